@@ -1,0 +1,48 @@
+# Two commands for a newcomer: `make audit` answers the question on the built-in default, `make test` checks the project.
+PYTHON ?= python3.11
+# The bound keeps the install on the tested build; choose another with `make audit TORCH="torch==2.8.0"`.
+TORCH  ?= torch>=2.6,<=2.13.0
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: audit test slow data check docs clean
+
+audit: $(VENV)/.audit
+	$(BIN)/exegete audit --out runs/audit
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow
+
+data: $(VENV)/.dev
+	$(BIN)/python -m pytest -m data
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs serve
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.torch: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	touch $@
+
+$(VENV)/.audit: pyproject.toml $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --editable ".[reviews,vectors]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/.audit
+
+clean:
+	rm -rf $(VENV) dist site

@@ -1,0 +1,1 @@
+"""What every room stands on: errors for people, names with settings, keyed noise, whole-file writes, progress."""

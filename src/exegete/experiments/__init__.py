@@ -1,0 +1,1 @@
+"""Experiments: one question of the debate, rows out."""

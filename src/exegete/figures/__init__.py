@@ -1,0 +1,1 @@
+"""Figures: what experiments and report draw with."""

@@ -1,0 +1,1 @@
+"""Importance: score the words of a text for one prediction."""

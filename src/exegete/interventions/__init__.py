@@ -1,0 +1,1 @@
+"""Interventions: rewrite attention."""

@@ -1,0 +1,1 @@
+"""Measures: compare rankings, distributions and predictions."""

@@ -1,0 +1,1 @@
+"""Models: batches in, traces out."""

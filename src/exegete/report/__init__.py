@@ -1,0 +1,1 @@
+"""Report: tell a person."""

@@ -1,0 +1,1 @@
+"""Studies: many questions, many models, one run folder."""

@@ -1,0 +1,1 @@
+"""Tasks: text in, batches out."""

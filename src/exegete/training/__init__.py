@@ -1,0 +1,1 @@
+"""Training: fit a model."""
