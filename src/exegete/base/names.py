@@ -1,0 +1,113 @@
+"""Names with settings: one form everywhere, `name:key=value,key=value`, on the command line and in TOML alike.
+
+A catalogue maps names to the place where a thing is defined, so that listing imports nothing heavy; asking for a thing imports
+its module, checks the settings against its fields, and says the nearest right name where one is wrong.
+"""
+
+import dataclasses
+import importlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from exegete.base.errors import UsageError, unknown
+
+_SPEC = re.compile(r"^(?P<name>(?:(?:file|hf):)?[^:]+)(?::(?P<settings>.*))?$", re.DOTALL)
+
+
+class Spec(NamedTuple):
+    """A name and its settings, as written."""
+
+    name: str
+    settings: dict[str, str]
+
+    def __str__(self) -> str:
+        written = ",".join(f"{key}={value}" for key, value in self.settings.items())
+        return f"{self.name}:{written}" if written else self.name
+
+
+def parse(text: str) -> Spec:
+    """Read `name:key=value,key=value`.
+
+    >>> parse("bilstm:attention=dot,projection=sparsegen").settings
+    {'attention': 'dot', 'projection': 'sparsegen'}
+    >>> parse("file:reviews.csv:text=review").name
+    'file:reviews.csv'
+    """
+    match = _SPEC.match(text.strip())
+    if match is None:
+        raise UsageError(f"'{text}' is not a name: write name or name:key=value,key=value")
+    settings: dict[str, str] = {}
+    for pair in filter(None, (match["settings"] or "").split(",")):
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (key and equals and value):
+            raise UsageError(f"'{pair}' in '{text}' is not a setting: write key=value")
+        if key in settings:
+            raise UsageError(f"'{key}' is set twice in '{text}'")
+        settings[key] = value
+    return Spec(match["name"].strip(), settings)
+
+
+def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
+    """Build `cls` (a dataclass or pydantic model) from settings; a wrong key or value is one sentence."""
+    fields = getattr(cls, "model_fields", None) or {f.name for f in dataclasses.fields(cls) if f.init}
+    for key in settings:
+        if key not in fields:
+            raise unknown(f"setting of {owner}", key, fields)
+    try:
+        return TypeAdapter(cls).validate_python(dict(settings))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{owner}: {where + ': ' if where else ''}{said} (got {first['input']!r})") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """Where a named thing is defined (`module:attribute`, or the thing itself), and what it is in one line."""
+
+    place: str | type[Any]
+    summary: str
+
+    def load(self) -> Any:
+        """The thing, importing its module only now."""
+        if not isinstance(self.place, str):
+            return self.place
+        module, _, attribute = self.place.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+class Catalogue(Mapping[str, Entry]):
+    """All things of one kind, by name."""
+
+    def __init__(self, kind: str, entries: Mapping[str, Entry]) -> None:
+        self.kind = kind
+        self._entries = dict(entries)
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._entries:
+            raise unknown(self.kind, name, self._entries)
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, name: str, thing: type[Any], summary: str) -> None:
+        """Give a thing of your own a name, so that studies and the command line know it."""
+        if name in self._entries and self._entries[name].place is not thing:
+            raise UsageError(f"there is already {self.kind} '{name}': choose another name")
+        self._entries[name] = Entry(thing, summary)
+
+    def make(self, text: str) -> Any:
+        """Build what `name:key=value,…` asks for."""
+        spec = parse(text)
+        return validate(self[spec.name].load(), spec.settings, f"{self.kind} '{spec.name}'")

@@ -1,0 +1,24 @@
+"""Random: scores that know nothing, the level that every other importance must beat."""
+
+from dataclasses import dataclass
+
+import torch
+
+from exegete.base.noise import uniform
+from exegete.importance.contract import Scores, Target, on_words, predicted
+from exegete.models.contract import AttentionModel
+from exegete.tasks.batching import Batch
+
+
+@dataclass(frozen=True)
+class Random:
+    """Uniform numbers keyed by example and word: the same in any batch."""
+
+    seed: int = 0
+
+    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+        """Draw; the model is asked only which class it predicts."""
+        with torch.no_grad():
+            target = target or predicted(model.trace(batch).logits)
+        word = batch.words.cumsum(-1) - 1  # its place among the words, whatever wrappers and padding are around
+        return Scores(on_words(uniform(self.seed, batch.ids[:, None], word), batch), signed=False, target=target)

@@ -1,0 +1,16 @@
+"""Detach: attention weights as constants, so that no gradient flows through how they were computed (Jain & Wallace 2019)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from exegete.models.contract import Site
+
+
+@dataclass(frozen=True)
+class Detach:
+    """The same weights, without their history."""
+
+    def __call__(self, site: Site) -> Tensor:
+        """Weights, detached."""
+        return site.weights.detach()

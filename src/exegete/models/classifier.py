@@ -1,0 +1,91 @@
+"""Classifier: encoder, attention pooling, linear decoder (Jain & Wallace 2019, section 2; PROTOCOLS 1.1).
+
+    h = encoder(e),  α = project(score(h)),  c = Σ_t α_t h_t,  logits = W c + b = Σ_t α_t (W h_t) + b
+
+The last form is why `encode` is done once and `decode` many times: W h_t does not depend on α.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from exegete.base.names import parse
+from exegete.models.attention import SCORERS
+from exegete.models.contract import Encoded, Intervention, Site, Trace
+from exegete.models.encoders import CNN, Average, BiLSTM
+from exegete.models.projections import PROJECTIONS, Projection
+from exegete.models.settings import MODELS, AverageSettings, BiLSTMSettings, ClassifierSettings
+from exegete.tasks.batching import Batch
+from exegete.tasks.vocabulary import PAD, Vocabulary
+
+SITE = "attention"
+
+
+class Classifier(nn.Module):
+    """One text in, one class out, through one attention."""
+
+    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
+        super().__init__()
+        self.spec, self.vocabulary, self.labels = spec, vocabulary, labels
+        self.settings: ClassifierSettings = MODELS.make(spec)
+        self.size = size or self.settings.size
+        self.embedding = nn.Embedding(len(vocabulary), self.size, padding_idx=PAD)
+        self.encoder = _encoder(self.settings, self.size)
+        self.scorer = SCORERS[self.settings.attention](self.encoder.out)
+        self.project: Projection = PROJECTIONS[self.settings.projection].load()(**self.settings.projection_settings)
+        self.one_output = len(labels) == 2 and self.settings.outputs == "one"
+        self.decoder = nn.Linear(self.encoder.out, 1 if self.one_output else len(labels))
+        self._draw_embeddings()
+
+    def _draw_embeddings(self) -> None:
+        nn.init.normal_(self.embedding.weight, std=self.settings.scale)
+        with torch.no_grad():
+            self.embedding.weight[PAD] = 0
+        self.embedding.weight.requires_grad_(self.settings.trainable)
+
+    @property
+    def name(self) -> str:
+        """The catalogue's name: bilstm, average or cnn."""
+        return parse(self.spec).name
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The one attention."""
+        return (SITE,)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """[batch, token, size]."""
+        embedded: Tensor = self.embedding(batch.tokens)
+        return embedded
+
+    def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
+        """States, scores and W h_t of a batch, once."""
+        states = self.encoder(self.embed(batch) if embedded is None else embedded, batch.present)  # [batch, key, size]
+        return Encoded(states, self.scorer(states), batch.words, self.two_sided(states @ self.decoder.weight.T))
+
+    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
+        """logits = Σ_t α_t (W h_t) + b for every draw of weights."""
+        assert encoded.values is not None
+        return weights @ encoded.values + self.two_sided(self.decoder.bias)  # [batch, draw, class]
+
+    def two_sided(self, z: Tensor) -> Tensor:
+        """One output z as [-z/2, z/2], so that class 0 has gradients and relevance too; its softmax is [σ(-z), σ(z)]."""
+        return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
+
+    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+        """Predict, with weights and states."""
+        encoded = self.encode(batch, embedded=embedded)
+        scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
+        weights = self.project(scores, mask)
+        if intervene is not None:
+            weights = intervene(Site(SITE, scores, weights, mask, self.project, batch))
+        logits = self.decode(encoded, weights[:, 0])[:, 0]
+        keys = torch.arange(batch.tokens.shape[1]).expand_as(batch.tokens)
+        return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: torch.where(batch.words, keys, -1)})
+
+
+def _encoder(settings: ClassifierSettings, size: int) -> BiLSTM | Average | CNN:
+    if isinstance(settings, BiLSTMSettings):
+        return BiLSTM(size, settings.hidden)
+    if isinstance(settings, AverageSettings):
+        return Average(size, settings.hidden, settings.activation)
+    return CNN(size, settings.hidden)

@@ -1,0 +1,92 @@
+"""Batches: examples as padded tensors; batches of one length need neither padding nor packing."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from exegete.base.noise import uniform
+from exegete.tasks.example import Example
+from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
+
+
+class Batch(NamedTuple):
+    """Examples side by side: all texts of an example on one flat token axis."""
+
+    ids: Tensor  # [batch]: example ids
+    tokens: Tensor  # [batch, token]: rows of the vocabulary
+    present: Tensor  # [batch, token]: True on words and wrappers, False on padding
+    words: Tensor  # [batch, token]: True on words only: what attention may look at and importances explain
+    part: Tensor  # [batch, token]: which text a token belongs to, -1 on padding
+    sentence: Tensor  # [batch, token]: which sentence of its text, -1 on padding and wrappers
+    label: Tensor  # [batch]
+
+    @property
+    def lengths(self) -> Tensor:
+        """Words of every example."""  # [batch]
+        return self.words.sum(-1)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether some example is padded."""
+        return not bool(self.present.all())
+
+
+def _flat(example: Example, vocabulary: Vocabulary) -> tuple[list[int], list[bool], list[int]]:
+    """Tokens, which of them are words, and their text, of one example."""
+    tokens: list[int] = []
+    words: list[bool] = []
+    part: list[int] = []
+    for number, text in enumerate(example.texts):
+        rows = vocabulary.rows(text)
+        wrapped = [START, *rows, END] if vocabulary.wrap else rows
+        tokens += wrapped
+        words += [False, *[True] * len(rows), False] if vocabulary.wrap else [True] * len(rows)
+        part += [number] * len(wrapped)
+    return tokens, words, part
+
+
+def _padded(rows: Sequence[Sequence[int]], fill: int, width: int) -> Tensor:
+    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], dtype=torch.int64).reshape(len(rows), width)
+
+
+def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
+    """Put examples side by side, padded on the right."""
+    flat = [_flat(e, vocabulary) for e in examples]
+    width = max(1, max((len(tokens) for tokens, _, _ in flat), default=1))
+    part = _padded([part for _, _, part in flat], -1, width)
+    words = _padded([words for _, words, _ in flat], 0, width).bool()
+    return Batch(
+        ids=torch.tensor([e.id for e in examples]),
+        tokens=_padded([tokens for tokens, _, _ in flat], PAD, width),
+        present=part >= 0,
+        words=words,
+        part=part,
+        sentence=torch.where(words, 0, -1),
+        label=torch.tensor([e.label for e in examples]),
+    )
+
+
+def batches_of_one_length(examples: Sequence[Example], size: int, budget: int, shuffle: int | None = None) -> Iterator[list[int]]:
+    """Indices of at most `size` examples and `budget` words that all have one length (PyTorch then needs no packing).
+
+    With `shuffle` (a seed, mixed with the epoch by the caller) the members of a batch and the order of the batches are a keyed
+    shuffle: the same in every process. Without it, the shortest come first.
+    """
+    order = list(range(len(examples)))
+    if shuffle is not None:
+        order = uniform(shuffle, torch.arange(len(examples))).argsort().tolist()
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for i in order:
+        by_length[len(examples[i])].append(i)
+    cut = [
+        members[start:end]
+        for length, members in sorted(by_length.items())
+        for start, end in pairwise([*range(0, len(members), max(1, min(size, budget // max(1, length)))), len(members)])
+    ]
+    if shuffle is not None:
+        cut = [cut[i] for i in uniform(shuffle, -1, torch.arange(len(cut))).argsort().tolist()]
+    yield from cut
