@@ -1,0 +1,81 @@
+"""Whole files only: what is written appears complete under its name, or not at all."""
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from exegete.base.errors import ExegeteError
+
+
+@contextmanager
+def said_plainly(path: Path) -> Iterator[None]:
+    """Turn what a disk can say into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ExegeteError(f"no space left for {path}: free some and run the same command again; nothing earlier is lost") from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise ExegeteError(f"may not write {path}: choose another folder with --out") from error
+        if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
+            raise ExegeteError(f"can't write {path}: there is something else under that name; choose another with --out") from error
+        raise
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`; what was written there becomes `path` at the end, or is removed after an error."""
+    with said_plainly(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        beside = Path(name)
+        try:
+            yield beside
+            beside.chmod(0o644)
+            with beside.open("rb") as file:
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """The same for a folder that must not exist yet."""
+    with said_plainly(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            yield beside
+            beside.chmod(0o755)
+            beside.rename(path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole."""
+    with whole_file(path) as beside:
+        beside.write_text(text, encoding="utf8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, whole; numbers that JSON lacks are refused, not written as NaN."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path, what: str) -> Any:
+    """Read JSON; a missing or broken file is one sentence about `what`."""
+    try:
+        return json.loads(path.read_text(encoding="utf8"))
+    except FileNotFoundError:
+        raise ExegeteError(f"there is no {what} at {path.parent}: {path.name} is missing") from None
+    except (ValueError, OSError) as error:
+        raise ExegeteError(f"{path} can't be read as a {what} ({error}): remove it and make it again") from None

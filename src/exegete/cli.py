@@ -1,0 +1,234 @@
+"""The front door: `exegete ls | train | run | report | audit`.
+
+Nothing heavy is imported before a command needs it, so that help and listings answer at once.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from exegete import __version__
+from exegete.base.errors import ExegeteError, UsageError, unknown
+from exegete.base.names import Catalogue
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="May I read this model's attention as an explanation of its predictions, and if not, what should I read instead?",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="For machines: standard output holds only JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core unless given.")]
+
+
+def main() -> None:
+    """Run a command; what goes wrong is one sentence and an exit code."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as done:
+        sys.exit(done.exit_code)
+    except ExegeteError as error:
+        _stop(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _stop("stopped; the same command goes on where it was", 130)
+    except MemoryError:
+        _stop("not enough memory: use a smaller batch, fewer workers (--workers 1) or a length limit (max_length=…)", 1)
+    except Exception as error:
+        if not hasattr(error, "exit_code"):
+            raise  # a defect of ours: its traceback is what we need to see
+        _stop(f"{getattr(error, 'message', '') or error} (see exegete --help)", 2)  # typer's own: wrong option or argument
+
+
+def _stop(sentence: str, code: int) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_escaped(sentence)}")
+    sys.exit(code)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"exegete {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _front(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+    pass
+
+
+def _catalogues() -> dict[str, dict[str, str]]:
+    """What there is of every kind, by name, with a summary."""
+    from exegete.experiments.catalogue import EXPERIMENTS
+    from exegete.importance.catalogue import IMPORTANCES
+    from exegete.interventions.catalogue import INTERVENTIONS
+    from exegete.measures.catalogue import MEASURES
+    from exegete.models.settings import MODELS
+    from exegete.studies.papers import PAPERS
+    from exegete.tasks.catalogue import TASKS
+
+    kinds: dict[str, Catalogue] = {
+        "tasks": TASKS, "models": MODELS, "importances": IMPORTANCES, "interventions": INTERVENTIONS, "measures": MEASURES,
+        "experiments": EXPERIMENTS, "papers": PAPERS,
+    }  # fmt: skip
+    return {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
+
+
+@app.command("ls")
+def ls(kind: Annotated[str | None, typer.Argument(help="tasks, models, importances, interventions, measures, experiments or papers")] = None, as_json: Json = False) -> None:
+    """List what there is."""
+    found = _catalogues()
+    if kind is not None and kind not in found:
+        raise unknown("kind", kind, found)
+    if as_json:
+        entries = {k: [{"name": n, "summary": s} for n, s in things.items()] for k, things in found.items() if kind in (None, k)}
+        _print_json(entries[kind] if kind else entries)
+        return
+    console = Console(highlight=False)
+    for title, things in found.items():
+        if kind in (None, title):
+            console.print(f"[bold]{title}[/]")
+            width = max(map(len, things), default=0)
+            for name, summary in things.items():
+                console.print(f"  [cyan]{name:{width}}[/]  {_escaped(summary)}", soft_wrap=True)
+
+
+@app.command()
+def train(
+    task: Annotated[str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")],
+    model: Annotated[str, typer.Option(help="bilstm, average or cnn, with settings: bilstm:attention=dot,projection=sparsemax")],
+    out: Annotated[Path, typer.Option(help="Folder for the checkpoint.")],
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    training: Annotated[str, typer.Option(help="Training settings: epochs=8,lr=1e-3,metric=auc,…")] = "",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model and keep it as a checkpoint folder."""
+    from exegete.base.names import parse, validate
+    from exegete.models.build import build
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.cell import training_key
+    from exegete.studies.engine import one_thread
+    from exegete.tasks.catalogue import load_task
+    from exegete.training.settings import TrainingSettings
+    from exegete.training.train import train as fit
+
+    settings: TrainingSettings = validate(TrainingSettings, parse(f"training:{training}").settings, "training")
+    with one_thread(), ProgressBars(quiet or as_json) as bars:
+        loaded = load_task(task)
+        built = build(model, loaded, seed)
+        checkpoint = fit(built, loaded, seed, settings, out, training_key(built, loaded, seed, settings), bars)
+    test = checkpoint.metrics["test"]
+    if as_json:
+        _print_json({"test_accuracy": test["accuracy"], "checkpoint": str(out), "metrics": checkpoint.metrics, "notes": loaded.notes})
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for note in loaded.notes:
+        console.print(f"[yellow]note:[/] {_escaped(note)}")
+    console.print(f"test accuracy {test['accuracy']:.3f}, AUC {test['auc']:.3f} (best epoch {checkpoint.metrics['best_epoch']}); checkpoint in {out}")
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(help="A TOML file, or the name of a built-in study.")],
+    out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only these tasks (patterns).")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only these models (patterns, as '*sparsemax*').")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Only these seeds.")] = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
+    from exegete.report.build import write_report
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.engine import LocalEngine
+    from exegete.studies.run import run_study
+    from exegete.studies.study import load_study, narrowed
+
+    loaded = load_study(study)
+    cells = narrowed(loaded, task or [], model or [], seed or [])
+    folder = out or Path("runs") / loaded.name
+    with ProgressBars(quiet or as_json) as bars:
+        run_study(loaded, folder, cells, LocalEngine(workers) if workers else None, bars)
+    page = write_report(folder)
+    if as_json:
+        _print_json({"run": str(folder), "report": str(page), "cells": len(cells)})
+    else:
+        _show_summary(folder)
+        print(f"report: {page}")
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    out: Annotated[Path | None, typer.Option(help="The HTML file; RUN/report.html unless given.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a run's report: one HTML file that works offline."""
+    from exegete.report.build import write_report
+
+    page = write_report(folder, out)
+    if as_json:
+        _print_json({"report": str(page)})
+    else:
+        print(f"report: {page}")
+
+
+@app.command()
+def audit(
+    study: Annotated[str | None, typer.Argument(help="A TOML file, or the name of a built-in study.")] = None,
+    task: Annotated[str | None, typer.Option(help="A task, with a model.")] = None,
+    model: Annotated[str | None, typer.Option(help="A model's name with settings, or a checkpoint folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The scorecard: may attention be read as an explanation?"""
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.auditing import audit_study, study_for
+    from exegete.studies.engine import LocalEngine
+
+    if study is not None and (task is not None or model is not None):
+        raise UsageError("give a study, or --task and --model, not both")
+    asked = study_for(study, task, model)
+    with ProgressBars(quiet or as_json) as bars:
+        found = audit_study(asked, out or Path("runs") / asked.name, criteria, LocalEngine(workers) if workers else None, bars)
+    assert found.run is not None
+    from exegete.report.build import write_report
+
+    page = write_report(found.run, audit=found)
+    if as_json:
+        _print_json(found.to_json() | {"report": str(page)})
+        return
+    from exegete.report.build import scorecard
+    from exegete.report.tables import rich_table
+
+    console = Console(highlight=False)
+    _show_summary(found.run)
+    console.print(rich_table(scorecard(found)))
+    console.print(f"\n{_escaped(found.answer)}\n")
+    print(f"report: {page}")
+
+
+def _show_summary(folder: Path) -> None:
+    from exegete.report.build import agreement_table
+    from exegete.report.tables import rich_table
+
+    Console(highlight=False).print(rich_table(agreement_table(folder)))

@@ -1,0 +1,40 @@
+"""The contract of an experiment: subject in, tidy rows out, with a summary table and figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+from torch import Tensor
+
+from exegete.models.contract import AttentionModel
+from exegete.tasks.example import Example, Task
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What an experiment asks about: a model, some texts of a task, and the importances of their words."""
+
+    model: AttentionModel
+    task: Task
+    examples: tuple[Example, ...]
+    predicted: Tensor  # [example]
+    scores: Mapping[str, Tensor]  # by importance, as written: [example, word], NaN beyond a text's end
+    mean_length: float  # of all texts that are studied, not of this shard
+
+
+class Experiment(Protocol):
+    """One question of the debate."""
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """The importances whose scores it needs."""
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example (× pair, measure, …)."""
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Numbers with n, interval and chance; `rows` carry task, model and seed too."""
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """Charts by name."""

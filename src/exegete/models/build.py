@@ -1,0 +1,24 @@
+"""Build: an untrained model for a task, from a name with settings and a seed."""
+
+import torch
+
+from exegete.base.noise import stable_seed
+from exegete.models.classifier import Classifier
+from exegete.models.settings import MODELS, ClassifierSettings
+from exegete.tasks.example import Task
+from exegete.tasks.vectors import load_vectors
+from exegete.tasks.vocabulary import SPECIAL, fit_vocabulary
+
+
+def build(spec: str, task: Task, seed: int = 0) -> Classifier:
+    """A model with random weights that depend on the seed alone, and pretrained vectors where the settings name them."""
+    settings: ClassifierSettings = MODELS.make(spec)
+    vocabulary = fit_vocabulary(task.split("train"), task.min_df, settings.wrap)
+    vectors = load_vectors(settings.vectors, vocabulary.words) if settings.vectors else None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stable_seed("init", seed))
+        model = Classifier(spec, vocabulary, task.labels, vectors.size if vectors else None)
+    if vectors:
+        with torch.no_grad():
+            model.embedding.weight[torch.from_numpy(vectors.found) + len(SPECIAL)] = torch.from_numpy(vectors.rows)
+    return model

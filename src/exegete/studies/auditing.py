@@ -1,0 +1,46 @@
+"""Auditing: run what the audit needs, then judge it."""
+
+from pathlib import Path
+
+import polars as pl
+
+from exegete.base.names import parse
+from exegete.base.progress import Progress, silent
+from exegete.studies.audit import Audit, Criteria, judge, load_criteria
+from exegete.studies.engine import LocalEngine
+from exegete.studies.keys import key_of
+from exegete.studies.run import run_study
+from exegete.studies.study import Study, checked, load_study
+
+DEFAULT = "audit"
+
+
+def study_for(source: str | None, task: str | None, model: str | None) -> Study:
+    """A study from a file; or the default one, with another task or model."""
+    study = load_study(source or DEFAULT)
+    if task is None and model is None:
+        return study
+    tasks, models = (task,) if task else study.tasks, (model,) if model else study.models
+    name = f"audit_{parse(tasks[0]).name.replace(':', '_').replace('/', '_')}_{key_of(tasks=tasks, models=models)[:6]}"
+    return checked(study.model_copy(update={"name": name, "title": f"{models[0]} on {tasks[0]}", "tasks": tasks, "models": models}))
+
+
+def audit_study(
+    study: Study, out: Path, criteria: Path | None = None, engine: LocalEngine | None = None, progress: Progress = silent
+) -> Audit:
+    """Run (or resume) a study and judge its agreement."""
+    wanted = load_criteria(criteria)
+    run_study(study, out, None, engine, progress)
+    return judge_run(study, out, wanted)
+
+
+def judge_run(study: Study, out: Path, criteria: Criteria) -> Audit:
+    """Judge a complete run."""
+    rows, summary = (pl.read_parquet(out / "tables" / f"agreement{part}.parquet") for part in ("", "_summary"))
+    return judge(rows, study, criteria, out, summary)
+
+
+def audit(model: str, task: str, out: str | Path | None = None, progress: Progress = silent) -> Audit:
+    """The Python door: `exegete.audit("bilstm:vectors=glove-50", "rotten_tomatoes")`; a checkpoint folder is a model too."""
+    study = study_for(None, task, model)
+    return audit_study(study, Path(out) if out else Path("runs") / study.name, progress=progress)

@@ -1,0 +1,138 @@
+"""Engine: run independent pieces of work on this machine, a warm worker process per core, one torch thread each.
+
+Two torch threads in one process can be slower than one on a busy machine, and a new process pays seconds to import torch: so workers are
+processes that start once and stay.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.queues import Queue
+from typing import Any, TypeVar
+
+import torch
+
+from exegete.base.errors import ExegeteError
+from exegete.base.progress import Progress, silent
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Job = Callable[[Item, Progress], Result]
+
+_messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class LocalEngine:
+    """Worker processes that stay warm from one map to the next; with one worker the work is done here."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or cores()
+        self._pool: ProcessPoolExecutor | None = None
+        self._queue: Queue[tuple[str, int, int] | None] | None = None
+
+    def map(self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent) -> Iterator[tuple[Item, Result]]:
+        """Do the job for every item; results as they come."""
+        if self.workers == 1 or (len(items) == 1 and self._pool is None):
+            with one_thread():
+                for item in items:
+                    yield item, job(item, progress)
+            return
+        pool = self._started()
+        with _heard(self._queue, progress):
+            waiting = {pool.submit(_work, job, item): item for item in items}
+            try:
+                for future in as_completed(waiting):
+                    yield waiting[future], future.result()
+            except BrokenProcessPool:
+                self._pool = None
+                raise ExegeteError("a worker process died (out of memory?): run the same command again, with --workers 1 if it happens again") from None
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._queue = context.Queue()
+            self._pool = ProcessPoolExecutor(self.workers, context, _start_worker, (self._queue, os.getpid()))
+        return self._pool
+
+    def close(self) -> None:
+        """Let the workers go."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def __enter__(self) -> "LocalEngine":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread inside, as many as before after."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -> None:
+    global _messages
+    _messages = messages
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
+
+
+def _die_with(parent: int) -> None:
+    """A worker whose parent was killed stops at once, so that nobody writes into a run that was given up."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _tell(label: str, done: int, total: int, every: float = 0.1, last: dict[str, float] = {}) -> None:  # noqa: B006
+    """Pass progress on to the parent, at most ten times a second for each piece of work."""
+    now = time.monotonic()
+    if _messages is not None and (done == total or now - last.get(label, 0.0) > every):
+        last[label] = now
+        _messages.put((label, done, total))
+
+
+def _work(job: Job[Any, Any], item: Any) -> Any:
+    return job(item, _tell)
+
+
+@contextmanager
+def _heard(queue: "Queue[tuple[str, int, int] | None] | None", progress: Progress) -> Iterator[None]:
+    """A thread here passes on what the workers tell."""
+    assert queue is not None
+    listener = threading.Thread(target=partial(_listen, queue, progress), daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        queue.put(None)
+        listener.join()
+
+
+def _listen(queue: "Queue[tuple[str, int, int] | None]", progress: Progress) -> None:
+    while (message := queue.get()) is not None:
+        progress(*message)

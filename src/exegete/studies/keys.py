@@ -1,0 +1,67 @@
+"""Keys: a stage is named by the content that determines it, its code included, so that no stale result can answer."""
+
+import ast
+import hashlib
+import importlib.util
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def key_of(**content: Any) -> str:
+    """A fingerprint of settings and hashes."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+DRAWING = "exegete.figures"  # how a result is drawn doesn't determine it
+
+
+@cache
+def code_hash(module: str) -> str:
+    """A fingerprint of a module's source and of everything that it imports from its own package, directly or not, drawing apart."""
+    sources = {name: _path(name).read_bytes() for name in sorted(_reached(module)) if not name.startswith(DRAWING)}
+    digest = hashlib.sha256()
+    for name, source in sources.items():
+        digest.update(name.encode() + b"\0" + source)
+    return digest.hexdigest()[:16]
+
+
+def _reached(module: str) -> set[str]:
+    root = module.partition(".")[0]
+    reached: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [found for found in _imports(name) if found.partition(".")[0] == root]
+    return reached
+
+
+@cache
+def _path(module: str) -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"{module} has no source")
+    return Path(spec.origin)
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # the parent is a module, not a package: the name is something inside it
+        return False
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Modules of its own package that a module's source imports, also inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(_path(module).read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    root = module.partition(".")[0]
+    return frozenset(name for name in found if name.partition(".")[0] == root and _is_module(name))

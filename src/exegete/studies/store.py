@@ -1,0 +1,71 @@
+"""Store: a run's stages on disk. A stage is a folder; its `stage.json`, written last, proves that it is complete."""
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from exegete.base.errors import ExegeteError
+from exegete.base.files import read_json, whole_file, write_json
+
+DONE = "stage.json"
+
+
+@dataclass
+class Stage:
+    """One keyed piece of work and its folder."""
+
+    folder: Path
+    facts: dict[str, Any]
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def done(self) -> bool:
+        """Whether it is complete."""
+        return (self.folder / DONE).is_file()
+
+    def finish(self, **found: Any) -> None:
+        """Say that it is complete."""
+        measured = {"seconds": round(time.monotonic() - self.started, 2), "peak_mb": peak_memory()}
+        write_json(self.folder / DONE, self.facts | found | measured)
+
+    def result(self) -> dict[str, Any]:
+        """What a complete stage said of itself."""
+        facts: dict[str, Any] = read_json(self.folder / DONE, "stage")
+        return facts
+
+
+def stage(run: Path, kind: str, key: str, **facts: Any) -> Stage:
+    """The stage of a kind with this key."""
+    return Stage(run / "stages" / f"{kind}-{key}", {"kind": kind, "key": key} | facts)
+
+
+def peak_memory() -> int:
+    """Megabytes that this process has used at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def write_parquet(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table, whole."""
+    with whole_file(path) as beside:
+        frame.write_parquet(beside)
+
+
+def write_shards(folder: Path, shards: Sequence[Any], compute: Callable[[Any], pl.DataFrame], tell: Callable[[int, int], None]) -> None:
+    """One parquet file per shard; those that are there already are not computed again."""
+    for number, shard in enumerate(shards):
+        path = folder / f"part-{number:05d}.parquet"
+        if not path.is_file():
+            write_parquet(path, compute(shard))
+        tell(number + 1, len(shards))
+
+
+def read_shards(folder: Path) -> list[Path]:
+    """The parts of a complete stage, in order."""
+    if not (folder / DONE).is_file():
+        raise ExegeteError(f"{folder} is not complete: run the study again, it will go on where it stopped")
+    return sorted(folder.glob("part-*.parquet"))

@@ -1,0 +1,130 @@
+"""Study: tasks × models × seeds × experiments, written in a TOML file."""
+
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from exegete.base.errors import ExegeteError, UsageError, unknown
+from exegete.base.names import validate
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.contract import Experiment
+from exegete.models.settings import MODELS
+from exegete.training.settings import TrainingSettings
+
+
+class Cell(NamedTuple):
+    """One model of a study: what it learns, what it is, and its seed."""
+
+    task: str
+    model: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.task} · {self.model} · seed {self.seed}"
+
+
+class Study(BaseModel):
+    """What to run; every key of the TOML file is a field here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    title: str = ""
+    paper: str | None = None  # whose published numbers stand beside ours
+    notes: tuple[str, ...] = ()  # what differs from the paper, in sentences
+    tasks: tuple[str, ...] = Field(min_length=1)
+    models: tuple[str, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field((0,), min_length=1)
+    split: str = "test"
+    plugins: tuple[str, ...] = ()  # modules to import first: they name importances of your own
+    training: TrainingSettings = TrainingSettings()
+    experiments: tuple[dict[str, Any], ...] = Field(({"name": "agreement"},), min_length=1)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The whole grid."""
+        return tuple(Cell(task, model, seed) for task in self.tasks for model in self.models for seed in self.seeds)
+
+    def built_experiments(self) -> dict[str, Experiment]:
+        """Every experiment with its settings, by name."""
+        return {entry["name"]: _experiment(entry) for entry in self.experiments}
+
+
+def _experiment(entry: dict[str, Any]) -> Experiment:
+    settings = dict(entry)
+    if "name" not in settings:
+        raise UsageError("an experiment needs a name: write [[experiments]] and name = \"agreement\"")
+    name = settings.pop("name")
+    built: Experiment = validate(EXPERIMENTS[name].load(), settings, f"experiment '{name}'")
+    return built
+
+
+def narrowed(study: Study, tasks: list[str], models: list[str], seeds: list[int]) -> tuple[Cell, ...]:
+    """The cells whose task and model match a pattern (`sst*`, `*sparsemax*`) and whose seed is listed; no pattern: all."""
+    for kind, patterns, known in (("task", tasks, study.tasks), ("model", models, study.models)):
+        for pattern in patterns:
+            if not any(_matches(name, pattern) for name in known):
+                raise unknown(f"{kind} of study '{study.name}'", pattern, known)
+    for seed in set(seeds) - set(study.seeds):
+        raise UsageError(f"study '{study.name}' has no seed {seed}: choose from {', '.join(map(str, study.seeds))}")
+    return tuple(
+        cell
+        for cell in study.cells
+        if (not tasks or any(_matches(cell.task, p) for p in tasks))
+        and (not models or any(_matches(cell.model, p) for p in models))
+        and (not seeds or cell.seed in seeds)
+    )
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """`sst` names the task `sst:lower=false` too."""
+    return fnmatch(name, pattern) or fnmatch(name.partition(":")[0], pattern)
+
+
+def built_in() -> Iterator[Path]:
+    """The studies that come with exegete."""
+    folder = Path(str(resources.files("exegete.studies") / "library"))
+    yield from sorted(folder.glob("*.toml"))
+
+
+def load_study(source: str) -> Study:
+    """Read a TOML file, or a built-in study by name."""
+    path = Path(source)
+    if not path.is_file():
+        named = {p.stem: p for p in built_in()}
+        stem = path.stem if path.suffix == ".toml" else source
+        if stem not in named:
+            if path.suffix == ".toml" or path.parent != Path():
+                raise ExegeteError(f"there is no study file {source}: give the path of a TOML file, or a built-in study ({', '.join(named)})")
+            raise unknown("study", source, named)
+        path = named[stem]
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    study: Study = validate(Study, {"name": path.stem} | settings, f"study {path.name}")
+    return checked(study)
+
+
+def checked(study: Study) -> Study:
+    """Find wrong names before any work is done: models, experiments, their importances."""
+    from exegete.importance.catalogue import IMPORTANCES
+    from exegete.studies.plugins import load_plugins
+    from exegete.tasks.catalogue import check_task
+    from exegete.training.checkpoint import is_checkpoint
+
+    load_plugins(study.plugins)
+    for task in study.tasks:
+        check_task(task)
+    for model in study.models:
+        if not is_checkpoint(Path(model)):
+            MODELS.make(model)
+    for experiment in study.built_experiments().values():
+        for importance in experiment.importances:
+            IMPORTANCES.make(importance)
+    return study

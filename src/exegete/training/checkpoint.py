@@ -1,0 +1,119 @@
+"""Checkpoint: a trained model as a folder, weights as safetensors and everything else as JSON; never pickle."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from exegete import __version__
+from exegete.base.errors import ExegeteError
+from exegete.base.files import read_json, whole_file, whole_folder, write_json
+from exegete.models.classifier import Classifier
+from exegete.tasks.vocabulary import Vocabulary
+from exegete.training.fit import State
+
+FORMAT = 1
+WEIGHTS, FACTS = "model.safetensors", "checkpoint.json"
+STATE = "training.safetensors"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained model and how it came to be."""
+
+    model: Classifier
+    task: str
+    data_hash: str
+    seed: int
+    training: dict[str, Any]
+    metrics: dict[str, Any]  # by split, with the history on dev
+    tokenizer: str = "whitespace"
+    lower: bool = False
+    key: str = ""  # what determined it: settings, data, seed and code
+
+    @property
+    def weights_hash(self) -> str:
+        """A fingerprint of the weights."""
+        return hash_tensors(self.model.state_dict())
+
+
+_FIELDS = tuple(name for name in Checkpoint.__dataclass_fields__ if name != "model")
+
+
+def hash_tensors(tensors: dict[str, Tensor]) -> str:
+    """A fingerprint of named tensors."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a folder holds a complete checkpoint."""
+    return (folder / FACTS).is_file()
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write the whole folder, or nothing."""
+    model = checkpoint.model
+    facts = {name: getattr(checkpoint, name) for name in _FIELDS} | {
+        "format": FORMAT,
+        "exegete": __version__,
+        "model": model.spec,
+        "size": model.size,
+        "labels": model.labels,
+        "wrap": model.vocabulary.wrap,
+        "weights_hash": checkpoint.weights_hash,
+        "words": model.vocabulary.words,
+    }
+    with whole_folder(folder) as beside:
+        save_file({k: v.contiguous() for k, v in model.state_dict().items()}, beside / WEIGHTS)
+        write_json(beside / FACTS, facts)
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Read a checkpoint; one that is missing, truncated or of another version is one sentence."""
+    facts = read_json(folder / FACTS, "checkpoint")
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        made = facts.get("exegete", "an unknown version") if isinstance(facts, dict) else "an unknown version"
+        raise ExegeteError(f"{folder} was written by exegete {made} in another format: train it again with this version ({__version__})")
+    try:
+        vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
+        model = Classifier(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
+        model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
+        checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in _FIELDS})
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise ExegeteError(f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again") from None
+    if checkpoint.weights_hash != facts["weights_hash"]:
+        raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")
+    return checkpoint
+
+
+def _load_tensors(path: Path, what: str) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise ExegeteError(f"the {what} at {path.parent} is damaged: {path.name} can't be read ({error}); train it again") from None
+
+
+def save_state(folder: Path, state: State, key: str) -> None:
+    """Keep a training's state after an epoch: one file, facts in its header, so that no kill can part them."""
+    facts = {name: getattr(state, name) for name in ("epoch", "best_epoch", "best_score", "history")}
+    with whole_file(folder / STATE) as beside:
+        save_file(state.tensors, beside, metadata={"facts": json.dumps(facts), "key": key})
+
+
+def load_state(folder: Path, key: str) -> State | None:
+    """The state that a training with this key left behind, or None."""
+    path = folder / STATE
+    if not path.is_file():
+        return None
+    tensors = _load_tensors(path, "training state")
+    with safe_open(path, framework="pt") as file:
+        header = file.metadata() or {}
+    return State(**json.loads(header["facts"]), tensors=tensors) if header.get("key") == key else None

@@ -1,0 +1,153 @@
+"""Fit: train a model, keep its best epoch, and be able to go on from any epoch with the same result."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from exegete.base.errors import ExegeteError
+from exegete.base.noise import stable_seed
+from exegete.base.progress import Progress, silent
+from exegete.models.classifier import Classifier
+from exegete.models.contract import Intervention
+from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.example import Example, Task
+from exegete.training.metrics import Metrics, all_metrics
+from exegete.training.objectives import Likelihood, class_weights
+from exegete.training.settings import TrainingSettings
+
+
+@dataclass
+class State:
+    """Where a training stands after an epoch: all that is needed to go on, and nothing else."""
+
+    epoch: int = 0
+    best_epoch: int = 0
+    best_score: float = -math.inf
+    history: list[Metrics] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)  # model.*, best.*, optimiser.*
+
+
+def predict(model: Classifier, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
+    """Logits [example, class], in the order of the examples."""
+    logits = torch.empty(len(examples), len(model.labels))
+    with torch.no_grad():
+        for members in batches_of_one_length(examples, size=512, budget=32_768):
+            batch = collate([examples[i] for i in members], model.vocabulary)
+            logits[members] = model.trace(batch, intervene=intervene).logits
+    return logits
+
+
+def evaluate(model: Classifier, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
+    """All metrics on a split."""
+    return all_metrics(predict(model, examples, intervene), torch.tensor([e.label for e in examples]))
+
+
+class Fit:
+    """One training: a model, its optimiser, and where it stands."""
+
+    def __init__(
+        self, model: Classifier, task: Task, settings: TrainingSettings, seed: int, intervene: Intervention | None = None
+    ) -> None:
+        self.model, self.task, self.settings, self.seed, self.intervene = model, task, settings, seed, intervene
+        train = task.split("train")
+        weight = class_weights(train, len(task.labels)) if settings.class_weights else None
+        self.objective = Likelihood(weight)
+        self.optimiser = _optimiser(model, settings)
+        self.state = State()
+
+    def run(self, save: Callable[[State], None] = lambda state: None, progress: Progress = silent) -> State:
+        """Train until the last epoch or until patience ends; leave the best epoch's weights in the model."""
+        while not self.done:
+            self._epoch(progress)
+            self._judge()
+            save(self.state)
+        self.model.load_state_dict(_named(self.state.tensors, "best"))
+        self.model.eval()
+        return self.state
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to train."""
+        return self.state.epoch >= self.settings.epochs or self.state.epoch - self.state.best_epoch >= self.settings.patience
+
+    def resume(self, state: State) -> None:
+        """Go on from a saved state."""
+        self.state = state
+        self.model.load_state_dict(_named(state.tensors, "model"))
+        _load_optimiser(self.optimiser, _named(state.tensors, "optimiser"))
+
+    def _epoch(self, progress: Progress) -> None:
+        train, settings, number = self.task.split("train"), self.settings, self.state.epoch + 1
+        shuffle = stable_seed("epoch", self.seed, number)
+        batches = list(batches_of_one_length(train, settings.batch, settings.budget, shuffle))
+        self.model.train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(shuffle)  # whatever is random in a model depends on seed and epoch alone
+            for done, members in enumerate(batches):
+                self._step([train[i] for i in members], number)
+                progress(f"epoch {number}", done + 1, len(batches))
+        self.model.eval()
+        self.state.epoch = number
+
+    def _step(self, examples: Sequence[Example], epoch: int) -> None:
+        batch = collate(examples, self.model.vocabulary)
+        loss = self.objective(self.model.trace(batch, intervene=self.intervene), batch)
+        if not bool(loss.isfinite()):
+            raise ExegeteError(f"the loss became {loss.item()} in epoch {epoch}: lower the learning rate (lr={self.settings.lr / 10:g})")
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+
+    def _judge(self) -> None:
+        """Score the epoch on dev and remember it if it is the best so far."""
+        metrics = evaluate(self.model, self.task.split("dev"), self.intervene)
+        score = metrics[self.settings.metric]
+        if math.isnan(score):
+            raise ExegeteError(f"{self.settings.metric} is undefined on dev: it needs examples of both classes (or choose metric=accuracy)")
+        self.state.history.append(metrics)
+        if score > self.state.best_score:
+            self.state.best_score, self.state.best_epoch = score, self.state.epoch
+            self.state.tensors |= _copies("best", self.model.state_dict())
+        self.state.tensors |= _copies("model", self.model.state_dict()) | _copies("optimiser", _optimiser_tensors(self.optimiser))
+
+
+def _optimiser(model: Classifier, settings: TrainingSettings) -> torch.optim.Adam:
+    """Attention (scorer and projection) has its own learning rate and decay, as in Jain & Wallace and Meister et al."""
+    attention = [p for module in (model.scorer, model.project) for p in module.parameters()]
+    own = {id(p) for p in attention}
+    rest = [p for p in model.parameters() if id(p) not in own and p.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": rest, "weight_decay": settings.weight_decay},
+        {"params": attention, "weight_decay": settings.attention_decay, "lr": settings.attention_lr or settings.lr},
+    ]
+    return torch.optim.Adam(groups, lr=settings.lr, amsgrad=True, fused=True)
+
+
+def _optimiser_tensors(optimiser: torch.optim.Adam) -> dict[str, Tensor]:
+    return {
+        f"{index}.{name}": value
+        for index, slots in optimiser.state_dict()["state"].items()
+        for name, value in slots.items()
+    }
+
+
+def _load_optimiser(optimiser: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
+    slots: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        index, _, slot = name.partition(".")
+        slots.setdefault(int(index), {})[slot] = tensor
+    optimiser.load_state_dict({"state": slots, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def _copies(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors as they are now, under a prefix."""
+    return {f"{prefix}.{name}": tensor.detach().clone() for name, tensor in tensors.items()}
+
+
+def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors under a prefix, without it."""
+    return {name.removeprefix(f"{prefix}."): tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}

@@ -1,0 +1,57 @@
+"""How well a model predicts: accuracy, area under the ROC curve, F1."""
+
+import torch
+from torch import Tensor
+
+Metrics = dict[str, float]
+
+
+def accuracy(logits: Tensor, label: Tensor) -> float:
+    """Share of examples whose predicted class is the gold one."""
+    return float((logits.argmax(-1) == label).double().mean())
+
+
+def auc(logits: Tensor, label: Tensor) -> float:
+    """P(score of a positive > score of a negative) + ½ P(equal); the mean over classes, one against the rest, if there are more than two.
+
+    A class that is missing, or alone, has no curve; if no class has one the area is NaN.
+    """
+    classes = logits.shape[-1]
+    log_odds = logits.double() - _rest(logits.double())
+    areas = [_area(log_odds[:, c], label == c) for c in (range(classes) if classes > 2 else [1])]
+    defined = [area for area in areas if area == area]
+    return sum(defined) / len(defined) if defined else float("nan")
+
+
+def _rest(logits: Tensor) -> Tensor:
+    """log Σ_{y ≠ c} exp(logit_y) for every class c."""
+    others = logits[:, None].expand(-1, logits.shape[-1], -1).masked_fill(torch.eye(logits.shape[-1]).bool(), -torch.inf)
+    return others.logsumexp(-1)
+
+
+def _area(score: Tensor, positive: Tensor) -> float:
+    """The Mann–Whitney statistic by ranks; tied scores share their mean rank."""
+    n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+    if not (n_positive and n_negative):
+        return float("nan")
+    _, group, count = score.unique(return_inverse=True, return_counts=True)
+    rank = (count.cumsum(0) - (count - 1) / 2)[group]  # mean rank of each tie group, from 1
+    return float((rank[positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+
+
+def f1(logits: Tensor, label: Tensor, of: int) -> float:
+    """2 · precision · recall / (precision + recall) of one class; 0 where the class is neither there nor predicted."""
+    predicted, gold = logits.argmax(-1) == of, label == of
+    both = int((predicted & gold).sum())
+    return 2 * both / max(1, int(predicted.sum()) + int(gold.sum()))
+
+
+def all_metrics(logits: Tensor, label: Tensor) -> Metrics:
+    """Accuracy, AUC, macro F1 and loss."""
+    classes = range(logits.shape[-1])
+    return {
+        "accuracy": accuracy(logits, label),
+        "auc": auc(logits, label),
+        "macro_f1": sum(f1(logits, label, c) for c in classes) / len(classes),
+        "loss": float(torch.nn.functional.cross_entropy(logits.double(), label)),
+    }

@@ -1,0 +1,22 @@
+"""Settings of a training (PROTOCOLS 1.1, 1.4)."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class TrainingSettings(BaseModel):
+    """Adam with AMSGrad, attention in a group of its own, the best epoch kept by a measure on dev."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epochs: int = Field(8, ge=1)
+    patience: int = Field(3, ge=1)  # stop after so many epochs without a better dev score
+    metric: Literal["auc", "accuracy"] = "auc"
+    batch: int = Field(32, ge=1)  # examples, all of one length
+    budget: int = Field(16_384, ge=1)  # words that a batch may hold
+    lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(1e-5, ge=0)  # L2, added to the gradient, as in classical Adam
+    attention_lr: float | None = Field(None, gt=0)  # the same lr unless given
+    attention_decay: float = Field(0.0, ge=0)
+    class_weights: bool = False  # weigh classes by the inverse of their frequency in train

@@ -1,0 +1,48 @@
+"""Train: from a name to a checkpoint folder; an interrupted training goes on from its last finished epoch."""
+
+import shutil
+from functools import partial
+from pathlib import Path
+
+from exegete.base.errors import ExegeteError
+from exegete.base.progress import Progress, silent
+from exegete.models.classifier import Classifier
+from exegete.tasks.example import Task
+from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, load_state, save_checkpoint, save_state
+from exegete.training.fit import Fit, evaluate
+from exegete.training.settings import TrainingSettings
+
+
+def train(model: Classifier, task: Task, seed: int, settings: TrainingSettings, folder: Path, key: str, progress: Progress = silent) -> Checkpoint:
+    """Train a model into `folder`, which must be free or hold the result of the same training (the same `key`).
+
+    Until it is complete, the state after each epoch is kept beside it, in `folder`.partial.
+    """
+    if is_checkpoint(folder):
+        found = load_checkpoint(folder)
+        if found.key != key:
+            raise ExegeteError(f"{folder} holds another model ({found.model.spec} on {found.task}, seed {found.seed}): choose another folder with --out")
+        return found
+    if folder.exists():
+        raise ExegeteError(f"{folder} is there already and holds no checkpoint: choose another folder with --out")
+    partly = folder.with_name(f"{folder.name}.partial")
+    fit = Fit(model, task, settings, seed)
+    saved = load_state(partly, key)
+    if saved:
+        fit.resume(saved)
+    state = fit.run(save=partial(save_state, partly, key=key), progress=progress)
+    metrics = {split: evaluate(model, examples) for split, examples in task.splits.items() if split != "train"}
+    checkpoint = Checkpoint(
+        model=model,
+        task=task.name,
+        data_hash=task.hash,
+        seed=seed,
+        training=settings.model_dump(),
+        metrics=metrics | {"history": state.history, "best_epoch": state.best_epoch},
+        tokenizer=task.tokenizer,
+        lower=task.lower,
+        key=key,
+    )
+    save_checkpoint(folder, checkpoint)
+    shutil.rmtree(partly, ignore_errors=True)
+    return checkpoint
