@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="May I read this model's attention as an explanation of its predictions, and if not, what should I read instead?",
+    help="May I read this model's attention as an explanation of its predictions, and if not, what should I read?",
 )
 
 Json = Annotated[bool, typer.Option("--json", help="For machines: standard output holds only JSON.")]
@@ -42,7 +42,9 @@ def main() -> None:
     except Exception as error:
         if not hasattr(error, "exit_code"):
             raise  # a defect of ours: its traceback is what we need to see
-        _stop(f"{getattr(error, 'message', '') or error} (see exegete --help)", 2)  # typer's own: wrong option or argument
+        _stop(
+            f"{getattr(error, 'message', '') or error} (see exegete --help)", 2
+        )  # typer's own: wrong option or argument
 
 
 def _stop(sentence: str, code: int) -> None:
@@ -67,7 +69,11 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def _front(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+def _front(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     pass
 
 
@@ -82,20 +88,34 @@ def _catalogues() -> dict[str, dict[str, str]]:
     from exegete.tasks.catalogue import TASKS
 
     kinds: dict[str, Catalogue] = {
-        "tasks": TASKS, "models": MODELS, "importances": IMPORTANCES, "interventions": INTERVENTIONS, "measures": MEASURES,
-        "experiments": EXPERIMENTS, "papers": PAPERS,
-    }  # fmt: skip
+        "tasks": TASKS,
+        "models": MODELS,
+        "importances": IMPORTANCES,
+        "interventions": INTERVENTIONS,
+        "measures": MEASURES,
+        "experiments": EXPERIMENTS,
+        "papers": PAPERS,
+    }
     return {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
 
 
 @app.command("ls")
-def ls(kind: Annotated[str | None, typer.Argument(help="tasks, models, importances, interventions, measures, experiments or papers")] = None, as_json: Json = False) -> None:
+def ls(
+    kind: Annotated[
+        str | None, typer.Argument(help="tasks, models, importances, interventions, measures, experiments or papers")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """List what there is."""
     found = _catalogues()
     if kind is not None and kind not in found:
         raise unknown("kind", kind, found)
     if as_json:
-        entries = {k: [{"name": n, "summary": s} for n, s in things.items()] for k, things in found.items() if kind in (None, k)}
+        entries = {
+            k: [{"name": n, "summary": s} for n, s in things.items()]
+            for k, things in found.items()
+            if kind in (None, k)
+        }
         _print_json(entries[kind] if kind else entries)
         return
     console = Console(highlight=False)
@@ -109,8 +129,12 @@ def ls(kind: Annotated[str | None, typer.Argument(help="tasks, models, importanc
 
 @app.command()
 def train(
-    task: Annotated[str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")],
-    model: Annotated[str, typer.Option(help="bilstm, average or cnn, with settings: bilstm:attention=dot,projection=sparsemax")],
+    task: Annotated[
+        str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")
+    ],
+    model: Annotated[
+        str, typer.Option(help="bilstm, average or cnn, with settings: bilstm:attention=dot,projection=sparsemax")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the checkpoint.")],
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     training: Annotated[str, typer.Option(help="Training settings: epochs=8,lr=1e-3,metric=auc,…")] = "",
@@ -134,12 +158,22 @@ def train(
         checkpoint = fit(built, loaded, seed, settings, out, training_key(built, loaded, seed, settings), bars)
     test = checkpoint.metrics["test"]
     if as_json:
-        _print_json({"test_accuracy": test["accuracy"], "checkpoint": str(out), "metrics": checkpoint.metrics, "notes": loaded.notes})
+        _print_json(
+            {
+                "test_accuracy": test["accuracy"],
+                "checkpoint": str(out),
+                "metrics": checkpoint.metrics,
+                "notes": loaded.notes,
+            }
+        )
         return
     console = Console(highlight=False, soft_wrap=True)
     for note in loaded.notes:
         console.print(f"[yellow]note:[/] {_escaped(note)}")
-    console.print(f"test accuracy {test['accuracy']:.3f}, AUC {test['auc']:.3f} (best epoch {checkpoint.metrics['best_epoch']}); checkpoint in {out}")
+    console.print(
+        f"test accuracy {test['accuracy']:.3f}, AUC {test['auc']:.3f} (best epoch {checkpoint.metrics['best_epoch']}); "
+        f"checkpoint in {out}"
+    )
 
 
 @app.command()
@@ -209,7 +243,9 @@ def audit(
         raise UsageError("give a study, or --task and --model, not both")
     asked = study_for(study, task, model)
     with ProgressBars(quiet or as_json) as bars:
-        found = audit_study(asked, out or Path("runs") / asked.name, criteria, LocalEngine(workers) if workers else None, bars)
+        found = audit_study(
+            asked, out or Path("runs") / asked.name, criteria, LocalEngine(workers) if workers else None, bars
+        )
     assert found.run is not None
     from exegete.report.build import write_report
 

@@ -20,17 +20,21 @@ def said_plainly(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ExegeteError(f"no space left for {path}: free some and run the same command again; nothing earlier is lost") from error
+            raise ExegeteError(
+                f"no space left for {path}: free some and run the same command again; nothing earlier is lost"
+            ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise ExegeteError(f"may not write {path}: choose another folder with --out") from error
         if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
-            raise ExegeteError(f"can't write {path}: there is something else under that name; choose another with --out") from error
+            raise ExegeteError(
+                f"can't write {path}: there is something else under that name; choose another with --out"
+            ) from error
         raise
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`; what was written there becomes `path` at the end, or is removed after an error."""
+    """A temporary name beside `path`: what is written there becomes `path` at the end, or vanishes after an error."""
     with said_plainly(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,7 +1,7 @@
 """Names with settings: one form everywhere, `name:key=value,key=value`, on the command line and in TOML alike.
 
-A catalogue maps names to the place where a thing is defined, so that listing imports nothing heavy; asking for a thing imports
-its module, checks the settings against its fields, and says the nearest right name where one is wrong.
+A catalogue maps names to the place where a thing is defined, so that listing imports nothing heavy; asking for a thing
+imports its module, checks the settings against its fields, and says the nearest right name where one is wrong.
 """
 
 import dataclasses

@@ -1,7 +1,8 @@
 """Keyed noise: random numbers that depend on what they are for, never on when or where they are drawn.
 
-A draw is an integer hash of (seed, coordinates), for instance (seed, example, site, draw, head, query, key). So a permutation of an
-example's weights is the same alone, in a batch, in another batch, in another process, and with other padding.
+A draw is an integer hash of (seed, coordinates), for instance (seed, example, site, draw, head, query, key). So a
+permutation of an example's weights is the same alone, in a batch, in another batch, in another process, and with other
+padding.
 """
 
 import math

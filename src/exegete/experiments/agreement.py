@@ -1,13 +1,14 @@
-"""Agreement: do two importances rank the words of a text alike? (Jain & Wallace 2019, section 4.1; Neely & Schouten 2020)
+"""Agreement: do two importances rank the words of a text alike? (Jain & Wallace 2019, Neely & Schouten 2020)
 
-τ over all words, what ties allow it to be, and top-k coefficients, each with what unrelated rankings would score. Wiegreffe & Pinter
-(2019) object that τ disfavours models whose states mix words: an encoder of single words always looks better.
+τ over all words, what ties allow it to be, and top-k coefficients, each with what unrelated rankings would score.
+Wiegreffe & Pinter (2019) object that τ disfavours models whose states mix words: an encoder of single words always
+looks better.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -16,12 +17,34 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
 from exegete.measures.rank import kendall, spearman
-from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean, nested_mean
+from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean
 from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
 
 TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
 ALL = "all"
 KEYS = ("task", "model", "first", "second", "measure", "k")
+
+
+class _Found(NamedTuple):
+    """What one measure says of every example: a value and what unrelated rankings would score."""
+
+    measure: str
+    value: Tensor  # [example]
+    chance: Tensor
+    k: str = ALL
+    size: Tensor | None = None  # the k of every example
+    p: Tensor | None = None
+    maximum: Tensor | None = None
+
+
+def _over_all_words(a: Tensor, b: Tensor) -> Iterator[_Found]:
+    """τ-b with its p and ceiling, τ-b over its ceiling, γ and ρ; unrelated rankings score 0 on all of them."""
+    table = kendall(a, b)
+    zero = torch.zeros_like(table.tau)
+    yield _Found("tau", table.tau, zero, p=table.p, maximum=table.maximum)
+    yield _Found("tau_corrected", table.corrected, zero)
+    yield _Found("gamma", table.gamma, zero)
+    yield _Found("spearman", spearman(a, b), zero)
 
 
 @dataclass(frozen=True)
@@ -58,20 +81,18 @@ class Agreement:
         parts = [part for first, second in self.pairs for part in self._pair(subject, first, second)]
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _pair(self, subject: Subject, first: str, second: str) -> Iterator[pl.DataFrame]:
+    def _pair(self, subject: Subject, first: str, second: str) -> list[pl.DataFrame]:
         a, b = subject.scores[first], subject.scores[second]
+        found = [*_over_all_words(a, b), *self._over_top_k(subject, a, b)]
+        return [_frame(subject, first, second, measured) for measured in found]
+
+    def _over_top_k(self, subject: Subject, a: Tensor, b: Tensor) -> Iterator[_Found]:
         ids = torch.tensor([e.id for e in subject.examples])
-        table = kendall(a, b)
-        zero = torch.zeros_like(table.tau)
-        yield _frame(subject, first, second, "tau", table.tau, zero, p=table.p, maximum=table.maximum)
-        yield _frame(subject, first, second, "tau_corrected", table.corrected, zero)
-        yield _frame(subject, first, second, "gamma", table.gamma, zero)
-        yield _frame(subject, first, second, "spearman", spearman(a, b), zero)
         for name in self.topk:
             for rule in self.ks:
                 size = self._size(rule, subject)
                 expected = chance(TOPK[name], a, b, size, ids, draws=self.draws, seed=self.seed)
-                yield _frame(subject, first, second, name, TOPK[name](a, b, size), expected, k=rule, size=size)
+                yield _Found(name, TOPK[name](a, b, size), expected, k=rule, size=size)
 
     def _size(self, rule: str, subject: Subject) -> Tensor:
         """k for every text: fixed, the mean length of all texts, or the support of the first importance (attention)."""
@@ -86,7 +107,10 @@ class Agreement:
         by_class = rows.with_columns(pl.col(self.by).alias("class"))
         both = pl.concat([by_class, rows.with_columns(pl.lit(ALL).alias("class"))])
         groups = both.partition_by([*KEYS, "class"], as_dict=True, maintain_order=True)
-        return pl.DataFrame([dict(zip([*KEYS, "class"], key, strict=True)) | _numbers(group) for key, group in groups.items()], infer_schema_length=None)
+        return pl.DataFrame(
+            [dict(zip([*KEYS, "class"], key, strict=True)) | _numbers(group) for key, group in groups.items()],
+            infer_schema_length=None,
+        )
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
@@ -100,10 +124,7 @@ class Agreement:
         return charts | ({"topk": topk.topk(summary)} if self.topk and self.ks else {})
 
 
-def _frame(
-    subject: Subject, first: str, second: str, measure: str, value: Tensor, chance: Tensor, *, k: str = ALL, size: Tensor | None = None,
-    p: Tensor | None = None, maximum: Tensor | None = None,
-) -> pl.DataFrame:  # fmt: skip
+def _frame(subject: Subject, first: str, second: str, found: _Found) -> pl.DataFrame:
     """Rows of one pair and one measure; what is undefined is null."""
     labels = subject.task.labels
     n = len(subject.examples)
@@ -115,13 +136,13 @@ def _frame(
             "predicted": [labels[c] for c in subject.predicted.tolist()],
             "first": [first] * n,
             "second": [second] * n,
-            "measure": [measure] * n,
-            "k": [k] * n,
-            "size": pl.Series(None if size is None else size.tolist(), dtype=pl.Int64) if size is not None else pl.Series([None] * n, dtype=pl.Int64),
-            "value": _column(value, n),
-            "p": _column(p, n),
-            "maximum": _column(maximum, n),
-            "chance": _column(chance, n),
+            "measure": [found.measure] * n,
+            "k": [found.k] * n,
+            "size": pl.Series([None] * n if found.size is None else found.size.tolist(), dtype=pl.Int64),
+            "value": _column(found.value, n),
+            "p": _column(found.p, n),
+            "maximum": _column(found.maximum, n),
+            "chance": _column(found.chance, n),
         }
     )
 
@@ -151,13 +172,18 @@ def _numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
 
 
 def _interval(group: pl.DataFrame) -> Interval:
-    """Over examples for one seed; over seeds and examples for several, on the same examples where the group has them all."""
-    by_seed = [torch.from_numpy(part.sort("example")["value"].fill_null(float("nan")).to_numpy().copy()) for part in group.partition_by("seed", maintain_order=True)]
-    if len(by_seed) == 1:
-        return bootstrap_mean(by_seed[0])
-    same = group.select(pl.col("example").n_unique()).item() * len(by_seed) == len(group)
-    interval = crossed_mean(torch.stack(by_seed)) if same else nested_mean(by_seed)
-    return interval._replace(n=group["value"].count())
+    """Over examples for one seed; over seeds and the examples that they share for several.
+
+    By predicted class not every seed has every example: the width is then that of the examples that all seeds put into
+    the class, around the mean of all.
+    """
+    table = group.pivot("seed", index="example", values="value", maintain_order=True).drop("example")
+    values = torch.from_numpy(table.fill_null(float("nan")).to_numpy().T.copy())  # [seed, example]
+    if len(values) == 1:
+        return bootstrap_mean(values[0])
+    shared, mean = crossed_mean(values), values.nanmean().item()
+    moved = mean - shared.mean
+    return Interval(mean, shared.low + moved, shared.high + moved, int((~values.isnan()).sum()), shared.undefined)
 
 
 def _number(value: Any) -> float | None:

@@ -6,7 +6,8 @@ EXPERIMENTS = Catalogue(
     "experiment",
     {
         "agreement": Entry(
-            "exegete.experiments.agreement:Agreement", "do two importances rank words alike? (Jain & Wallace 2019, Neely & Schouten 2020)"
+            "exegete.experiments.agreement:Agreement",
+            "do two importances rank words alike? (Jain & Wallace 2019, Neely & Schouten 2020)",
         ),
     },
 )

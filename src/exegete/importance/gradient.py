@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from exegete.importance.contract import Quantity, Scores, Target, explained, on_words, predicted
 from exegete.interventions.detach import Detach
@@ -15,8 +16,9 @@ from exegete.tasks.batching import Batch
 class Gradient:
     """|e_t · ∂f/∂e_t|, or the L1 or L2 norm of ∂f/∂e_t.
 
-    The first is the derivative by the word's own one-hot coordinate (Neely & Schouten 2020, equation 1). With one output, logit,
-    probability and loss give proportional scores within a text; the logit alone doesn't vanish where probabilities saturate.
+    The first is the derivative by the word's own one-hot coordinate (Neely & Schouten 2020, equation 1). With one
+    output, logit, probability and loss give proportional scores within a text; the logit alone doesn't vanish where
+    probabilities saturate.
     """
 
     norm: Literal["input", "l1", "l2"] = "input"
@@ -30,9 +32,10 @@ class Gradient:
         if target is None:
             target = Target(batch.label, of="loss") if self.of == "loss" else predicted(trace.logits, self.of)
         (gradient,) = torch.autograd.grad(explained(trace.logits, target).sum(), embedded)  # [batch, token, size]
-        values = {
-            "input": lambda: (gradient * embedded.detach()).sum(-1).abs(),
-            "l1": lambda: gradient.abs().sum(-1),
-            "l2": lambda: gradient.norm(dim=-1),
-        }[self.norm]()
-        return Scores(on_words(values, batch), signed=False, target=target)
+        return Scores(on_words(self._size(gradient, embedded.detach()), batch), signed=False, target=target)
+
+    def _size(self, gradient: Tensor, embedded: Tensor) -> Tensor:
+        """One number per token from [batch, token, size] twice."""
+        if self.norm == "input":
+            return (gradient * embedded).sum(-1).abs()
+        return gradient.abs().sum(-1) if self.norm == "l1" else gradient.square().sum(-1).sqrt()

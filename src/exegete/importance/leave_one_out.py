@@ -21,8 +21,9 @@ TOKENS = 65_536  # tokens of shortened texts that one forward pass holds
 class LeaveOneOut:
     """Delete every word in turn, run the model again, and compare the predictions.
 
-    `tvd` (equation 2 of Neely & Schouten 2020) is ½ Σ_y |p_y(x) − p_y(x without t)|, for any class; `probability` and `logit` are the
-    signed loss f_c(x) − f_c(x without t) of the explained class. A text whose only word is deleted leaves the decoder's bias.
+    `tvd` (equation 2 of Neely & Schouten 2020) is ½ Σ_y |p_y(x) − p_y(x without t)|, for any class; `probability` and
+    `logit` are the signed loss f_c(x) − f_c(x without t) of the explained class. A text whose only word is deleted
+    leaves the decoder's bias.
     """
 
     of: Literal["tvd", "probability", "logit"] = "tvd"
@@ -73,10 +74,18 @@ def re_encoded(model: AttentionModel, batch: Batch) -> Tensor:
 def shortened(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
     """Example rows[i] without its token positions[i], for every i."""
     width = batch.tokens.shape[1]
-    places = torch.arange(width) + (torch.arange(width) >= positions[:, None])  # everything after the gap moves up by one
-    padded = [
-        torch.nn.functional.pad(table, (0, 1), value=fill)[rows[:, None], places]
-        for table, fill in ((batch.tokens, PAD), (batch.present, 0), (batch.words, 0), (batch.part, -1), (batch.sentence, -1))
-    ]
-    narrow = [table[:, : max(1, width - 1)] for table in padded]
-    return Batch(batch.ids[rows], *narrow, label=batch.label[rows])
+    places = torch.arange(width)
+    places = places + (places >= positions[:, None])  # everything after the gap moves up by one
+
+    def moved(table: Tensor, fill: int) -> Tensor:
+        return torch.nn.functional.pad(table, (0, 1), value=fill)[rows[:, None], places][:, : max(1, width - 1)]
+
+    return Batch(
+        ids=batch.ids[rows],
+        tokens=moved(batch.tokens, PAD),
+        present=moved(batch.present, 0),
+        words=moved(batch.words, 0),
+        part=moved(batch.part, -1),
+        sentence=moved(batch.sentence, -1),
+        label=batch.label[rows],
+    )

@@ -1,4 +1,4 @@
-"""Detach: attention weights as constants, so that no gradient flows through how they were computed (Jain & Wallace 2019)."""
+"""Detach: attention weights as constants: no gradient through how they were computed (Jain & Wallace 2019)."""
 
 from dataclasses import dataclass
 

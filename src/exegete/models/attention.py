@@ -1,19 +1,20 @@
 """Attention without a question: scores for the states of one text (Jain & Wallace 2019, section 2; PROTOCOLS 1.1)."""
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
 
 
-class Scorer(nn.Module):
+class Scorer(nn.Module, ABC):
     """Scores in two parts: a linear one, which splits over the halves of a state, and what is done with its result."""
 
     linear: nn.Linear
 
+    @abstractmethod
     def finish(self, pre: Tensor) -> Tensor:
         """[..., linear's out] -> [...]."""
-        raise TypeError(f"{type(self).__name__} does not say how to finish")
 
     def forward(self, states: Tensor) -> Tensor:
         """[..., key, size] -> [..., key]."""

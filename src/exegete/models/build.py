@@ -11,7 +11,7 @@ from exegete.tasks.vocabulary import SPECIAL, fit_vocabulary
 
 
 def build(spec: str, task: Task, seed: int = 0) -> Classifier:
-    """A model with random weights that depend on the seed alone, and pretrained vectors where the settings name them."""
+    """A model with random weights that depend on the seed alone; vectors where the settings name them."""
     settings: ClassifierSettings = MODELS.make(spec)
     vocabulary = fit_vocabulary(task.split("train"), task.min_df, settings.wrap)
     vectors = load_vectors(settings.vectors, vocabulary.words) if settings.vectors else None

@@ -68,7 +68,7 @@ class Classifier(nn.Module):
         return weights @ encoded.values + self.two_sided(self.decoder.bias)  # [batch, draw, class]
 
     def two_sided(self, z: Tensor) -> Tensor:
-        """One output z as [-z/2, z/2], so that class 0 has gradients and relevance too; its softmax is [σ(-z), σ(z)]."""
+        """One output z as [-z/2, z/2], whose softmax is [σ(-z), σ(z)]: so class 0 has gradients and relevance too."""
         return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
 
     def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:

@@ -1,7 +1,7 @@
 """The contract of a model: attention has one shape everywhere, [batch, head, query, key].
 
-So a pooling layer (1 head, 1 query), a translator (1 head, a query per output step) and a BERT layer (12 heads, a query per token)
-take the same interventions and give the same tables.
+So a pooling layer (1 head, 1 query), a translator (1 head, a query per output step) and a BERT layer (12 heads, a
+query per token) take the same interventions and give the same tables.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,9 @@
 """Deletion on a BiLSTM: all predictions without one word, with nothing computed twice.
 
-Without word t the forward states before t and the backward states after t stay what they were. So every pair (t, s) of a deleted and a
-remaining position needs one step of one direction only: the forward LSTM where s > t, the backward one where s < t. Input projections,
-`score` and `W h` of the unchanged half are computed once per text; the linear part of the score splits over the two halves of a state.
+Without word t the forward states before t and the backward states after t stay what they were. So every pair (t, s) of
+a deleted and a remaining position needs one step of one direction only: the forward LSTM where s > t, the backward one
+where s < t. Input projections, `score` and `W h` of the unchanged half are computed once per text; the linear part of
+the score splits over the two halves of a state.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from exegete.models.classifier import Classifier
 from exegete.models.encoders import BiLSTM
 from exegete.tasks.batching import Batch
 
-ROWS = 1024  # rows (texts × deleted positions) that run side by side: enough for fast products, small enough for the cache
+# Rows (texts × deleted positions) that run side by side: enough for fast products, few enough for the cache.
+ROWS = 1024
 
 
 class _Direction(NamedTuple):
@@ -63,14 +65,16 @@ def _whole(direction: _Direction) -> tuple[Tensor, Tensor]:
     return hidden, cells
 
 
-def _rerun(direction: _Direction, states: tuple[Tensor, Tensor], other: Tensor, finish: "_Finish") -> tuple[Tensor, Tensor]:
-    """Scores [t, s, text] and outputs [t, s, text, output] for every deleted t and every later position s, in reading order."""
+def _rerun(
+    direction: _Direction, states: tuple[Tensor, Tensor], other: Tensor, finish: "_Finish"
+) -> tuple[Tensor, Tensor]:
+    """Scores [t, s, text] and outputs [t, s, text, output] for every deleted t and every s read after it."""
     length, texts, _ = direction.inputs.shape
     hidden, cell = (torch.empty_like(state[1:]) for state in states)  # [t, text, hidden]
     scores = direction.inputs.new_zeros(length, length, texts)
     outputs = direction.inputs.new_zeros(length, length, texts, finish.outputs)
     for s in range(1, length):
-        hidden[s - 1], cell[s - 1] = states[0][s - 1], states[1][s - 1]  # t = s − 1 branches off the undisturbed text here
+        hidden[s - 1], cell[s - 1] = states[0][s - 1], states[1][s - 1]  # t = s − 1 leaves the whole text here
         h, c = hidden[:s].flatten(0, 1), cell[:s].flatten(0, 1)  # [t · text, hidden], views
         gates = torch.mm(h, direction.recurrent).view(s, texts, -1).add_(direction.inputs[s])
         _step(gates.flatten(0, 1), c, h)

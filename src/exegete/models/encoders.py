@@ -31,7 +31,7 @@ class BiLSTM(nn.Module):
         """Without padding a plain call, which is faster; otherwise packed, so that nothing leaks from padding."""
         if bool(present.all()):
             return self.lstm(embedded)[0]  # type: ignore[no-any-return]
-        lengths = present.sum(-1).clamp(min=1).cpu()  # a text without words is encoded as one padding token, never attended to
+        lengths = present.sum(-1).clamp(min=1).cpu()  # a text without words: one padding token, never attended to
         packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         states = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.shape[1])[0]
         return states * present[..., None]

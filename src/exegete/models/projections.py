@@ -1,8 +1,11 @@
 """Projections: scores to a distribution over the real keys.
 
-All are masked: a key outside the mask gets exactly 0, and its score changes nothing. A row without any real key is all 0 (a text from
-which the only word was deleted). Gradients are exact (those of `entmax`, by its authors, for the sparse ones).
+All are masked: a key outside the mask gets exactly 0, and its score changes nothing. A row without any real key is all
+0 (a text from which the only word was deleted). Gradients are exact (those of `entmax`, by its authors, for the sparse
+ones).
 """
+
+from abc import ABC, abstractmethod
 
 import torch
 from entmax import entmax15, entmax_bisect, sparsemax
@@ -12,7 +15,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Catalogue, Entry
 
 
-class Projection(nn.Module):
+class Projection(nn.Module, ABC):
     """A map from scores [..., key] and mask [..., key] to weights [..., key] that sum to 1 over the mask."""
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -21,13 +24,13 @@ class Projection(nn.Module):
         weights = self.project(self._low(scores, mask))
         return weights.masked_fill(~mask, 0.0)
 
+    @abstractmethod
     def project(self, scores: Tensor) -> Tensor:
         """The projection itself, of scores whose masked entries are too low to get weight."""
-        raise TypeError(f"{type(self).__name__} does not say how to project")
 
+    @abstractmethod
     def reach(self) -> Tensor | float:
         """How far below the highest score a key certainly gets no weight."""
-        raise TypeError(f"{type(self).__name__} does not say how far it reaches")
 
     def _low(self, scores: Tensor, mask: Tensor) -> Tensor:
         """Masked scores replaced by one that gets no weight: finite, so that no inf − inf can arise."""

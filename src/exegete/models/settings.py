@@ -22,13 +22,15 @@ class ClassifierSettings(BaseModel):
     size: int = Field(300, ge=1)  # of random embeddings; vectors have their own
     scale: float = Field(0.1, gt=0)  # standard deviation of random embeddings, and of words that the vectors lack
     trainable: bool = True  # whether training moves the embeddings
-    wrap: bool = False  # bracket texts with start and end symbols, seen by the encoder, not by attention (Jain & Wallace)
-    outputs: Literal["one", "classes"] = "one"  # two classes: one sigmoid output, shown as [-z/2, z/2], or one output per class
+    wrap: bool = False  # start and end symbols that the encoder sees and attention doesn't (Jain & Wallace)
+    outputs: Literal["one", "classes"] = "one"  # two classes: one sigmoid output, or one output per class
 
     @model_validator(mode="after")
     def _dials_fit(self) -> "ClassifierSettings":
         if (self.lam is not None) != (self.projection == "sparsegen"):
-            raise ValueError("lam goes with projection=sparsegen, and sparsegen needs it: write projection=sparsegen,lam=0.5")
+            raise ValueError(
+                "lam goes with projection=sparsegen, and sparsegen needs it: write projection=sparsegen,lam=0.5"
+            )
         if (self.alpha is not None or self.learned) and self.projection != "entmax":
             raise ValueError("alpha and learned go with projection=entmax")
         return self

@@ -1,12 +1,14 @@
 """Audit: the battery of tests with published criteria, and the answer in plain words.
 
-Today's tests are of agreement. "Better than chance" says little with many texts, so the one that decides is non-inferiority: does attention
-agree with the other importances nearly as well as they agree with each other?
+Today's tests are of agreement. "Better than chance" says little with many texts, so the one that decides is
+non-inferiority: does attention agree with the other importances nearly as well as they agree with each other?
 """
 
+import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from html import escape
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
@@ -97,10 +99,8 @@ class Audit:
         write_csv(Path(path), self.frame)
 
     def _repr_html_(self) -> str:
-        from exegete.report.build import scorecard
-        from exegete.report.html import table_html
-
-        return table_html(scorecard(self))
+        shown = pl.DataFrame([asdict(test) for test in self.tests]).drop("interval", "chance", "criterion")
+        return f"<p>{escape(self.answer)}</p>{shown._repr_html_()}"
 
 
 def load_criteria(path: Path | None = None) -> Criteria:
@@ -116,7 +116,9 @@ def load_criteria(path: Path | None = None) -> Criteria:
     return criteria
 
 
-def judge(rows: pl.DataFrame, study: Study, criteria: Criteria, run: Path | None = None, summary: pl.DataFrame | None = None) -> Audit:
+def judge(
+    rows: pl.DataFrame, study: Study, criteria: Criteria, run: Path | None = None, summary: pl.DataFrame | None = None
+) -> Audit:
     """Every test on every task and model of a study's agreement rows."""
     agreement = study.built_experiments().get("agreement")
     if not isinstance(agreement, Agreement):
@@ -124,7 +126,13 @@ def judge(rows: pl.DataFrame, study: Study, criteria: Criteria, run: Path | None
     tests: list[Test] = []
     for (task, model), group in rows.group_by("task", "model", maintain_order=True):
         tests += _tests(str(task), str(model), group, agreement, criteria)
-    return Audit(answer(tests, agreement), tuple(tests), criteria.version, run, agreement.summary(rows) if summary is None else summary)
+    return Audit(
+        answer(tests, agreement),
+        tuple(tests),
+        criteria.version,
+        run,
+        agreement.summary(rows) if summary is None else summary,
+    )
 
 
 def _tests(task: str, model: str, group: pl.DataFrame, agreement: Agreement, criteria: Criteria) -> list[Test]:
@@ -169,8 +177,11 @@ def _finite(value: float) -> float | None:
 
 
 def verdict(interval: Interval, threshold: float, seeds: int = 1) -> Verdict:
-    """Holds if the interval lies above the threshold, fails if below; few seeds, or none of the two, is not a guess but `cannot tell`."""
-    if 1 < seeds < SEEDS_FOR_A_RECIPE or not (interval.low == interval.low):
+    """Holds if the interval lies above the threshold, fails if below.
+
+    Few seeds, or none of the two, is not a guess but `cannot tell`.
+    """
+    if 1 < seeds < SEEDS_FOR_A_RECIPE or math.isnan(interval.low):
         return "cannot tell"
     if interval.low > threshold:
         return "holds"
@@ -191,7 +202,7 @@ def _paragraph(task: str, model: str, tests: dict[str, Test], agreement: Agreeme
     deciding = tests.get("agrees", tests["beats_chance"])
     said = {
         "holds": f"Yes, as far as agreement goes: {attention} ranks words about as {listed} do.",
-        "fails": f"Not as an explanation that replaces {listed}: {attention} ranks words clearly differently. Read {listed} instead.",
+        "fails": f"Not in place of {listed}: {attention} ranks words clearly differently. Read {listed} instead.",
         "cannot tell": f"These texts or seeds don't settle whether {attention} ranks words as {listed} do.",
     }[deciding.verdict]
     chance = {
@@ -200,6 +211,6 @@ def _paragraph(task: str, model: str, tests: dict[str, Test], agreement: Agreeme
         "cannot tell": "Whether it agrees with them more than noise would is not settled.",
     }[tests["beats_chance"].verdict]
     return (
-        f"{said} {chance} This is about {deciding.about}: {model} on {task}. Agreement is not faithfulness: whether the prediction depends on "
-        "these weights was not tested."
+        f"{said} {chance} This is about {deciding.about}: {model} on {task}. Agreement is not faithfulness: whether the "
+        "prediction depends on these weights was not tested."
     )

@@ -22,11 +22,17 @@ def study_for(source: str | None, task: str | None, model: str | None) -> Study:
         return study
     tasks, models = (task,) if task else study.tasks, (model,) if model else study.models
     name = f"audit_{parse(tasks[0]).name.replace(':', '_').replace('/', '_')}_{key_of(tasks=tasks, models=models)[:6]}"
-    return checked(study.model_copy(update={"name": name, "title": f"{models[0]} on {tasks[0]}", "tasks": tasks, "models": models}))
+    return checked(
+        study.model_copy(update={"name": name, "title": f"{models[0]} on {tasks[0]}", "tasks": tasks, "models": models})
+    )
 
 
 def audit_study(
-    study: Study, out: Path, criteria: Path | None = None, engine: LocalEngine | None = None, progress: Progress = silent
+    study: Study,
+    out: Path,
+    criteria: Path | None = None,
+    engine: LocalEngine | None = None,
+    progress: Progress = silent,
 ) -> Audit:
     """Run (or resume) a study and judge its agreement."""
     wanted = load_criteria(criteria)
@@ -41,6 +47,9 @@ def judge_run(study: Study, out: Path, criteria: Criteria) -> Audit:
 
 
 def audit(model: str, task: str, out: str | Path | None = None, progress: Progress = silent) -> Audit:
-    """The Python door: `exegete.audit("bilstm:vectors=glove-50", "rotten_tomatoes")`; a checkpoint folder is a model too."""
+    """The Python door: `exegete.audit("bilstm:vectors=glove-50", "rotten_tomatoes")`.
+
+    A checkpoint folder is a model too.
+    """
     study = study_for(None, task, model)
     return audit_study(study, Path(out) if out else Path("runs") / study.name, progress=progress)

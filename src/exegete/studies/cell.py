@@ -1,4 +1,7 @@
-"""Cell: train one model, score the words of its texts, and ask every experiment; what is done already is not done again."""
+"""Cell: train one model, score the words of its texts, and ask every experiment.
+
+What is done already is not done again.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
@@ -44,9 +47,9 @@ class Work(NamedTuple):
     cell: Cell
     progress: Progress = silent
 
-    def tell(self, what: str, done: int, total: int) -> None:
+    def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""
-        self.progress(f"{self.cell} · {what}", done, total)
+        self.progress(f"{self.cell} · {label}", done, total)
 
 
 def run_cell(work: Work) -> dict[str, Any]:
@@ -55,7 +58,10 @@ def run_cell(work: Work) -> dict[str, Any]:
     task = cached_task(work.cell.task)
     checkpoint = trained(work, task)
     predicted = predict_stage(work, task, checkpoint)
-    rows = {name: experiment_stage(work, task, checkpoint, predicted, name, built) for name, built in work.study.built_experiments().items()}
+    rows = {
+        name: experiment_stage(work, task, checkpoint, predicted, name, built)
+        for name, built in work.study.built_experiments().items()
+    }
     facts = {
         **work.cell._asdict(),
         "code": code_hash(__name__),
@@ -72,13 +78,22 @@ def run_cell(work: Work) -> dict[str, Any]:
 
 
 def trained(work: Work, task: Task) -> Checkpoint:
-    """The cell's model: a given checkpoint, or one that is trained here, going on where an interrupted training stopped."""
+    """The cell's model: a given checkpoint, or one that is trained here.
+
+    Going on where an interrupted training stopped.
+    """
     given = Path(work.cell.model)
     if is_checkpoint(given):
         return fitting(load_checkpoint(given), task, given)
     settings, seed = work.study.training, work.cell.seed
     model = build(work.cell.model, task, seed)
-    facts = {"task": work.cell.task, "data": task.hash, "model": work.cell.model, "seed": seed, "training": settings.model_dump()}
+    facts = {
+        "task": work.cell.task,
+        "data": task.hash,
+        "model": work.cell.model,
+        "seed": seed,
+        "training": settings.model_dump(),
+    }
     at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
     folder = at.folder / "checkpoint"
     if at.done:
@@ -89,16 +104,29 @@ def trained(work: Work, task: Task) -> Checkpoint:
 
 
 def training_key(model: Classifier, task: Task, seed: int, settings: TrainingSettings) -> str:
-    """What determines a trained model: its first weights (vectors included), its data, seed and settings, and the code that trains it."""
+    """What determines a trained model.
+
+    Its first weights (vectors included), its data, seed and settings, and the code that trains it.
+    """
     first = hash_tensors(model.state_dict())
-    return key_of(model=model.spec, first=first, data=task.hash, seed=seed, training=settings.model_dump(), code=code_hash("exegete.training.train"))
+    return key_of(
+        model=model.spec,
+        first=first,
+        data=task.hash,
+        seed=seed,
+        training=settings.model_dump(),
+        code=code_hash("exegete.training.train"),
+    )
 
 
 def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
     """Refuse to judge a model on a task with other classes."""
     if checkpoint.model.labels != task.labels:
         theirs, ours = (", ".join(labels) for labels in (checkpoint.model.labels, task.labels))
-        raise ExegeteError(f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was trained on ({checkpoint.task})")
+        raise ExegeteError(
+            f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was "
+            f"trained on ({checkpoint.task})"
+        )
     return checkpoint
 
 
@@ -131,7 +159,9 @@ def score_stage(work: Work, task: Task, checkpoint: Checkpoint, importance: str)
     at = stage(work.run, "score", key_of(**facts, code=_code_of(built)), **facts)
     if not at.done:
         shards = _shards(task.split(work.study.split))
-        write_shards(at.folder, shards, partial(score_frame, checkpoint.model, built), partial(work.tell, parse(importance).name))
+        write_shards(
+            at.folder, shards, partial(score_frame, checkpoint.model, built), partial(work.tell, parse(importance).name)
+        )
         at.finish()
     return at
 
@@ -158,13 +188,24 @@ def score_frame(model: Classifier, importance: Importance, examples: Sequence[Ex
         values = importance(model, batch).values.double()
         for i, row, words in zip(members, values, batch.words, strict=True):
             rows[i] = row[words].tolist()
-    return pl.DataFrame({"example": [e.id for e in examples], "scores": rows}, schema={"example": pl.Int64, "scores": pl.List(pl.Float64)})
+    return pl.DataFrame(
+        {"example": [e.id for e in examples], "scores": rows},
+        schema={"example": pl.Int64, "scores": pl.List(pl.Float64)},
+    )
 
 
-def experiment_stage(work: Work, task: Task, checkpoint: Checkpoint, predicted: Stage, name: str, built: Experiment) -> Stage:
+def experiment_stage(
+    work: Work, task: Task, checkpoint: Checkpoint, predicted: Stage, name: str, built: Experiment
+) -> Stage:
     """An experiment's rows, shard by shard."""
     scored = {importance: score_stage(work, task, checkpoint, importance) for importance in built.importances}
-    facts = {"experiment": name, "settings": repr(built), "data": task.hash, "weights": checkpoint.weights_hash, "split": work.study.split}
+    facts = {
+        "experiment": name,
+        "settings": repr(built),
+        "data": task.hash,
+        "weights": checkpoint.weights_hash,
+        "split": work.study.split,
+    }
     scores = {importance: at.folder.name for importance, at in scored.items()}
     key = key_of(**facts, scores=scores, code=code_hash(EXPERIMENTS[name].load().__module__))
     at = stage(work.run, "experiment", key, **facts, scores=scores)
@@ -176,16 +217,23 @@ def experiment_stage(work: Work, task: Task, checkpoint: Checkpoint, predicted: 
     return at
 
 
-def _subject(task: Task, model: Classifier, split: str, predicted: Stage, scored: dict[str, Stage], number: int) -> Subject:
+def _subject(
+    task: Task, model: Classifier, split: str, predicted: Stage, scored: dict[str, Stage], number: int
+) -> Subject:
     examples = task.split(split)
     shard = _shards(examples)[number]
-    classes = pl.read_parquet(read_shards(predicted.folder)[0])["predicted"][number * SHARD : number * SHARD + len(shard)]
+    classes = pl.read_parquet(read_shards(predicted.folder)[0])["predicted"][
+        number * SHARD : number * SHARD + len(shard)
+    ]
     return Subject(
         model=model,
         task=task,
         examples=shard,
         predicted=torch.tensor([task.labels.index(c) for c in classes]),
-        scores={name: padded(pl.read_parquet(read_shards(at.folder)[number])["scores"].to_list()) for name, at in scored.items()},
+        scores={
+            name: padded(pl.read_parquet(read_shards(at.folder)[number])["scores"].to_list())
+            for name, at in scored.items()
+        },
         mean_length=sum(map(len, examples)) / len(examples),
     )
 
@@ -193,12 +241,16 @@ def _subject(task: Task, model: Classifier, split: str, predicted: Stage, scored
 def padded(rows: Sequence[Sequence[float]]) -> Tensor:
     """Ragged rows as one tensor with NaN beyond their ends."""
     width = max(map(len, rows), default=0)
-    return torch.tensor([[*row, *[float("nan")] * (width - len(row))] for row in rows], dtype=torch.float64).reshape(len(rows), width)
+    return torch.tensor([[*row, *[float("nan")] * (width - len(row))] for row in rows], dtype=torch.float64).reshape(
+        len(rows), width
+    )
 
 
 def rows_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[pl.DataFrame]:
     """The rows of a finished cell, with its task, model and seed in front."""
     for part in read_shards(run / "stages" / facts["experiments"][experiment]):
         yield pl.read_parquet(part).select(
-            *(pl.lit(facts[name]).alias(name) for name in ("task", "model")), pl.lit(facts["seed"], dtype=pl.Int64).alias("seed"), pl.all()
+            *(pl.lit(facts[name]).alias(name) for name in ("task", "model")),
+            pl.lit(facts["seed"], dtype=pl.Int64).alias("seed"),
+            pl.all(),
         )

@@ -1,7 +1,7 @@
 """Engine: run independent pieces of work on this machine, a warm worker process per core, one torch thread each.
 
-Two torch threads in one process can be slower than one on a busy machine, and a new process pays seconds to import torch: so workers are
-processes that start once and stay.
+Two torch threads in one process can be slower than one on a busy machine, and a new process pays seconds to import
+torch: so workers are processes that start once and stay.
 """
 
 import multiprocessing
@@ -42,7 +42,9 @@ class LocalEngine:
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
 
-    def map(self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent) -> Iterator[tuple[Item, Result]]:
+    def map(
+        self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
+    ) -> Iterator[tuple[Item, Result]]:
         """Do the job for every item; results as they come."""
         if self.workers == 1 or (len(items) == 1 and self._pool is None):
             with one_thread():
@@ -57,7 +59,9 @@ class LocalEngine:
                     yield waiting[future], future.result()
             except BrokenProcessPool:
                 self._pool = None
-                raise ExegeteError("a worker process died (out of memory?): run the same command again, with --workers 1 if it happens again") from None
+                raise ExegeteError(
+                    "a worker process died (out of memory?): run the same command again, perhaps with --workers 1"
+                ) from None
             finally:
                 for future in waiting:
                     future.cancel()

@@ -19,7 +19,10 @@ DRAWING = "exegete.figures"  # how a result is drawn doesn't determine it
 
 @cache
 def code_hash(module: str) -> str:
-    """A fingerprint of a module's source and of everything that it imports from its own package, directly or not, drawing apart."""
+    """A fingerprint of a module's source and of everything that it imports from its own package.
+
+    Directly or not, drawing apart.
+    """
     sources = {name: _path(name).read_bytes() for name in sorted(_reached(module)) if not name.startswith(DRAWING)}
     digest = hashlib.sha256()
     for name, source in sources.items():

@@ -18,7 +18,9 @@ def load_plugins(plugins: Iterable[str]) -> None:
             try:
                 importlib.import_module(plugin)
             except ModuleNotFoundError as error:
-                raise ExegeteError(f"plugin '{plugin}' can't be imported ({error}): install it, or give the path of its .py file") from None
+                raise ExegeteError(
+                    f"plugin '{plugin}' can't be imported ({error}): install it, or give the path of its .py file"
+                ) from None
 
 
 def _load_file(path: Path) -> None:

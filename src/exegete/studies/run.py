@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,13 @@ MANIFEST, STUDY = "manifest.json", "study.json"
 LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "safetensors")
 
 
-def run_study(study: Study, out: Path, cells: Sequence[Cell] | None = None, engine: LocalEngine | None = None, progress: Progress = silent) -> Path:
+def run_study(
+    study: Study,
+    out: Path,
+    cells: Sequence[Cell] | None = None,
+    engine: LocalEngine | None = None,
+    progress: Progress = silent,
+) -> Path:
     """Run or resume a study, or some cells of it; returns the run folder."""
     started = time.time()
     with locked(out):
@@ -55,7 +60,8 @@ def _claim(out: Path, study: Study) -> None:
         if theirs != mine:
             changed = sorted(name for name in mine if theirs.get(name) != mine[name])
             raise ExegeteError(
-                f"{out} is the run folder of another study ('{theirs.get('name')}' with other {', '.join(changed)}): choose another with --out"
+                f"{out} is the run folder of another study ('{theirs.get('name')}' with other {', '.join(changed)}): "
+                "choose another with --out"
             )
     elif out.is_dir() and any(p.name != ".lock" for p in out.iterdir()):
         raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
@@ -73,7 +79,9 @@ def locked(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ExegeteError(f"another exegete is at work in {out}: wait for it, or choose another folder with --out") from None
+            raise ExegeteError(
+                f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
+            ) from None
         yield
 
 
@@ -125,7 +133,10 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
     return {
         "exegete": __version__,
         "study": study.model_dump(mode="json"),
-        "cells": [{k: c[k] for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments")} for c in cells],
+        "cells": [
+            {k: c[k] for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments")}
+            for c in cells
+        ],
         "code": code_hash("exegete.studies.cell"),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
@@ -141,13 +152,18 @@ def read_manifest(run: Path) -> dict[str, Any]:
     if not run.is_dir():
         raise ExegeteError(f"there is no run folder {run}: make one with `exegete run STUDY.toml --out {run}`")
     if not (run / MANIFEST).is_file():
-        raise ExegeteError(f"the run in {run} is not complete (no manifest.json): run its study again, it goes on where it stopped")
+        raise ExegeteError(
+            f"the run in {run} is not complete (no manifest.json): run its study again, it goes on where it stopped"
+        )
     facts: dict[str, Any] = read_json(run / MANIFEST, "run")
     return facts
 
 
 def authors_table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Mean, standard deviation and significant fraction of τ per predicted class: the columns of Jain & Wallace's and N&S's CSV files."""
+    """Mean, standard deviation and significant fraction of τ per predicted class.
+
+    The columns of Jain & Wallace's and N&S's CSV files.
+    """
     tau = rows.filter(pl.col("measure") == "tau")
     return (
         tau.group_by("task", "model", "seed", "first", "second", "predicted", maintain_order=True)
@@ -161,5 +177,3 @@ def authors_table(rows: pl.DataFrame) -> pl.DataFrame:
         .rename({"predicted": "class"})
         .sort("task", "model", "seed", "first", "second", "class", maintain_order=True)
     )
-
-

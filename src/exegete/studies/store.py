@@ -55,7 +55,9 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> None:
         frame.write_parquet(beside)
 
 
-def write_shards(folder: Path, shards: Sequence[Any], compute: Callable[[Any], pl.DataFrame], tell: Callable[[int, int], None]) -> None:
+def write_shards(
+    folder: Path, shards: Sequence[Any], compute: Callable[[Any], pl.DataFrame], tell: Callable[[int, int], None]
+) -> None:
     """One parquet file per shard; those that are there already are not computed again."""
     for number, shard in enumerate(shards):
         path = folder / f"part-{number:05d}.parquet"

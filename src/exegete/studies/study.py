@@ -58,14 +58,17 @@ class Study(BaseModel):
 def _experiment(entry: dict[str, Any]) -> Experiment:
     settings = dict(entry)
     if "name" not in settings:
-        raise UsageError("an experiment needs a name: write [[experiments]] and name = \"agreement\"")
+        raise UsageError('an experiment needs a name: write [[experiments]] and name = "agreement"')
     name = settings.pop("name")
     built: Experiment = validate(EXPERIMENTS[name].load(), settings, f"experiment '{name}'")
     return built
 
 
 def narrowed(study: Study, tasks: list[str], models: list[str], seeds: list[int]) -> tuple[Cell, ...]:
-    """The cells whose task and model match a pattern (`sst*`, `*sparsemax*`) and whose seed is listed; no pattern: all."""
+    """The cells whose task and model match a pattern (`sst*`, `*sparsemax*`) and whose seed is listed.
+
+    No pattern: all.
+    """
     for kind, patterns, known in (("task", tasks, study.tasks), ("model", models, study.models)):
         for pattern in patterns:
             if not any(_matches(name, pattern) for name in known):
@@ -100,7 +103,9 @@ def load_study(source: str) -> Study:
         stem = path.stem if path.suffix == ".toml" else source
         if stem not in named:
             if path.suffix == ".toml" or path.parent != Path():
-                raise ExegeteError(f"there is no study file {source}: give the path of a TOML file, or a built-in study ({', '.join(named)})")
+                raise ExegeteError(
+                    f"there is no study file {source}: give a path, or a built-in study ({', '.join(named)})"
+                )
             raise unknown("study", source, named)
         path = named[stem]
     try:

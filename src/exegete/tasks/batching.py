@@ -50,7 +50,9 @@ def _flat(example: Example, vocabulary: Vocabulary) -> tuple[list[int], list[boo
 
 
 def _padded(rows: Sequence[Sequence[int]], fill: int, width: int) -> Tensor:
-    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], dtype=torch.int64).reshape(len(rows), width)
+    return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows], dtype=torch.int64).reshape(
+        len(rows), width
+    )
 
 
 def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
@@ -70,11 +72,13 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
     )
 
 
-def batches_of_one_length(examples: Sequence[Example], size: int, budget: int, shuffle: int | None = None) -> Iterator[list[int]]:
+def batches_of_one_length(
+    examples: Sequence[Example], size: int, budget: int, shuffle: int | None = None
+) -> Iterator[list[int]]:
     """Indices of at most `size` examples and `budget` words that all have one length (PyTorch then needs no packing).
 
-    With `shuffle` (a seed, mixed with the epoch by the caller) the members of a batch and the order of the batches are a keyed
-    shuffle: the same in every process. Without it, the shortest come first.
+    With `shuffle` (a seed, mixed with the epoch by the caller) the members of a batch and the order of the batches are
+    a keyed shuffle: the same in every process. Without it, the shortest come first.
     """
     order = list(range(len(examples)))
     if shuffle is not None:

@@ -16,7 +16,9 @@ class Record(NamedTuple):
 
     texts: tuple[str, ...]
     label: str
-    rationale: tuple[tuple[int, int], ...] = ()  # [start, end) over the white-space words of all texts, one after the other
+    rationale: tuple[
+        tuple[int, int], ...
+    ] = ()  # [start, end) over the white-space words of all texts, one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +83,6 @@ def check_labels(train: Sequence[Example], splits: Mapping[str, Sequence[Example
         for e in examples:
             if e.label not in seen:
                 raise ExegeteError(
-                    f"class '{labels[e.label]}' occurs in {name} but not in train: give the training split examples of it, or drop them"
+                    f"class '{labels[e.label]}' occurs in {name} but not in train: give the training split examples of "
+                    "it, or drop them"
                 )

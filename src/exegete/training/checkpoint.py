@@ -81,14 +81,18 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     facts = read_json(folder / FACTS, "checkpoint")
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         made = facts.get("exegete", "an unknown version") if isinstance(facts, dict) else "an unknown version"
-        raise ExegeteError(f"{folder} was written by exegete {made} in another format: train it again with this version ({__version__})")
+        raise ExegeteError(
+            f"{folder} was written by exegete {made} in another format: train it again with this one ({__version__})"
+        )
     try:
         vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
         model = Classifier(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
         model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
         checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in _FIELDS})
     except (KeyError, TypeError, RuntimeError) as error:
-        raise ExegeteError(f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again") from None
+        raise ExegeteError(
+            f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"
+        ) from None
     if checkpoint.weights_hash != facts["weights_hash"]:
         raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")
     return checkpoint
@@ -98,7 +102,9 @@ def _load_tensors(path: Path, what: str) -> dict[str, Tensor]:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise ExegeteError(f"the {what} at {path.parent} is damaged: {path.name} can't be read ({error}); train it again") from None
+        raise ExegeteError(
+            f"the {what} at {path.parent} is damaged: {path.name} can't be read ({error}); train it again"
+        ) from None
 
 
 def save_state(folder: Path, state: State, key: str) -> None:

@@ -50,7 +50,12 @@ class Fit:
     """One training: a model, its optimiser, and where it stands."""
 
     def __init__(
-        self, model: Classifier, task: Task, settings: TrainingSettings, seed: int, intervene: Intervention | None = None
+        self,
+        model: Classifier,
+        task: Task,
+        settings: TrainingSettings,
+        seed: int,
+        intervene: Intervention | None = None,
     ) -> None:
         self.model, self.task, self.settings, self.seed, self.intervene = model, task, settings, seed, intervene
         train = task.split("train")
@@ -59,12 +64,13 @@ class Fit:
         self.optimiser = _optimiser(model, settings)
         self.state = State()
 
-    def run(self, save: Callable[[State], None] = lambda state: None, progress: Progress = silent) -> State:
+    def run(self, save: Callable[[State], None] | None = None, progress: Progress = silent) -> State:
         """Train until the last epoch or until patience ends; leave the best epoch's weights in the model."""
         while not self.done:
             self._epoch(progress)
             self._judge()
-            save(self.state)
+            if save is not None:
+                save(self.state)
         self.model.load_state_dict(_named(self.state.tensors, "best"))
         self.model.eval()
         return self.state
@@ -72,7 +78,10 @@ class Fit:
     @property
     def done(self) -> bool:
         """Whether there is nothing left to train."""
-        return self.state.epoch >= self.settings.epochs or self.state.epoch - self.state.best_epoch >= self.settings.patience
+        return (
+            self.state.epoch >= self.settings.epochs
+            or self.state.epoch - self.state.best_epoch >= self.settings.patience
+        )
 
     def resume(self, state: State) -> None:
         """Go on from a saved state."""
@@ -97,7 +106,10 @@ class Fit:
         batch = collate(examples, self.model.vocabulary)
         loss = self.objective(self.model.trace(batch, intervene=self.intervene), batch)
         if not bool(loss.isfinite()):
-            raise ExegeteError(f"the loss became {loss.item()} in epoch {epoch}: lower the learning rate (lr={self.settings.lr / 10:g})")
+            raise ExegeteError(
+                f"the loss became {loss.item()} in epoch {epoch}: lower the learning rate, for example "
+                f"lr={self.settings.lr / 10:g}"
+            )
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
@@ -107,12 +119,17 @@ class Fit:
         metrics = evaluate(self.model, self.task.split("dev"), self.intervene)
         score = metrics[self.settings.metric]
         if math.isnan(score):
-            raise ExegeteError(f"{self.settings.metric} is undefined on dev: it needs examples of both classes (or choose metric=accuracy)")
+            raise ExegeteError(
+                f"{self.settings.metric} is undefined on dev: it needs examples of two classes; add some, or choose "
+                "metric=accuracy"
+            )
         self.state.history.append(metrics)
         if score > self.state.best_score:
             self.state.best_score, self.state.best_epoch = score, self.state.epoch
             self.state.tensors |= _copies("best", self.model.state_dict())
-        self.state.tensors |= _copies("model", self.model.state_dict()) | _copies("optimiser", _optimiser_tensors(self.optimiser))
+        self.state.tensors |= _copies("model", self.model.state_dict()) | _copies(
+            "optimiser", _optimiser_tensors(self.optimiser)
+        )
 
 
 def _optimiser(model: Classifier, settings: TrainingSettings) -> torch.optim.Adam:
@@ -150,4 +167,6 @@ def _copies(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The tensors under a prefix, without it."""
-    return {name.removeprefix(f"{prefix}."): tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
+    return {
+        name.removeprefix(f"{prefix}."): tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")
+    }

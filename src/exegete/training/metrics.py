@@ -12,9 +12,10 @@ def accuracy(logits: Tensor, label: Tensor) -> float:
 
 
 def auc(logits: Tensor, label: Tensor) -> float:
-    """P(score of a positive > score of a negative) + ½ P(equal); the mean over classes, one against the rest, if there are more than two.
+    """P(score of a positive > score of a negative) + ½ P(equal).
 
-    A class that is missing, or alone, has no curve; if no class has one the area is NaN.
+    With more than two classes the mean over classes, each against the rest. A class that is missing, or alone, has no
+    curve; if no class has one the area is NaN.
     """
     classes = logits.shape[-1]
     log_odds = logits.double() - _rest(logits.double())
@@ -25,7 +26,9 @@ def auc(logits: Tensor, label: Tensor) -> float:
 
 def _rest(logits: Tensor) -> Tensor:
     """log Σ_{y ≠ c} exp(logit_y) for every class c."""
-    others = logits[:, None].expand(-1, logits.shape[-1], -1).masked_fill(torch.eye(logits.shape[-1]).bool(), -torch.inf)
+    others = (
+        logits[:, None].expand(-1, logits.shape[-1], -1).masked_fill(torch.eye(logits.shape[-1]).bool(), -torch.inf)
+    )
     return others.logsumexp(-1)
 
 

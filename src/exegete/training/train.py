@@ -8,12 +8,27 @@ from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
 from exegete.models.classifier import Classifier
 from exegete.tasks.example import Task
-from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, load_state, save_checkpoint, save_state
+from exegete.training.checkpoint import (
+    Checkpoint,
+    is_checkpoint,
+    load_checkpoint,
+    load_state,
+    save_checkpoint,
+    save_state,
+)
 from exegete.training.fit import Fit, evaluate
 from exegete.training.settings import TrainingSettings
 
 
-def train(model: Classifier, task: Task, seed: int, settings: TrainingSettings, folder: Path, key: str, progress: Progress = silent) -> Checkpoint:
+def train(
+    model: Classifier,
+    task: Task,
+    seed: int,
+    settings: TrainingSettings,
+    folder: Path,
+    key: str,
+    progress: Progress = silent,
+) -> Checkpoint:
     """Train a model into `folder`, which must be free or hold the result of the same training (the same `key`).
 
     Until it is complete, the state after each epoch is kept beside it, in `folder`.partial.
@@ -21,7 +36,10 @@ def train(model: Classifier, task: Task, seed: int, settings: TrainingSettings, 
     if is_checkpoint(folder):
         found = load_checkpoint(folder)
         if found.key != key:
-            raise ExegeteError(f"{folder} holds another model ({found.model.spec} on {found.task}, seed {found.seed}): choose another folder with --out")
+            raise ExegeteError(
+                f"{folder} holds another model ({found.model.spec} on {found.task}, seed {found.seed}): choose another "
+                "folder with --out"
+            )
         return found
     if folder.exists():
         raise ExegeteError(f"{folder} is there already and holds no checkpoint: choose another folder with --out")

@@ -1,0 +1,96 @@
+"""The catalogue of tasks: `exegete ls tasks`, and from a name to a task."""
+
+from typing import Any, Literal
+
+from exegete.base.errors import ExegeteError
+from exegete.base.names import Catalogue, Entry, Spec, parse, validate
+from exegete.tasks import folder, reviews
+from exegete.tasks.example import Task
+from exegete.tasks.files import FileTask
+from exegete.tasks.hub import HubTask
+from exegete.tasks.prepare import prepare
+from exegete.tasks.settings import TaskSettings
+
+
+class NamedTask(TaskSettings):
+    """A data set of the catalogue: at EXEGETE_DATA, else in an installed wheel."""
+
+    def task(self, spec: Spec) -> Task:
+        """Read it from the first place that has it, or say how to get it."""
+        return _read(spec, self, "all")
+
+
+class ImdbTask(NamedTask):
+    """IMDB, whole or as Jain & Wallace used it."""
+
+    subset: Literal["all", "jw"] = "all"
+
+    def task(self, spec: Spec) -> Task:
+        """Read the subset asked for."""
+        return _read(spec, self, self.subset)
+
+
+TASKS = Catalogue(
+    "task",
+    {
+        "rotten_tomatoes": Entry(NamedTask, "8,530 sentences of film reviews, negative or positive (Pang & Lee 2005)"),
+        "imdb": Entry(
+            ImdbTask, "50,000 film reviews, negative or positive (Maas et al. 2011); subset=jw: as Jain & Wallace"
+        ),
+        "sst": Entry(NamedTask, "9,613 sentences of film reviews, negative or positive (Socher et al. 2013)"),
+        "sst_jw": Entry(NamedTask, "the sentences of sst as Jain & Wallace (2019) cleaned them"),
+        "sst5": Entry(NamedTask, "11,855 sentences of film reviews, five classes (Socher et al. 2013)"),
+        "20news_sports": Entry(NamedTask, "1,988 newsgroup messages, baseball or hockey (Lang 1995)"),
+        "agnews": Entry(NamedTask, "16,129 news texts, world or business (Zhang et al. 2015)"),
+        "agnews4": Entry(NamedTask, "32,463 news texts, four classes (Zhang et al. 2015)"),
+        "eraser_movies": Entry(NamedTask, "1,999 long film reviews with rationales (DeYoung et al. 2020)"),
+    },
+)
+
+# What a task is without settings: lower-cased as GloVe is, with the min_df of Jain & Wallace where they have one.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "rotten_tomatoes": {"tokenizer": "words", "lower": True, "min_df": 1},
+    "imdb": {"tokenizer": "words", "lower": True, "min_df": 10},
+    "sst": {"tokenizer": "whitespace", "lower": True, "min_df": 1},
+    "sst_jw": {"tokenizer": "whitespace", "lower": True, "min_df": 1},
+    "sst5": {"tokenizer": "whitespace", "lower": True, "min_df": 1},
+    "20news_sports": {"tokenizer": "words", "lower": True, "min_df": 2},
+    "agnews": {"tokenizer": "words", "lower": True, "min_df": 5},
+    "agnews4": {"tokenizer": "words", "lower": True, "min_df": 5},
+    "eraser_movies": {"tokenizer": "whitespace", "lower": True, "min_df": 1},
+    "file": {"tokenizer": "words", "lower": True, "min_df": 1},
+    "hf": {"tokenizer": "words", "lower": True, "min_df": 1},
+}
+
+
+def load_task(text: str) -> Task:
+    """The task that `name:key=value,…` asks for: a name of the catalogue, `file:PATH` or `hf:owner/name`."""
+    spec = parse(text)
+    task: Task = check_task(text).task(spec)
+    return task
+
+
+def check_task(text: str) -> Any:
+    """The settings of a task, checked, before anything is read."""
+    spec = parse(text)
+    prefix = spec.name.partition(":")[0]
+    source = {"file": FileTask, "hf": HubTask}.get(prefix) or TASKS[spec.name].load()
+    return validate(source, {**DEFAULTS.get(prefix, {}), **spec.settings}, f"task '{spec.name}'")
+
+
+def _read(spec: Spec, settings: TaskSettings, subset: str) -> Task:
+    name = spec.name
+    if folder.has(name):
+        return prepare(str(spec), folder.read(name, subset), settings, f"{folder.VARIABLE}/{name}")
+    if name not in reviews.SOURCES:
+        raise ExegeteError(f"task '{name}' is not here: {_how_to_get(name)}")
+    if subset != "all":
+        raise ExegeteError(f"task '{spec}' is not in the wheel: {_how_to_get(name)}")
+    return prepare(str(spec), reviews.read(name), settings, reviews.ORIGIN, reviews.notes(name))
+
+
+def _how_to_get(name: str) -> str:
+    return (
+        f"set {folder.VARIABLE} to a folder that holds {name}/train.jsonl.gz, dev.jsonl.gz and test.jsonl.gz "
+        '(a line is {"text": …, "label": …}), or use another copy with file:PATH or hf:owner/name'
+    )

@@ -1,0 +1,49 @@
+"""The data folder: data sets as folders of train, dev and test `.jsonl.gz` files at EXEGETE_DATA."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from exegete.base.errors import ExegeteError
+from exegete.tasks.opening import read_jsonl
+from exegete.tasks.prepare import SPLITS, Row
+from exegete.tasks.records import record
+
+VARIABLE = "EXEGETE_DATA"
+
+
+def data_folder() -> Path | None:
+    """The folder that EXEGETE_DATA names, or None where it is not set.
+
+    A name that leads nowhere is an error: to go on without it could silently give other data of the same name.
+    """
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return None
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise ExegeteError(f"{VARIABLE} is set to '{named}', which is not a folder: correct it or unset it")
+    return folder
+
+
+def has(name: str) -> bool:
+    """Whether the data folder holds this data set."""
+    folder = data_folder()
+    return folder is not None and (folder / name).is_dir()
+
+
+def read(name: str, subset: str = "all") -> dict[str, Iterator[Row]]:
+    """The rows of every split that is there; a `subset` (jw) keeps the rows whose field of that name is 1."""
+    folder = (data_folder() or Path()) / name
+    files = {split: folder / f"{split}.jsonl.gz" for split in SPLITS}
+    found = {split: path for split, path in files.items() if path.is_file()}
+    if "train" not in found:
+        raise ExegeteError(f"{VARIABLE}/{name} has no train.jsonl.gz: see that the data set is whole")
+    return {split: _rows(path, subset) for split, path in found.items()}
+
+
+def _rows(path: Path, subset: str) -> Iterator[Row]:
+    """Rows of one file, one at a time."""
+    for row, (line, fields) in enumerate(read_jsonl(path)):
+        if subset == "all" or fields.get(subset) == 1:
+            yield Row(row, record(fields, f"{path}, line {line}"))

@@ -1,0 +1,57 @@
+"""Opening files: text, plain or gzipped, line by line, with errors that name the file and the line."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from exegete.base.errors import ExegeteError
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether a file's name says that it is compressed."""
+    return path.suffix == ".gz"
+
+
+@contextmanager
+def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
+    """A UTF-8 text file, plain or gzipped; what can't be read is one sentence."""
+    try:
+        with _opened(path, newline) as file:
+            yield file
+    except FileNotFoundError:
+        raise ExegeteError(f"no such file: {path}: check the path") from None
+    except UnicodeDecodeError as error:
+        raise ExegeteError(f"{path} is not UTF-8 text ({error.reason}): save it as UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ExegeteError(f"{path} is not a whole gzip file ({error}): get it again") from None
+    except OSError as error:
+        raise ExegeteError(f"{path} can't be read: {error.strerror or error}") from None
+
+
+def _opened(path: Path, newline: str | None) -> TextIO:
+    """UTF-8, with or without a byte order mark."""
+    if is_gzip(path):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline=newline)
+    return path.open(encoding="utf-8-sig", newline=newline)
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file with one JSON object a line, with their line numbers; blank lines are passed over."""
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.isspace():
+                yield number, _object(line, f"{path}, line {number}")
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ExegeteError(f"{where}: not JSON ({error.msg}): write one object a line") from None
+    if not isinstance(value, dict):
+        raise ExegeteError(f"{where}: not a JSON object: write one object a line")
+    return value

@@ -1,0 +1,57 @@
+"""Settings that every task understands; a source adds its own in a subclass."""
+
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from exegete.base.errors import UsageError, unknown
+from exegete.base.names import Spec
+from exegete.tasks.example import Task
+from exegete.tasks.lengths import LengthFilter
+from exegete.tasks.tokenizers import TOKENIZERS
+
+Count = Annotated[int, Field(ge=1)]
+
+
+def _known_tokenizer(name: str) -> str:
+    if name not in TOKENIZERS:
+        raise unknown("tokenizer", name, TOKENIZERS)
+    return name
+
+
+class TaskSettings(BaseModel):
+    """How raw texts become examples. A source is a subclass with its own settings and a `task` method."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokenizer: Annotated[str, AfterValidator(_known_tokenizer)] = "whitespace"
+    lower: bool = False
+    min_df: Count = 1  # words in fewer training texts are unknown words
+    min_length: Count | None = None  # in words, included
+    max_length: Count | None = None
+    legacy_length: bool = False  # Jain & Wallace's filter, which drops the extremes of every split
+    train_limit: Count | None = None
+    dev_limit: Count | None = None
+    test_limit: Count | None = None
+    split_seed: int = 0  # of splits and limits by hash
+
+    @model_validator(mode="after")
+    def _some_length_is_left(self) -> Self:
+        low, high = self.min_length, self.max_length
+        if low is not None and high is not None and low > high:
+            raise UsageError(f"min_length={low} is above max_length={high}: no text could stay")
+        return self
+
+    @property
+    def lengths(self) -> LengthFilter:
+        """The length filter that these settings ask for."""
+        return LengthFilter(self.min_length, self.max_length, self.legacy_length)
+
+    @property
+    def limits(self) -> dict[str, int | None]:
+        """The largest size of every split."""
+        return {"train": self.train_limit, "dev": self.dev_limit, "test": self.test_limit}
+
+    def task(self, spec: Spec) -> Task:
+        """Read the source that `spec` names."""
+        raise NotImplementedError(f"{type(self).__name__} reads no source")

@@ -1,0 +1,113 @@
+"""Tables: the columns and rows of csv, tsv, jsonl and parquet files, each row with its place, for errors."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.tasks.opening import is_gzip, open_text, read_jsonl
+
+
+class Place(NamedTuple):
+    """A row's values by column, and where it is, for errors: `reviews.csv, line 7`."""
+
+    where: str
+    fields: dict[str, Any]
+
+
+class Format(NamedTuple):
+    """How one kind of file is read."""
+
+    columns: Callable[[Path], list[str]]
+    rows: Callable[[Path, Sequence[str]], Iterator[Place]]  # of the wanted columns, perhaps of others too
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name tells."""
+    suffix = "".join(path.suffixes[-2:]) if is_gzip(path) else path.suffix
+    if suffix not in FORMATS:
+        raise UsageError(f"'{path.name}' is no kind of file that can be read: choose from {', '.join(FORMATS)}")
+    return FORMATS[suffix]
+
+
+def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a csv file, header included, with the line on which each begins; blank lines are passed over."""
+    with open_text(path, newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        line = 1
+        try:
+            for row in reader:
+                if row:
+                    yield line, row
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise ExegeteError(
+                f"{path}, line {line}: {error}: write a quote inside quotes twice, and close every quote "
+                "(texts of more than 131,072 characters: use jsonl or parquet)"
+            ) from None
+
+
+def _separated_columns(path: Path, delimiter: str) -> list[str]:
+    for line, header in _separated(path, delimiter):
+        if len(set(header)) < len(header):
+            raise ExegeteError(f"{path}, line {line}: two columns have the same name: rename one")
+        return header
+    return []
+
+
+def _separated_rows(path: Path, _: Sequence[str], delimiter: str) -> Iterator[Place]:
+    rows = _separated(path, delimiter)
+    header = next(rows)[1]
+    for line, row in rows:
+        where = f"{path}, line {line}"
+        if len(row) != len(header):
+            raise ExegeteError(
+                f"{where}: {len(row)} columns where the header has {len(header)}: put the text in quotes?"
+            )
+        yield Place(where, dict(zip(header, row, strict=True)))
+
+
+def _json_columns(path: Path) -> list[str]:
+    return next((list(fields) for _, fields in read_jsonl(path)), [])
+
+
+def _json_rows(path: Path, _: Sequence[str]) -> Iterator[Place]:
+    for line, fields in read_jsonl(path):
+        yield Place(f"{path}, line {line}", fields)
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    import polars as pl
+
+    try:
+        return list(pl.read_parquet_schema(path))
+    except FileNotFoundError:
+        raise ExegeteError(f"no such file: {path}: check the path") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ExegeteError(f"{path} is not a parquet file ({str(error).splitlines()[0]}): write it again") from None
+
+
+def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
+    import polars as pl
+
+    columns = [name for name in _parquet_columns(path) if name in wanted]
+    for row, fields in enumerate(pl.read_parquet(path, columns=columns).iter_rows(named=True), start=1):
+        yield Place(f"{path}, row {row}", fields)
+
+
+def _separated_by(delimiter: str) -> Format:
+    return Format(partial(_separated_columns, delimiter=delimiter), partial(_separated_rows, delimiter=delimiter))
+
+
+_CSV, _TSV, _JSONL = _separated_by(","), _separated_by("\t"), Format(_json_columns, _json_rows)
+FORMATS: dict[str, Format] = {
+    ".csv": _CSV,
+    ".csv.gz": _CSV,
+    ".tsv": _TSV,
+    ".tsv.gz": _TSV,
+    ".jsonl": _JSONL,
+    ".jsonl.gz": _JSONL,
+    ".parquet": Format(_parquet_columns, _parquet_rows),
+}

@@ -1,0 +1,85 @@
+"""Tokenizers: a text in, its words out.
+
+No token crosses white space: tokenising the white-space words of a text one by one gives the tokens of the text. So
+rationale spans, which count white-space words, find their tokens.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import chain
+from sys import intern
+
+Tokenizer = Callable[[str], list[str]]
+
+_TOKEN = re.compile(
+    r"""
+      '(?:s|re|ve|ll|d|m)(?![^\W_])      # a clitic that was split off before: he 's
+    | (?:[^\W\d_]\.){2,}                 # U.S., e.g.
+    | \d+(?:[.,:/-]\d+)+(?![^\W_])       # 3.5, 10,000, 7/10, 1990-91
+    | [^\W_]+(?:['-][^\W_]+)*            # well-known, o'clock, don't (cut further below)
+    | (.)\1*                             # a run of one mark: ..., --, !!!
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_CLITIC = re.compile(r"(?<=[^\W_])(?:n't|'(?:s|re|ve|ll|d|m))$", re.IGNORECASE)
+
+
+def whitespace(text: str) -> list[str]:
+    """The text cut at white space, for texts that are tokenised already."""
+    return list(map(intern, text.split()))  # a corpus repeats its words: one object for all copies
+
+
+def words(text: str) -> list[str]:
+    """Words and punctuation, with contractions cut as in the Penn Treebank, so that GloVe knows the pieces.
+
+    >>> words("I don't like it, it's well-known (7/10)...")
+    ['I', 'do', "n't", 'like', 'it', ',', 'it', "'s", 'well-known', '(', '7/10', ')', '...']
+    """
+    return list(chain.from_iterable(map(_pieces, text.split())))
+
+
+def jain_wallace(text: str) -> list[str]:
+    """The cleaner of Jain & Wallace (2019), with regular expressions in place of spaCy's rules.
+
+    Words and punctuation, lower-cased; compounds are cut at hyphens; a token with a digit becomes `qqq`.
+
+    >>> jain_wallace("A well-known film of the 1970s.")
+    ['a', 'well', '-', 'known', 'film', 'of', 'the', 'qqq', '.']
+    """
+    return list(chain.from_iterable(map(_cleaned, text.split())))
+
+
+TOKENIZERS: dict[str, Tokenizer] = {"whitespace": whitespace, "words": words, "jain_wallace": jain_wallace}
+
+
+@lru_cache(maxsize=1 << 18)  # cutting every distinct word once is most of the speed, and its tokens are one object
+def _pieces(word: str) -> tuple[str, ...]:
+    """The tokens of one white-space word."""
+    plain = word.replace("’", "'")  # GloVe's contractions have the straight apostrophe
+    return tuple(piece for match in _TOKEN.finditer(plain) for piece in _without_clitics(match[0]))
+
+
+def _without_clitics(token: str) -> list[str]:
+    """Cut clitics off the end: couldn't've is could, n't, 've."""
+    clitics: list[str] = []
+    while match := _CLITIC.search(token):
+        clitics.insert(0, match[0])
+        token = token[: match.start()]
+    return [token, *clitics]
+
+
+@lru_cache(maxsize=1 << 18)
+def _cleaned(word: str) -> tuple[str, ...]:
+    """The tokens of one white-space word as Jain & Wallace clean them."""
+    return tuple(_masked(part.lower()) for piece in _pieces(word) for part in _at_hyphens(piece))
+
+
+def _at_hyphens(piece: str) -> list[str]:
+    """A compound cut at its hyphens; numbers (masked whole) and runs of marks stay."""
+    compound = piece[0].isalnum() and not any(c.isdigit() for c in piece)
+    return re.split("(-)", piece) if compound else [piece]
+
+
+def _masked(token: str) -> str:
+    return "qqq" if any(c.isdigit() for c in token) else token

@@ -1,0 +1,139 @@
+"""The classifier: against the paper's formulas written out slowly, for single texts and in batches."""
+
+import pytest
+import torch
+from tests.small import SPECS, batch_of, small_model, texts
+
+from exegete.base.errors import UsageError
+from exegete.models.classifier import SITE, Classifier
+from exegete.models.contract import AttentionModel, PoolingModel, Site
+from exegete.models.settings import MODELS
+
+
+def slow_logits(model: Classifier, words: list[str]) -> tuple[list[float], list[float]]:
+    """Embedding, states, scores, softmax and linear decoder, position by position (bilstm, tanh, softmax)."""
+    lstm, hidden = model.encoder.lstm, model.settings.hidden
+    vectors = [model.embedding.weight[model.vocabulary.index[w]] for w in words]
+    sides = []
+    for suffix, order in (("", range(len(words))), ("_reverse", reversed(range(len(words))))):
+        w_ih, w_hh, b_ih, b_hh = (
+            getattr(lstm, f"{n}_l0{suffix}") for n in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        h = c = torch.zeros(hidden)
+        out: dict[int, torch.Tensor] = {}
+        for t in order:
+            i, f, g, o = (w_ih @ vectors[t] + b_ih + w_hh @ h + b_hh).split(hidden)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            out[t] = h
+        sides.append(out)
+    states = [torch.cat([side[t] for side in sides]) for t in range(len(words))]
+    scores = torch.stack(
+        [
+            model.scorer.outer.weight[0] @ (model.scorer.linear.weight @ h + model.scorer.linear.bias).tanh()
+            for h in states
+        ]
+    )
+    alpha = scores.exp() / scores.exp().sum()
+    context = sum((a * h for a, h in zip(alpha, states, strict=True)), torch.zeros(2 * hidden))
+    z = model.decoder.weight[0] @ context + model.decoder.bias[0]
+    return [-float(z) / 2, float(z) / 2], alpha.tolist()
+
+
+def test_a_bilstm_predicts_as_the_paper_says() -> None:
+    examples = texts(6)
+    model = small_model(SPECS[0], examples)
+    with torch.no_grad():
+        for e in examples:
+            trace = model.trace(batch_of(model, [e]))
+            logits, alpha = slow_logits(model, list(e.words))
+            assert trace.logits[0].tolist() == pytest.approx(logits, abs=1e-5)
+            assert trace.attention[SITE][0, 0, 0].tolist() == pytest.approx(alpha, abs=1e-5)
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("spec", SPECS)
+def test_padding_and_batching_change_nothing(spec: str, wrap: bool) -> None:
+    examples = texts(25)
+    model = small_model(spec, examples, wrap)
+    whole = model.trace(batch_of(model, examples))
+    for i, e in enumerate(examples):
+        alone = model.trace(batch_of(model, [e]))
+        width = alone.attention[SITE].shape[-1]
+        assert (whole.logits[i] - alone.logits[0]).abs().max() < 1e-5
+        assert (whole.attention[SITE][i, ..., :width] - alone.attention[SITE][0]).abs().max() < 1e-5
+        assert (
+            whole.attention[SITE][i, ..., width:].abs().max(dim=-1).values.sum() == 0
+            if width < whole.attention[SITE].shape[-1]
+            else True
+        )
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_weights_lie_on_words_and_sum_to_one(spec: str) -> None:
+    examples = texts(25)
+    model = small_model(spec, examples, wrap=True)
+    batch = batch_of(model, examples)
+    weights = model.trace(batch).attention[SITE][:, 0, 0]
+    assert (weights.sum(-1) - 1).abs().max() < 1e-5
+    assert weights[~batch.words].abs().sum() == 0
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_encode_once_decode_many_is_trace(spec: str) -> None:
+    examples = texts(12)
+    model = small_model(spec, examples)
+    batch = batch_of(model, examples)
+    encoded, trace = model.encode(batch), model.trace(batch)
+    draws = torch.stack([trace.attention[SITE][:, 0, 0], batch.words / batch.lengths[:, None]], 1)
+    uniform = model.trace(batch, intervene=lambda site: site.mask / site.mask.sum(-1, keepdim=True)).logits
+    assert torch.allclose(model.decode(encoded, draws), torch.stack([trace.logits, uniform], 1), atol=1e-5)
+    context = (draws[:, 1:] @ encoded.states)[:, 0]  # the literal order: pool first, decode after
+    assert torch.allclose(model.two_sided(model.decoder(context)), uniform, atol=1e-5)
+
+
+def test_one_output_shows_both_classes() -> None:
+    examples = texts(5)
+    model = small_model(SPECS[0], examples)
+    logits = model.trace(batch_of(model, examples)).logits
+    assert torch.equal(logits[:, 0], -logits[:, 1])
+
+
+def test_interventions_see_the_site_and_rewrite_it() -> None:
+    examples = texts(5)
+    model = small_model(SPECS[0], examples)
+    seen: list[Site] = []
+
+    def first_word(site: Site) -> torch.Tensor:
+        seen.append(site)
+        return torch.zeros_like(site.weights).index_fill(-1, torch.tensor([0]), 1.0)
+
+    trace = model.trace(batch_of(model, examples), intervene=first_word)
+    assert seen[0].name == SITE
+    assert seen[0].scores.shape == seen[0].weights.shape == trace.attention[SITE].shape
+    assert torch.equal(trace.attention[SITE][..., 0], torch.ones(5, 1, 1))
+
+
+def test_more_than_two_classes() -> None:
+    examples = texts(10, classes=3)
+    model = small_model(SPECS[0], examples, labels=("x", "y", "z"))
+    assert model.trace(batch_of(model, examples)).logits.shape == (10, 3)
+    assert isinstance(model, AttentionModel)
+    assert isinstance(model, PoolingModel)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("bilstn", "unknown model 'bilstn': did you mean 'bilstm'"),
+        ("bilstm:atention=dot", "unknown setting of model 'bilstm' 'atention': did you mean 'attention'"),
+        ("bilstm:attention=cosine", "tanh"),
+        ("bilstm:projection=sparsegen", "lam"),
+        ("bilstm:projection=sparsegen,lam=1", "less than 1"),
+        ("bilstm:hidden=many", "hidden"),
+        ("bilstm:hidden", "key=value"),
+    ],
+)
+def test_wrong_settings_are_one_sentence(spec: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        MODELS.make(spec)

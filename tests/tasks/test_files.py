@@ -1,0 +1,151 @@
+"""Your own files: every format, columns by name, and errors that name the line."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from task_files import labelled, write_jsonl
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.tasks.catalogue import load_task
+
+ROWS = labelled(60)
+Writer = Callable[[Path], object]
+
+
+def write_csv(path: Path) -> None:
+    pl.DataFrame(ROWS).write_csv(path, separator="\t" if ".tsv" in path.name else ",")
+
+
+def write_csv_gz(path: Path) -> None:
+    path.write_bytes(gzip.compress(pl.DataFrame(ROWS).write_csv().encode()))
+
+
+FORMATS: dict[str, Writer] = {
+    "a.csv": write_csv,
+    "a.tsv": write_csv,
+    "a.csv.gz": write_csv_gz,
+    "a.jsonl": lambda path: write_jsonl(path, ROWS),
+    "a.jsonl.gz": lambda path: write_jsonl(path, ROWS),
+    "a.parquet": lambda path: pl.DataFrame(ROWS).write_parquet(path),
+}
+
+
+@pytest.mark.parametrize(("name", "write"), FORMATS.items(), ids=FORMATS.keys())
+def test_all_formats_give_the_same_task(name: str, write: Writer, tmp_path: Path) -> None:
+    write(tmp_path / name)
+    write_jsonl(tmp_path / "same.jsonl", ROWS)
+    task = load_task(f"file:{tmp_path / name}")
+    assert task.hash == load_task(f"file:{tmp_path / 'same.jsonl'}").hash
+    assert sum(map(len, task.splits.values())) == 60
+    assert task.origin == name
+
+
+def written(tmp_path: Path, text: str, name: str = "a.csv") -> Path:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path / name
+
+
+def test_columns_files_and_quotes(tmp_path: Path) -> None:
+    train = written(tmp_path, '\ufeffreview,stars\n"Good, ""really""\ngood",5\n\nbad,1\n')
+    other = written(tmp_path, "review,stars\nfine,5\n", "b.csv")
+    task = load_task(f"file:{train}:text=review,label=stars,test={other},dev={other}")
+    assert task.labels == ("1", "5")
+    assert task.split("train")[0].words == ("good", ",", '"', "really", '"', "good")
+    assert [e.id for e in task.split("train")] == [0, 1]
+    assert [len(task.split(name)) for name in ("dev", "test")] == [1, 1]
+    assert task.origin == "a.csv, b.csv, b.csv"
+
+
+def test_split_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "text,label,part\na,0,train\nb,1,Train\nc,1,validation\nd,0,test\n")
+    task = load_task(f"file:{path}:split=part")
+    assert {name: [e.id for e in found] for name, found in task.splits.items()} == {
+        "train": [0, 1],
+        "dev": [2],
+        "test": [3],
+    }
+
+
+def test_numbers_as_classes_and_missing_texts(tmp_path: Path) -> None:
+    rows = [{"text": row["text"], "label": i % 2} for i, row in enumerate(ROWS)]
+    pl.DataFrame([*rows, {"text": None, "label": 1}]).write_parquet(tmp_path / "a.parquet")
+    task = load_task(f"file:{tmp_path / 'a.parquet'}")
+    assert task.labels == ("0", "1")
+    assert task.notes[0] == "1 empty text was left out of train."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("text,label\ngood,1\nbad, very,0\n", "a.csv, line 3: 3 columns where the header has 2"),
+        ("text,label\ngood,1\nbad\n", "a.csv, line 3: 1 columns where the header has 2"),
+        ("text,label\ngood,1\nbad,\n", "a.csv, line 3: there is no 'label'"),
+        ('text,label\n"two\nlines",1\nbad,\n', "a.csv, line 4: there is no 'label'"),
+        ('text,label\ngood,1\n"bad,0\n', "a.csv, line 3: unexpected end of data"),
+        ('text,label\n"go"od,1\n', "a.csv, line 2: "),
+        ("text,text,label\na,b,1\n", "line 1: two columns have the same name"),
+        ("", "a.csv is empty"),
+        ("text,label\n", "no examples"),
+        ("text,label\n,1\n ,0\n", "all 2 texts of train are empty"),
+    ],
+)
+def test_malformed_csv(text: str, sentence: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ExegeteError) as raised:
+        load_task(f"file:{path}")
+    assert sentence in str(raised.value)
+    assert raised.value.exit_code == 1
+
+
+def test_malformed_jsonl(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", [*ROWS[:2], {"text": "no class"}])
+    with pytest.raises(ExegeteError, match=r"a\.jsonl, line 3: there is no 'label'"):
+        load_task(f"file:{path}")
+
+
+def test_malformed_parquet(tmp_path: Path) -> None:
+    path = written(tmp_path, "no parquet", "a.parquet")
+    with pytest.raises(ExegeteError, match="is not a parquet file"):
+        load_task(f"file:{path}")
+    pl.DataFrame({"text": ["a", "b"], "label": ["1", None]}).write_parquet(path)
+    with pytest.raises(ExegeteError, match=r"a\.parquet, row 2: there is no 'label'"):
+        load_task(f"file:{path}")
+
+
+def test_unknown_split(tmp_path: Path) -> None:
+    path = written(tmp_path, "text,label,part\na,0,train\nb,1,trial\n")
+    with pytest.raises(ExegeteError, match=r"line 3: 'part' is 'trial': write train, dev or test"):
+        load_task(f"file:{path}:split=part")
+
+
+@pytest.mark.parametrize(("name", "write"), FORMATS.items(), ids=FORMATS.keys())
+def test_unknown_columns(name: str, write: Writer, tmp_path: Path) -> None:
+    write(tmp_path / name)
+    with pytest.raises(UsageError, match=r"unknown column of a\..*'txt': did you mean 'text'\? \(write text=COLUMN\)"):
+        load_task(f"file:{tmp_path / name}:text=txt")
+
+
+def test_split_column_or_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not both"):
+        load_task(f"file:{tmp_path}/a.csv:split=part,test=b.csv")
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz"])
+def test_unknown_suffix(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no kind of file that can be read: choose from \.csv"):
+        load_task(f"file:{tmp_path / name}")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_missing_files(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ExegeteError, match="no such file"):
+        load_task(f"file:{tmp_path / name}")
+
+
+def test_not_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("text,label\ncafé,1\n".encode("latin-1"))
+    with pytest.raises(ExegeteError, match="is not UTF-8"):
+        load_task(f"file:{tmp_path / 'a.csv'}")

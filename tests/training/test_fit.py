@@ -1,0 +1,148 @@
+"""Training: it learns, it repeats itself, it goes on where it was interrupted, and it says what is wrong."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tests.small import small_task
+
+from exegete.base.errors import ExegeteError
+from exegete.models.build import build
+from exegete.models.contract import Site
+from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_state
+from exegete.training.fit import Fit, State, evaluate, predict
+from exegete.training.settings import TrainingSettings
+from exegete.training.train import train
+
+SPEC = "bilstm:size=8,hidden=8"
+FAST = TrainingSettings(epochs=6, patience=6, lr=0.02, metric="accuracy")
+
+
+def fitted(epochs: int = 6, seed: int = 0) -> Fit:
+    task = small_task()
+    fit = Fit(build(SPEC, task, seed), task, FAST.model_copy(update={"epochs": epochs}), seed)
+    fit.run()
+    return fit
+
+
+def test_a_small_model_learns_a_small_task() -> None:
+    fit = fitted(12)
+    assert evaluate(fit.model, fit.task.split("test"))["accuracy"] > 0.95
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not() -> None:
+    first, again, other = fitted(2), fitted(2), fitted(2, seed=1)
+    assert hash_tensors(first.model.state_dict()) == hash_tensors(again.model.state_dict())
+    assert hash_tensors(first.model.state_dict()) != hash_tensors(other.model.state_dict())
+
+
+def test_the_global_generator_is_left_alone() -> None:
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    fitted(1)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+class KilledError(Exception):
+    """Stands for a kill between two epochs."""
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path, after: int) -> None:
+    task = small_task()
+    whole = train(build(SPEC, task), task, 0, FAST, tmp_path / "whole", "key")
+
+    def stop(label: str, done: int, total: int) -> None:
+        if label == f"epoch {after + 1}":
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        train(build(SPEC, task), task, 0, FAST, tmp_path / "cut", "key", stop)
+    assert not (tmp_path / "cut").exists()
+    state = load_state(tmp_path / "cut.partial", "key")
+    assert state is not None
+    assert state.epoch == after
+    resumed = train(build(SPEC, task), task, 0, FAST, tmp_path / "cut", "key")
+    assert resumed.weights_hash == whole.weights_hash
+    assert resumed.metrics == whole.metrics
+    assert not (tmp_path / "cut.partial").exists()
+
+
+def test_the_state_of_another_training_is_not_used(tmp_path: Path) -> None:
+    task = small_task()
+    fit = Fit(build(SPEC, task), task, FAST, 0)
+
+    def keep(state: State) -> None:
+        from exegete.training.checkpoint import save_state
+
+        save_state(tmp_path, state, "mine")
+
+    fit.run(keep)
+    assert load_state(tmp_path, "other") is None
+    assert load_state(tmp_path, "mine") is not None
+
+
+def test_the_best_epoch_is_kept_and_patience_ends_training() -> None:
+    task = small_task()
+    fit = Fit(build(SPEC, task), task, TrainingSettings(epochs=30, patience=2, lr=0.02, metric="auc"), 0)
+    state = fit.run()
+    scores = [m["auc"] for m in state.history]
+    assert state.best_epoch == scores.index(max(scores)) + 1
+    assert state.epoch == state.best_epoch + 2 < 30
+    assert evaluate(fit.model, task.split("dev"))["auc"] == max(scores)
+
+
+def test_attention_has_its_own_group() -> None:
+    task = small_task()
+    fit = Fit(
+        build(f"{SPEC},projection=entmax,learned=true", task),
+        task,
+        TrainingSettings(weight_decay=0.1, attention_lr=0.5),
+        0,
+    )
+    rest, attention = fit.optimiser.param_groups
+    scorer = {id(p) for m in (fit.model.scorer, fit.model.project) for p in m.parameters()}
+    assert {id(p) for p in attention["params"]} == scorer
+    assert (attention["weight_decay"], attention["lr"], rest["weight_decay"], rest["lr"]) == (0.0, 0.5, 0.1, 1e-3)
+    assert all(group["amsgrad"] for group in (rest, attention))
+    assert {id(p) for g in (rest, attention) for p in g["params"]} == {id(p) for p in fit.model.parameters()}
+
+
+def test_fixed_embeddings_do_not_move() -> None:
+    task = small_task()
+    model = build(f"{SPEC},trainable=false", task)
+    before = model.embedding.weight.clone()
+    Fit(model, task, FAST, 0).run()
+    assert torch.equal(before, model.embedding.weight)
+
+
+def test_an_intervention_works_inside_training() -> None:
+    task = small_task()
+
+    def uniform(site: Site) -> torch.Tensor:
+        return site.mask / site.mask.sum(-1, keepdim=True)
+
+    model = build(SPEC, task)
+    before = model.scorer.linear.weight.clone()
+    Fit(model, task, FAST.model_copy(update={"epochs": 1}), 0, uniform).run()
+    assert torch.equal(before, model.scorer.linear.weight)  # no gradient reaches a scorer whose weights are not used
+    assert not torch.equal(predict(model, task.split("dev")), predict(model, task.split("dev"), uniform))
+
+
+def test_a_loss_that_explodes_is_one_sentence() -> None:
+    task = small_task()
+    fit = Fit(build(SPEC, task), task, FAST, 0)
+    with torch.no_grad():
+        fit.model.decoder.bias.fill_(torch.nan)
+    with pytest.raises(ExegeteError, match="loss became nan in epoch 1: lower the learning rate"):
+        fit.run()
+
+
+def test_a_folder_with_another_model_is_not_overwritten(tmp_path: Path) -> None:
+    task = small_task()
+    settings = FAST.model_copy(update={"epochs": 1})
+    kept = train(build(SPEC, task), task, 0, settings, tmp_path / "model", "one")
+    assert train(build(SPEC, task), task, 0, settings, tmp_path / "model", "one").weights_hash == kept.weights_hash
+    with pytest.raises(ExegeteError, match="holds another model"):
+        train(build(SPEC, task), task, 0, settings, tmp_path / "model", "two")
+    assert load_checkpoint(tmp_path / "model").weights_hash == kept.weights_hash
