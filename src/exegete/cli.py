@@ -211,12 +211,15 @@ def run(
 def report(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     out: Annotated[Path | None, typer.Option(help="The HTML file; RUN/report.html unless given.")] = None,
+    results: Annotated[Path | None, typer.Option(help="Also copy tables, figures and manifest here.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a run's report: one HTML file that works offline."""
-    from exegete.report.build import write_report
+    from exegete.report.build import keep_results, write_report
 
     page = write_report(folder, out)
+    if results is not None:
+        keep_results(folder, results)
     if as_json:
         _print_json({"report": str(page)})
     else:

@@ -5,13 +5,17 @@ import torch
 from tests.small import SPECS, batch_of, small_model, texts
 
 from exegete.base.errors import UsageError
+from exegete.models.attention import Additive
 from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import AttentionModel, PoolingModel, Site
+from exegete.models.encoders import BiLSTM
 from exegete.models.settings import MODELS
 
 
 def slow_logits(model: Classifier, words: list[str]) -> tuple[list[float], list[float]]:
     """Embedding, states, scores, softmax and linear decoder, position by position (bilstm, tanh, softmax)."""
+    assert isinstance(model.encoder, BiLSTM)
+    assert isinstance(model.scorer, Additive)
     lstm, hidden = model.encoder.lstm, model.settings.hidden
     vectors = [model.embedding.weight[model.vocabulary.index[w]] for w in words]
     sides = []

@@ -112,6 +112,19 @@ class Agreement:
             infer_schema_length=None,
         )
 
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """The files of Jain & Wallace and Neely & Schouten: mean, std and significant fraction of τ per class."""
+        tau = rows.filter(pl.col("measure") == "tau").with_columns(pl.col(self.by).alias("class"))
+        keys = ["task", "model", "seed", "first", "second", "class"]
+        found = tau.group_by(keys, maintain_order=True).agg(
+            pl.len().alias("n"),
+            pl.col("value").null_count().alias("undefined"),
+            pl.col("value").mean().alias("mean"),
+            pl.col("value").std(ddof=0).alias("std"),
+            (pl.col("p") <= 0.05).mean().alias("significant_fraction"),
+        )
+        return {"correlation": found.sort(keys, maintain_order=True)}
+
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
         from exegete.figures import density, histogram, ties, topk

@@ -36,5 +36,8 @@ class Experiment(Protocol):
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Numbers with n, interval and chance; `rows` carry task, model and seed too."""
 
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """Further tables by name, such as those that a paper's authors produced."""
+
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Charts by name."""

@@ -211,6 +211,6 @@ def _paragraph(task: str, model: str, tests: dict[str, Test], agreement: Agreeme
         "cannot tell": "Whether it agrees with them more than noise would is not settled.",
     }[tests["beats_chance"].verdict]
     return (
-        f"{said} {chance} This is about {deciding.about}: {model} on {task}. Agreement is not faithfulness: whether the "
-        "prediction depends on these weights was not tested."
+        f"{said} {chance} This is about {deciding.about}: {model} on {task}. Agreement is not faithfulness: whether "
+        "the prediction depends on these weights was not tested."
     )

@@ -104,7 +104,8 @@ def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]]) -> No
         summary = built.summary(rows)
         write_parquet(out / "tables" / f"{name}.parquet", rows)
         write_parquet(out / "tables" / f"{name}_summary.parquet", summary)
-        write_csv(out / "tables" / f"{name}_summary.csv", summary)
+        for table, frame in ({"summary": summary} | dict(built.tables(rows))).items():
+            write_csv(out / "tables" / f"{name}_{table}.csv", frame)
         for figure, chart in built.figures(rows, summary).items():
             save(chart, out / "figures", f"{name}_{figure}")
 
@@ -157,23 +158,3 @@ def read_manifest(run: Path) -> dict[str, Any]:
         )
     facts: dict[str, Any] = read_json(run / MANIFEST, "run")
     return facts
-
-
-def authors_table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Mean, standard deviation and significant fraction of τ per predicted class.
-
-    The columns of Jain & Wallace's and N&S's CSV files.
-    """
-    tau = rows.filter(pl.col("measure") == "tau")
-    return (
-        tau.group_by("task", "model", "seed", "first", "second", "predicted", maintain_order=True)
-        .agg(
-            pl.len().alias("n"),
-            pl.col("value").null_count().alias("undefined"),
-            pl.col("value").mean().alias("mean"),
-            pl.col("value").std(ddof=0).alias("std"),
-            (pl.col("p") <= 0.05).mean().alias("significant_fraction"),
-        )
-        .rename({"predicted": "class"})
-        .sort("task", "model", "seed", "first", "second", "class", maintain_order=True)
-    )

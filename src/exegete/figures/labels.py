@@ -1,0 +1,116 @@
+"""Labels: what a reader sees in place of a specification, the same in every figure and table."""
+
+from collections.abc import Iterable
+
+from exegete.base.names import Spec, parse
+from exegete.models.settings import MODELS, ClassifierSettings
+
+MEASURES = {
+    "tau": "Kendall τ-b",
+    "tau_corrected": "τ-b / its maximum",
+    "gamma": "γ",
+    "spearman": "Spearman ρ",
+    "fagin": "Fagin top-k τ",
+    "bucket": "bucket top-k τ",
+    "legacy": "legacy top-k τ",
+}
+SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
+_DIALS = {"lam": "λ", "alpha": "α"}  # settings of a projection, shown in its brackets
+_SHOWN = {"attention", "projection", *_DIALS}  # settings that every label shows anyway
+
+
+def model_label(spec: str) -> str:
+    """What one model does with its scores; a model that isn't ours keeps its name.
+
+    >>> model_label("bilstm:attention=tanh,projection=sparsegen,lam=0.5,vectors=glove")
+    'tanh, sparsegen(λ=0.5)'
+    >>> model_label("hf:distilbert-base-uncased")
+    'hf:distilbert-base-uncased'
+    """
+    name, settings = parse(spec)
+    if name not in MODELS:
+        return spec
+    dials = ", ".join(f"{sign}={settings[key]}" for key, sign in _DIALS.items() if key in settings)
+    projection = _setting(settings, "projection")
+    return f"{_setting(settings, 'attention')}, {projection}{f'({dials})' if dials else ''}"
+
+
+def model_labels(specs: Iterable[str]) -> dict[str, str]:
+    """A label for every specification, as short as keeps different models apart.
+
+    >>> model_labels(["bilstm:projection=softmax", "average:projection=softmax"])
+    {'bilstm:projection=softmax': 'bilstm: tanh, softmax', 'average:projection=softmax': 'average: tanh, softmax'}
+    >>> list(model_labels(["bilstm:hidden=64", "bilstm"]).values())
+    ['tanh, softmax, hidden=64', 'tanh, softmax, hidden=128']
+    """
+    parsed = {spec: parse(spec) for spec in dict.fromkeys(specs)}
+    ours = {spec: read for spec, read in parsed.items() if read.name in MODELS}
+    named = len({read.name for read in ours.values()}) > 1
+    varying = [
+        key
+        for key in _keys(ours.values())
+        if len({_setting(read.settings, key, read.name) for read in ours.values()}) > 1
+    ]
+    labels = {}
+    for spec, read in parsed.items():
+        more = [f"{key}={_setting(read.settings, key, read.name)}" for key in varying] if spec in ours else []
+        labels[spec] = (f"{read.name}: " if named and spec in ours else "") + ", ".join([model_label(spec), *more])
+    return labels
+
+
+def _keys(specs: Iterable[Spec]) -> list[str]:
+    """Settings beyond those that every label shows, in the order of writing."""
+    return list(dict.fromkeys(key for read in specs for key in read.settings if key not in _SHOWN))
+
+
+def _setting(settings: dict[str, str], key: str, model: str = "") -> str:
+    """A setting as written, or what holds without it; a setting that only another kind of model has is a dash."""
+    if key in settings:
+        return settings[key]
+    fields = (MODELS[model].load() if model else ClassifierSettings).model_fields
+    if key not in fields:
+        return "–"
+    default = fields[key].default
+    return "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def importance_label(name: str) -> str:
+    """An importance in words.
+
+    >>> importance_label("leave_one_out")
+    'leave-one-out'
+    >>> importance_label("integrated_gradients:steps=50")
+    'integrated gradients (steps=50)'
+    """
+    read, settings = parse(name)
+    words = "leave-one-out" if read == "leave_one_out" else read.replace("_", " ")
+    written = ", ".join(f"{key}={value}" for key, value in settings.items())
+    return f"{words} ({written})" if written else words
+
+
+def pair_label(first: str, second: str) -> str:
+    """Two importances that are compared.
+
+    >>> pair_label("attention", "leave_one_out")
+    'attention – leave-one-out'
+    """
+    return f"{importance_label(first)} – {importance_label(second)}"
+
+
+def measure_label(measure: str) -> str:
+    """A measure as papers print it; one that has no such sign keeps its name."""
+    return MEASURES.get(measure, measure.replace("_", " "))
+
+
+def size_label(k: str) -> str:
+    """A rule for k as an axis prints it."""
+    return SIZES.get(k, k)
+
+
+def task_label(task: str) -> str:
+    """A task in words.
+
+    >>> task_label("rotten_tomatoes")
+    'rotten tomatoes'
+    """
+    return task if ":" in task else task.replace("_", " ")

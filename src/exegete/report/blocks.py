@@ -1,0 +1,89 @@
+"""Blocks: a table and a figure as HTML, each with its caption, its numbers and a file to take away."""
+
+from base64 import b64encode
+
+import polars as pl
+
+from exegete.figures.theme import inline_svg, to_svg
+from exegete.report.columns import Column
+from exegete.report.elements import Markup, joined, safe, tag
+from exegete.report.page import Figure, Table, anchor
+from exegete.report.tables import to_csv
+
+LONGEST = 200  # rows of a figure's numbers that the page shows; the file has them all
+
+
+def table_block(table: Table, label: str, whole: Table | None = None) -> Markup:
+    """A table that scrolls sideways on a narrow screen, with its CSV (or that of the whole of which it shows the beginning)."""
+    grid = tag(
+        "table",
+        tag("caption", tag("strong", f"{label}. {table.title}."), f" {table.caption}"),
+        tag(
+            "thead", tag("tr", *(tag("th", column.title, scope="col", class_=_align(column)) for column in table.shown))
+        ),
+        tag("tbody", *(_row(table.shown, cells) for cells in table.cells())),
+    )
+    scrolled = tag("div", grid, class_="scroll", role="region", aria_label=f"{label}: {table.title}", tabindex="0")
+    return tag(
+        "div", scrolled, tag("p", _csv(whole or table, label), class_="files"), class_="block", id=_address(label)
+    )
+
+
+def _row(columns: tuple[Column, ...], cells: list[str]) -> Markup:
+    """The first cell names the row, if it is words."""
+    drawn = []
+    for place, (column, cell) in enumerate(zip(columns, cells, strict=True)):
+        heads = place == 0 and not column.numeric
+        content = tag("span", cell, class_=f"verdict {anchor(cell)}") if column.form == "verdict" else safe(cell)
+        drawn.append(tag("th" if heads else "td", content, class_=_align(column), scope="row" if heads else None))
+    return tag("tr", *drawn)
+
+
+def _address(label: str) -> str:
+    """Where a block is: with a character that no section's address has, so that a section called "Figure 1" is no trouble."""
+    return f"_{anchor(label)}"
+
+
+def _align(column: Column) -> str | None:
+    return "number" if column.numeric else None
+
+
+def figure_block(figure: Figure, label: str) -> Markup:
+    """A drawing with real text, its caption, its SVG, and its numbers in a table that opens."""
+    name = _address(label)
+    svg_file = _download(to_svg(figure.chart), "image/svg+xml", f"{anchor(label)}-{anchor(figure.title)}.svg", "SVG")
+    return tag(
+        "figure",
+        tag("div", _image(figure, name), class_="plot"),
+        tag("figcaption", tag("strong", f"{label}. {figure.title}."), f" {figure.caption}"),
+        tag("p", svg_file, class_="files"),
+        "" if figure.data is None else _numbers(figure.data, figure.title, label),
+        class_="block",
+        id=name,
+    )
+
+
+def _image(figure: Figure, name: str) -> Markup:
+    """The chart as one image to a screen reader: a title and a sentence."""
+    said = f"{name}-title {name}-description"
+    opening, _, rest = inline_svg(figure.chart).partition(">")
+    described = str(figure.chart.to_dict().get("description", figure.caption))
+    inside = joined(tag("title", figure.title, id=f"{name}-title"), tag("desc", described, id=f"{name}-description"))
+    return Markup(f'{opening} role="img" aria-labelledby="{said}">{inside}{rest}')
+
+
+def _numbers(data: pl.DataFrame, title: str, label: str) -> Markup:
+    part = f"The first {LONGEST} of {len(data):,} rows; the CSV file has all." if len(data) > LONGEST else ""
+    shown = Table(title, data.head(LONGEST), part)
+    inside = table_block(shown, f"Numbers of {label.lower()}", whole=Table(title, data))
+    return tag("details", tag("summary", "The numbers in this figure"), inside)
+
+
+def _csv(table: Table, label: str) -> Markup:
+    return _download(to_csv(table), "text/csv;charset=utf-8", f"{anchor(label)}-{anchor(table.title)}.csv", "CSV")
+
+
+def _download(content: str, kind: str, name: str, word: str) -> Markup:
+    """The file within the page, so that the page needs no other."""
+    address = f"data:{kind};base64,{b64encode(content.encode()).decode()}"
+    return tag("a", f"Download {word}", href=address, download=name, aria_label=f"Download {name}")

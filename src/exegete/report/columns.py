@@ -1,0 +1,139 @@
+"""Columns: how numbers read, the same on a page and in a terminal."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+NULL = "–"
+Form = Literal["text", "number", "count", "share", "probability", "interval", "spread", "verdict"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its title, the fields of the frame it shows, and how."""
+
+    title: str
+    of: tuple[str, ...]
+    form: Form
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is aligned to the right."""
+        return self.form not in ("text", "verdict")
+
+    def cell(self, row: Mapping[str, Any]) -> str:
+        """What a person reads; what is undefined is a dash.
+
+        >>> interval("low", "high").cell({"low": 0.2134, "high": 0.24512})
+        '[0.213, 0.245]'
+        >>> count("n").cell({"n": 25000})
+        '25,000'
+        """
+        values = [row[name] for name in self.of]
+        if any(value is None or (isinstance(value, float) and math.isnan(value)) for value in values):
+            return NULL
+        return _WRITTEN[self.form](*values)
+
+
+def text(name: str, title: str = "") -> Column:
+    """Words, as they are."""
+    return Column(title or _words(name), (name,), "text")
+
+
+def number(name: str, title: str = "") -> Column:
+    """A correlation or another number near 1, to 3 decimals."""
+    return Column(title or _words(name), (name,), "number")
+
+
+def count(name: str, title: str = "") -> Column:
+    """A whole number with thousands separators."""
+    return Column(title or _words(name), (name,), "count")
+
+
+def share(name: str, title: str = "") -> Column:
+    """A fraction, in percent."""
+    return Column(title or _words(name), (name,), "share")
+
+
+def probability(name: str, title: str = "") -> Column:
+    """A p-value: what is below 0.001 says so."""
+    return Column(title or _words(name), (name,), "probability")
+
+
+def interval(low: str, high: str, title: str = "95 % interval") -> Column:
+    """Two bounds in brackets."""
+    return Column(title, (low, high), "interval")
+
+
+def spread(mean: str, std: str, title: str = "mean ± std") -> Column:
+    """A mean and a standard deviation."""
+    return Column(title, (mean, std), "spread")
+
+
+def verdict(name: str = "verdict", title: str = "") -> Column:
+    """Holds, fails or cannot tell, with a sign, so that colour says nothing alone."""
+    return Column(title or _words(name), (name,), "verdict")
+
+
+def guessed(frame: pl.DataFrame) -> tuple[Column, ...]:
+    """A column per field, by its type: whole numbers are counts, other numbers have 3 decimals, the rest is text."""
+    return tuple(_guess(name, dtype) for name, dtype in frame.schema.items())
+
+
+def _guess(name: str, dtype: pl.DataType) -> Column:
+    return count(name) if dtype.is_integer() else number(name) if dtype.is_numeric() else text(name)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def decimal(value: float, places: int = 3) -> str:
+    """A number with a real minus sign, and no minus before zero.
+
+    >>> decimal(-0.0004), decimal(-0.25), decimal(float("inf"))
+    ('0.000', '−0.250', '∞')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")
+
+
+def _count(value: float) -> str:
+    return f"{value:,}".replace("-", "−")
+
+
+def _share(value: float) -> str:
+    return f"{decimal(100 * value, 1)} %"
+
+
+def _probability(value: float) -> str:
+    return "< 0.001" if value < 0.001 else decimal(value)
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{decimal(low)}, {decimal(high)}]"
+
+
+def _spread(mean: float, std: float) -> str:
+    return f"{decimal(mean)} ± {decimal(std)}"
+
+
+def _verdict(value: str) -> str:
+    return f"{SIGNS.get(value, '')} {value}".strip()
+
+
+SIGNS = {"holds": "✓", "fails": "✗", "cannot tell": "?"}
+_WRITTEN: dict[Form, Callable[..., str]] = {
+    "text": str,
+    "number": decimal,
+    "count": _count,
+    "share": _share,
+    "probability": _probability,
+    "interval": _interval,
+    "spread": _spread,
+    "verdict": _verdict,
+}

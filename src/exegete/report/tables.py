@@ -1,0 +1,42 @@
+"""Tables for a terminal and for other programs: what the page shows, in characters, and in full precision."""
+
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from exegete.report.page import Table
+
+# Colours of the terminal's own palette that are legible on light and on dark ground; the sign and the word say the same.
+STYLES = {"holds": "bold green", "fails": "bold red", "cannot tell": "bold magenta"}
+
+
+def rich_table(table: Table) -> RichTable:
+    """The table for rich's console; cells are text, so that a label in brackets is not taken for markup."""
+    drawn = RichTable(
+        title=Text(table.title, style="bold"),
+        caption=Text(table.caption) if table.caption else None,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    drawn.caption_justify = "left"
+    for column in table.shown:
+        right = column.numeric
+        drawn.add_column(Text(column.title), justify="right" if right else "left", no_wrap=right, overflow="fold")
+    forms = [column.form for column in table.shown]
+    for cells in table.cells():
+        drawn.add_row(
+            *(
+                Text(cell, style=_style(cell) if form == "verdict" else "")
+                for cell, form in zip(cells, forms, strict=True)
+            )
+        )
+    return drawn
+
+
+def _style(cell: str) -> str:
+    return next((style for word, style in STYLES.items() if cell.endswith(word)), "")
+
+
+def to_csv(table: Table) -> str:
+    """The whole frame as CSV, numbers as exact as they are; what is undefined is empty."""
+    return table.frame.write_csv()

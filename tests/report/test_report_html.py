@@ -1,0 +1,187 @@
+"""The page: well formed, alone, safe, legible, the same every time."""
+
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import altair as alt
+import polars as pl
+import pytest
+
+from exegete.figures.theme import SENTINELS, inline, themed
+from exegete.report.blocks import LONGEST
+from exegete.report.elements import VOID, Markup, tag
+from exegete.report.html import render
+from exegete.report.page import Figure, Report, Section, Table, Verdict, anchor
+
+HOSTILE = '<script>alert("x")</script>\'&'
+FRAME = pl.DataFrame({"model": [HOSTILE, "b"], "mean": [0.25, None], "n": [1000, 2]})
+
+
+def chart(label: str) -> alt.Chart:
+    drawn = (
+        alt.Chart(inline(pl.DataFrame({"x": [1, 2], "label": [label, "b"]})))
+        .mark_point(clip=True)
+        .encode(x="x:Q", color="label:N")
+    )
+    return themed(drawn, f"Points of {label}.")
+
+
+def report(word: str = HOSTILE) -> Report:
+    section = Section(
+        word,
+        word,
+        (word,),
+        (Table(word, FRAME, word), Table("second", FRAME)),
+        (Figure(word, chart(word), word, FRAME), Figure("plain", chart("a"))),
+    )
+    return Report(
+        word,
+        word,
+        word,
+        (Verdict(word, "holds", 0.5, (0.4, 0.6), 0.0, 10, word, word),),
+        {word: word},
+        (section, section),
+        word,
+    )
+
+
+PAGE = render(report())
+
+
+class Reader(HTMLParser):
+    """Checks that tags are balanced; keeps elements, headings, ids and links."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag == name]
+
+
+READ = Reader(PAGE)
+
+
+def test_nothing_is_fetched() -> None:
+    for name, attributes in READ.elements:
+        for key in ("src", "href", "xlink:href", "action", "srcset", "data"):
+            assert not re.match(r"\s*(https?:)?//", attributes.get(key) or ""), (name, attributes)
+    assert "@import" not in PAGE
+    assert not re.search(r"url\((?!#)", PAGE)
+    assert {name for name, _ in READ.elements}.isdisjoint({"link", "img", "iframe", "object", "base"})
+
+
+def test_hostile_words_are_text() -> None:
+    assert len(READ.all("script")) == 1
+    assert "<script>alert" not in PAGE
+    assert PAGE.count("&lt;script&gt;alert") > 15
+    assert not any(key.startswith("on") for _, attributes in READ.elements for key in attributes)
+
+
+def test_addresses_are_unique_and_found() -> None:
+    ids = [attributes["id"] for _, attributes in READ.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [str(link["href"])[1:] for link in READ.all("a") if str(link["href"]).startswith("#")]
+    assert targets
+    assert set(targets) <= set(ids)
+    named = " ".join(str(svg["aria-labelledby"]) for svg in READ.all("svg")).split()
+    assert set(named) <= set(ids)
+
+
+def test_a_screen_reader_finds_its_way() -> None:
+    names = [name for name, _ in READ.elements]
+    assert all(names.count(landmark) == 1 for landmark in ("header", "nav", "main", "footer", "h1"))
+    levels = [int(name[1]) for name in names if re.fullmatch(r"h[1-6]", name)]
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert names.count("caption") == names.count("table")
+    assert all(cell.get("scope") in ("col", "row") for cell in READ.all("th"))
+    assert all(svg.get("role") == "img" for svg in READ.all("svg"))
+    assert READ.all("html")[0]["lang"] == "en"
+
+
+def test_the_answer_comes_first() -> None:
+    page = render(report("word"))
+    order = [
+        page.index(piece) for piece in ('class="answer"', 'id="scorecard"', 'id="facts"', 'id="word"', 'id="word-2"')
+    ]
+    assert order == sorted(order)
+    assert page.index("Table 1. Scorecard") < page.index("Table 2. word")
+
+
+def test_no_sentinel_colours_are_left() -> None:
+    assert not any(sentinel in PAGE for sentinel in SENTINELS.values())
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    assert render(report()) == PAGE
+
+
+def test_files_to_take_away() -> None:
+    links = {str(link["download"]): str(link["href"]) for link in READ.all("a") if "download" in link}
+    svg = next(href for name, href in links.items() if name.endswith(".svg"))
+    assert b64decode(svg.partition("base64,")[2]).startswith(b"<svg")
+    csv = next(href for name, href in links.items() if name.startswith("table-2"))
+    assert pl.read_csv(b64decode(csv.partition("base64,")[2])).equals(FRAME)
+
+
+def test_long_numbers_are_cut_and_say_so() -> None:
+    data = pl.DataFrame({"x": range(LONGEST + 50)})
+    page = render(Report("t", "q", "a", sections=(Section("s", figures=(Figure("f", chart("a"), data=data),)),)))
+    assert "The first 200 of 250 rows" in page
+    assert page.count("<tr>") == LONGEST + 1
+    csv = re.search(r'data:text/csv;charset=utf-8;base64,([^"]+)', page)
+    assert csv is not None
+    assert len(pl.read_csv(b64decode(csv[1]))) == len(data)
+
+
+def test_a_report_may_be_short() -> None:
+    read = Reader(render(Report("t", "q", "a")))
+    assert not read.all("table")
+    assert not read.all("pre")
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_words_have_contrast_in_both_schemes(scheme: int) -> None:
+    css = files("exegete.report").joinpath("style.css").read_text(encoding="utf8")
+    colours = {name: pair.split(", ")[scheme] for name, pair in re.findall(r"--(\w+): light-dark\(([^)]+)\)", css)}
+    for ink in ("ink", "muted", "link", "holds", "fails", "unsure"):
+        assert contrast(colours[ink], colours["paper"]) >= 4.5
+        assert contrast(colours["ink"], colours["wash"]) >= 4.5
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2."""
+    dark, light = sorted(luminance(colour) for colour in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_elements_escape_unless_told() -> None:
+    assert (
+        tag("p", "<", Markup("<b>x</b>"), title='"', hidden=True, lang=None)
+        == '<p title="&quot;" hidden>&lt;<b>x</b></p>'
+    )
+    assert tag("meta", name="a") == '<meta name="a">'
+    assert anchor("???") == "section"
