@@ -5,7 +5,7 @@ TORCH  ?= torch>=2.6,<=2.13.0
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: audit test slow data check docs clean
+.PHONY: audit test slow data check docs bench clean
 
 audit: $(VENV)/.audit
 	$(BIN)/exegete audit --out runs/audit
@@ -25,6 +25,9 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/.dev
+	for file in start_up rank_correlation training_step leave_one_out; do $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs serve

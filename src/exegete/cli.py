@@ -40,11 +40,10 @@ def main() -> None:
     except MemoryError:
         _stop("not enough memory: use a smaller batch, fewer workers (--workers 1) or a length limit (max_length=…)", 1)
     except Exception as error:
-        if not hasattr(error, "exit_code"):
+        said = getattr(error, "format_message", None)
+        if said is None:
             raise  # a defect of ours: its traceback is what we need to see
-        _stop(
-            f"{getattr(error, 'message', '') or error} (see exegete --help)", 2
-        )  # typer's own: wrong option or argument
+        _stop(f"{said()} See exegete --help.", 2)  # typer's own: wrong option or argument
 
 
 def _stop(sentence: str, code: int) -> None:
@@ -256,12 +255,14 @@ def audit(
     if as_json:
         _print_json(found.to_json() | {"report": str(page)})
         return
-    from exegete.report.build import scorecard
+    from exegete.report.build import questions, scorecard
     from exegete.report.tables import rich_table
 
     console = Console(highlight=False)
     _show_summary(found.run)
     console.print(rich_table(scorecard(found)))
+    for line in questions(found):
+        console.print(f"[dim]{_escaped(line)}[/]")
     console.print(f"\n{_escaped(found.answer)}\n")
     print(f"report: {page}")
 

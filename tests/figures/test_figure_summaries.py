@@ -2,11 +2,11 @@
 
 import polars as pl
 import pytest
-from agreement_frames import agreement_summary
 
 from exegete.figures.theme import to_svg
 from exegete.figures.ties import MAXIMUM, coefficients, ties
 from exegete.figures.topk import levels, topk
+from tests.figures.agreement_frames import agreement_summary
 
 
 def test_every_pair_is_held_against_its_own_chance() -> None:
@@ -22,7 +22,7 @@ def test_every_pair_is_held_against_its_own_chance() -> None:
 
 def test_k_is_in_order() -> None:
     svg = to_svg(topk(agreement_summary()))
-    places = [svg.index(f">{k}<") for k in ("3", "10", "mean", "support")]
+    places = [svg.index(f">{k}<") for k in ("3", "10", "length", "support")]
     assert places == sorted(places)
 
 

@@ -7,14 +7,14 @@ from xml.etree import ElementTree
 import altair as alt
 import polars as pl
 import pytest
-from agreement_frames import agreement_rows, agreement_summary
-from colours import DEFICIENCIES, contrast, nearest
 
 from exegete.figures.density import density
 from exegete.figures.histogram import histogram
 from exegete.figures.theme import INK, NEUTRAL, PALETTE, SENTINELS, inline_svg, nothing, save, to_png, to_svg
 from exegete.figures.ties import ties
 from exegete.figures.topk import topk
+from tests.figures.agreement_frames import agreement_rows, agreement_summary
+from tests.figures.colours import DEFICIENCIES, contrast, nearest
 
 CHARTS = {
     "histogram": histogram(agreement_rows()),

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from tests.small import SPECS, batch_of, small_model, texts
 
 from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
@@ -13,6 +12,7 @@ from exegete.importance.leave_one_out import LeaveOneOut, deletions, re_encoded
 from exegete.importance.random import Random
 from exegete.models.classifier import SITE, Classifier
 from exegete.tasks.example import Example
+from tests.small import SPECS, batch_of, small_model, texts
 
 METHODS = (
     "attention", "gradient", "gradient:detach=true", "gradient:norm=l1,of=probability", "gradient:norm=l2,of=loss",

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from tests.small import SPECS, batch_of, small_model, texts
 
 from exegete.base.errors import UsageError
 from exegete.models.attention import Additive
@@ -10,6 +9,7 @@ from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import AttentionModel, PoolingModel, Site
 from exegete.models.encoders import BiLSTM
 from exegete.models.settings import MODELS
+from tests.small import SPECS, batch_of, small_model, texts
 
 
 def slow_logits(model: Classifier, words: list[str]) -> tuple[list[float], list[float]]:

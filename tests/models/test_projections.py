@@ -1,10 +1,13 @@
 """Projections: against their definitions as optimisation problems, against scipy, masked, and with exact gradients."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
@@ -24,10 +27,10 @@ ALL: list[Projection] = [
 scores_of = st.lists(st.floats(-4, 4), min_size=1, max_size=7)
 
 
-def quadratic_programme(z: np.ndarray, lam: float) -> np.ndarray:
+def quadratic_programme(z: NDArray[np.float64], lam: float) -> NDArray[np.float64]:
     """argmin_p ‖p − z‖² − λ‖p‖² on the simplex, by a general solver."""
     n = len(z)
-    found = minimize(
+    found: Any = minimize(  # type: ignore[call-overload]
         lambda p: ((p - z) ** 2).sum() - lam * (p**2).sum(),
         np.full(n, 1 / n),
         jac=lambda p: 2 * (p - z) - 2 * lam * p,

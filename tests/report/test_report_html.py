@@ -4,6 +4,7 @@ import re
 from base64 import b64decode
 from html.parser import HTMLParser
 from importlib.resources import files
+from itertools import pairwise
 
 import altair as alt
 import polars as pl
@@ -14,17 +15,15 @@ from exegete.report.blocks import LONGEST
 from exegete.report.elements import VOID, Markup, tag
 from exegete.report.html import render
 from exegete.report.page import Figure, Report, Section, Table, Verdict, anchor
+from tests.figures.colours import contrast
 
 HOSTILE = '<script>alert("x")</script>\'&'
 FRAME = pl.DataFrame({"model": [HOSTILE, "b"], "mean": [0.25, None], "n": [1000, 2]})
 
 
 def chart(label: str) -> alt.Chart:
-    drawn = (
-        alt.Chart(inline(pl.DataFrame({"x": [1, 2], "label": [label, "b"]})))
-        .mark_point(clip=True)
-        .encode(x="x:Q", color="label:N")
-    )
+    points = alt.Chart(inline(pl.DataFrame({"x": [1, 2], "label": [label, "b"]}))).mark_point(clip=True)
+    drawn: alt.Chart = points.encode(x="x:Q", color="label:N")
     return themed(drawn, f"Points of {label}.")
 
 
@@ -109,7 +108,7 @@ def test_a_screen_reader_finds_its_way() -> None:
     names = [name for name, _ in READ.elements]
     assert all(names.count(landmark) == 1 for landmark in ("header", "nav", "main", "footer", "h1"))
     levels = [int(name[1]) for name in names if re.fullmatch(r"h[1-6]", name)]
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     assert names.count("caption") == names.count("table")
     assert all(cell.get("scope") in ("col", "row") for cell in READ.all("th"))
     assert all(svg.get("role") == "img" for svg in READ.all("svg"))
@@ -164,18 +163,6 @@ def test_words_have_contrast_in_both_schemes(scheme: int) -> None:
     for ink in ("ink", "muted", "link", "holds", "fails", "unsure"):
         assert contrast(colours[ink], colours["paper"]) >= 4.5
         assert contrast(colours["ink"], colours["wash"]) >= 4.5
-
-
-def contrast(one: str, other: str) -> float:
-    """WCAG 2.2."""
-    dark, light = sorted(luminance(colour) for colour in (one, other))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def luminance(colour: str) -> float:
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_elements_escape_unless_told() -> None:

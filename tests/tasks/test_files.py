@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from task_files import labelled, write_jsonl
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.catalogue import load_task
+from tests.tasks.task_files import labelled, write_jsonl
 
 ROWS = labelled(60)
 Writer = Callable[[Path], object]

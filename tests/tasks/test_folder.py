@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from task_files import data_set, labelled
 
 from exegete.base.errors import ExegeteError
 from exegete.tasks.catalogue import load_task
+from tests.tasks.task_files import data_set, labelled
 
 ROWS = labelled(4)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from task_files import labelled
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.catalogue import load_task
+from tests.tasks.task_files import labelled
 
 datasets = pytest.importorskip("datasets", reason="datasets is not installed")
 

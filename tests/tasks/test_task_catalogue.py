@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from task_files import data_set, labelled
 
 from exegete.tasks.catalogue import DEFAULTS, TASKS, load_task
 from exegete.tasks.settings import TaskSettings
+from tests.tasks.task_files import data_set, labelled
 
 NAMES = ["rotten_tomatoes", "imdb", "sst", "sst_jw", "sst5", "20news_sports", "agnews", "agnews4", "eraser_movies"]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.small import small_task
 
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build
 from exegete.tasks.batching import collate
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from tests.small import small_task
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.small import small_task
 
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build
@@ -13,6 +12,7 @@ from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_stat
 from exegete.training.fit import Fit, State, evaluate, predict
 from exegete.training.settings import TrainingSettings
 from exegete.training.train import train
+from tests.small import small_task
 
 SPEC = "bilstm:size=8,hidden=8"
 FAST = TrainingSettings(epochs=6, patience=20, lr=0.02, metric="accuracy")

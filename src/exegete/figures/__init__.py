@@ -1,1 +1,1 @@
-"""Figures: what experiments and report draw with. Tidy frames in, altair charts out; all counting is done before drawing."""
+"""Figures: what experiments and report draw with. Tidy frames in, charts out; all counting is done before drawing."""

@@ -1,8 +1,8 @@
-"""Densities of agreement: how are the coefficients of each pair spread over the texts? (Neely & Schouten 2020, figures 1 and 2)
+"""Densities: how are the coefficients of each pair spread over the texts? (Neely & Schouten 2020, figures 1 and 2)
 
-A rank correlation lies in [−1, 1], but a plain kernel density spills beyond: the published figures show texts with τ > 1. Ours reflects at
-±1, so that the mass a kernel would put outside comes back where it can be: the curve integrates to 1 on [−1, 1] and isn't pulled down
-at an edge where many texts are (two common words, say, give exactly ±1).
+A rank correlation lies in [−1, 1], but a plain kernel density spills beyond: published figures show texts with τ > 1.
+Ours reflects at ±1, so that the mass a kernel would put outside comes back where it can be: the curve integrates to 1
+on [−1, 1] and isn't pulled down at an edge where many texts are (two common words, say, give exactly ±1).
 """
 
 import altair as alt
@@ -11,16 +11,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from exegete.figures.labels import measure_label
-from exegete.figures.panels import in_lines, in_order, with_pair, with_panel, without_noise
+from exegete.figures.panels import TICKS, in_lines, in_order, with_pair, with_panel, without_noise
 from exegete.figures.theme import DASHES, PALETTE, inline, nothing, themed
 
 Values = NDArray[np.float64]
 
 GRID: Values = np.linspace(-1, 1, 161)
 NARROWEST = 0.02  # of a bandwidth: texts that all agree are a narrow peak, not a division by zero
-ROUNDING = (
-    3  # decimals: equal coefficients are counted, so that a million texts cost what 2,001 do; far below any bandwidth
-)
+ROUNDING = 3  # decimals, far below any bandwidth: equal coefficients are counted, so a million texts cost what 2,001 do
 
 
 def density(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.Chart | alt.FacetChart:
@@ -31,15 +29,13 @@ def density(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.Cha
     panels = in_order(table["panel"])
     columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
     size = {1: 480, 2: 340, 3: 220}[columns]
-    facet = alt.Facet(
-        "panel:N",
-        sort=panels,
-        header=alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, size // 6)),
-    )
+    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, size // 6))
+    facet = alt.Facet("panel:N", sort=panels, header=header)
     drawn = _panel(table, measure).properties(width=size, height=150)
     return themed(
         drawn.facet(facet, columns=columns, data=inline(table), spacing=24).properties(title="Vertical line: chance."),
-        f"Kernel densities of {measure_label(measure)} over texts, one panel per model, one curve per pair of importances, with a rule at chance.",
+        f"Densities of {measure_label(measure)} over texts, a panel per model, a curve per pair of importances.",
+        table,
     )
 
 
@@ -67,9 +63,9 @@ def _curve(panel: str, pair: str, group: pl.DataFrame) -> pl.DataFrame:
 
 
 def reflected_density(values: Values, at: Values, counts: Values | None = None, width: float | None = None) -> Values:
-    """A Gaussian kernel density on [−1, 1]: (1 / nh) Σ_i Σ_images φ((x − x') / h), with the images of x_i in mirrors at ±1.
+    """A Gaussian kernel density on [−1, 1]: (1 / nh) Σ_i Σ_x' φ((x − x') / h), x' the images of x_i in mirrors at ±1.
 
-    Two mirrors give infinitely many images, x_i + 4m and 2 − x_i + 4m; kernels are far narrower than 4, so three turns are plenty.
+    Two mirrors give infinitely many images, x_i + 4m and 2 − x_i + 4m; kernels are far narrower than 4: three m do.
     """
     times = np.ones(len(values)) if counts is None else counts
     h = bandwidth(values, times) if width is None else width
@@ -93,21 +89,17 @@ def bandwidth(values: Values, counts: Values) -> float:
 def _panel(table: pl.DataFrame, measure: str) -> alt.LayerChart:
     pairs = [pair for pair in in_order(table["pair"]) if pair is not None]
     rounds = range(len(pairs))
-    x = alt.X(
-        "x:Q",
-        scale=alt.Scale(domain=[-1, 1], nice=False),
-        axis=alt.Axis(title=measure_label(measure), values=[-1, -0.5, 0, 0.5, 1], format="~g", grid=False),
-    )
-    base = alt.Chart().transform_filter("datum.kind === 'density'").encode(
-        x=x,
+    colours = alt.Scale(domain=pairs, range=[PALETTE[i % len(PALETTE)] for i in rounds])
+    dashes = alt.Scale(domain=pairs, range=[list(DASHES[i % len(DASHES)]) for i in rounds])
+    axis = alt.Axis(title=measure_label(measure), values=TICKS, format="~g", grid=False)
+    base = alt.Chart().encode(x=alt.X("x:Q", scale=alt.Scale(domain=[-1, 1], nice=False), axis=axis))
+    curve = base.transform_filter(alt.datum.kind == "density").encode(
         y=alt.Y("y:Q", axis=alt.Axis(title="density", tickCount=3)),
-        color=alt.Color("pair:N", scale=alt.Scale(domain=pairs, range=[PALETTE[i % len(PALETTE)] for i in rounds]), legend=alt.Legend(symbolType="stroke", symbolSize=500)),
-    )  # fmt: skip
-    dash = alt.StrokeDash(
-        "pair:N", scale=alt.Scale(domain=pairs, range=[list(DASHES[i % len(DASHES)]) for i in rounds])
+        color=alt.Color("pair:N", scale=colours, legend=alt.Legend(symbolType="stroke", symbolSize=500)),
     )
-    return alt.layer(
-        alt.Chart().transform_filter("datum.kind === 'chance'").mark_rule(style="chance").encode(x=x),
-        base.mark_area(opacity=0.12).encode(y=alt.Y("y:Q", stack=None)),
-        base.mark_line(strokeWidth=1.8).encode(strokeDash=dash),
-    )
+    layers = [
+        base.transform_filter(alt.datum.kind == "chance").mark_rule(style="chance"),
+        curve.mark_area(opacity=0.12).encode(y=alt.Y("y:Q", stack=None)),
+        curve.mark_line(strokeWidth=1.8).encode(strokeDash=alt.StrokeDash("pair:N", scale=dashes)),
+    ]
+    return alt.LayerChart(layer=layers)

@@ -1,10 +1,10 @@
-"""Histograms of τ by predicted class: does attention agree with other importances, and alike for every class? (Jain & Wallace 2019, figure 2)"""
+"""Histograms of τ: do importances agree, and alike for every predicted class? (Jain & Wallace 2019, figure 2)"""
 
 import altair as alt
 import polars as pl
 
 from exegete.figures.labels import measure_label
-from exegete.figures.panels import WIDTH, columns_of, in_order, rows_of, with_pair, with_panel, without_noise
+from exegete.figures.panels import TICKS, WIDTH, columns_of, in_order, rows_of, with_pair, with_panel, without_noise
 from exegete.figures.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
 BINS = 30
@@ -18,14 +18,11 @@ def histogram(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.C
         return nothing(f"no text has a defined {measure_label(measure)}")
     pairs, panels = in_order(table["pair"]), in_order(table["panel"])
     drawn = _bars(table, measure).properties(width=max(130, (WIDTH - 80) // len(pairs) - 20), height=118)
+    row, column = rows_of("panel", panels), columns_of("pair", pairs)
     return themed(
-        drawn.facet(
-            row=rows_of("panel", panels),
-            column=columns_of("pair", pairs),
-            data=inline(_closed(table)),
-            spacing={"row": 18, "column": 20},
-        ),
+        drawn.facet(row=row, column=column, data=inline(_closed(table)), spacing={"row": 18, "column": 20}),
         f"Histograms of {measure_label(measure)} by predicted class, one panel per pair of importances and model.",
+        table,
     )
 
 
@@ -50,16 +47,10 @@ def masses(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataF
 
 def _few_classes(rows: pl.DataFrame) -> pl.DataFrame:
     """Add `class`: the predicted one, as far as there are colours; the rarest together are "other classes"."""
-    by_size = (
-        rows["predicted"]
-        .value_counts(sort=True)
-        .sort(["count", "predicted"], descending=[True, False])["predicted"]
-        .to_list()
-    )
-    own = by_size if len(by_size) <= len(PALETTE) else by_size[: len(PALETTE) - 1]
-    return rows.with_columns(
-        pl.when(pl.col("predicted").is_in(own)).then("predicted").otherwise(pl.lit(OTHERS)).alias("class")
-    )
+    sizes = rows["predicted"].value_counts().sort(["count", "predicted"], descending=[True, False])
+    own = sizes["predicted"] if len(sizes) <= len(PALETTE) else sizes["predicted"].head(len(PALETTE) - 1)
+    kept = pl.when(pl.col("predicted").is_in(own.to_list())).then("predicted").otherwise(pl.lit(OTHERS))
+    return rows.with_columns(kept.alias("class"))
 
 
 def _closed(table: pl.DataFrame) -> pl.DataFrame:
@@ -71,18 +62,13 @@ def _closed(table: pl.DataFrame) -> pl.DataFrame:
 def _bars(table: pl.DataFrame, measure: str) -> alt.LayerChart:
     classes = sorted(in_order(table["class"]), key=lambda name: (name == OTHERS, name))
     colours = [NEUTRAL if name == OTHERS else PALETTE[i] for i, name in enumerate(classes)]
+    scale = alt.Scale(domain=classes, range=colours)
     only_zero = alt.condition(alt.datum.value == 0, alt.value(1), alt.value(0))
-    axis = alt.Axis(title=measure_label(measure), values=[-1, -0.5, 0, 0.5, 1], format="~g", gridOpacity=only_zero)
+    axis = alt.Axis(title=measure_label(measure), values=TICKS, format="~g", gridOpacity=only_zero)
     base = alt.Chart().encode(
         x=alt.X("low:Q", scale=alt.Scale(domain=[-1, 1], nice=False), axis=axis),
         y=alt.Y("mass:Q", axis=alt.Axis(title="share of texts", format="~%", tickCount=3)),
-        color=alt.Color(
-            "class:N",
-            scale=alt.Scale(domain=classes, range=colours),
-            legend=alt.Legend(symbolType="stroke", symbolSize=220),
-        ),
+        color=alt.Color("class:N", scale=scale, legend=alt.Legend(symbolType="stroke", symbolSize=220)),
     )
-    return alt.layer(
-        base.mark_area(interpolate="step-after", opacity=0.22).encode(y=alt.Y("mass:Q", stack=None)),
-        base.mark_line(interpolate="step-after", strokeWidth=1.5),
-    )
+    filled = base.mark_area(interpolate="step-after", opacity=0.22).encode(y=alt.Y("mass:Q", stack=None))
+    return alt.LayerChart(layer=[filled, base.mark_line(interpolate="step-after", strokeWidth=1.5)])

@@ -10,6 +10,7 @@ import polars as pl
 from exegete.figures.labels import model_labels, pair_label, task_label
 
 NOISE = "random"
+TICKS = [-1, -0.5, 0, 0.5, 1]  # of an axis of coefficients
 WIDTH = 760  # of a whole figure: a column of text
 
 
@@ -50,7 +51,7 @@ def rows_of(field: str, order: Iterable[str]) -> alt.Row:
 
 
 def in_lines(labels: Iterable[str], width: int) -> str:
-    """A vega expression that breaks the labels of a header: a label that is cut would hide what tells two panels apart."""
+    """A vega expression that breaks the labels of a header: cutting them would hide what tells two panels apart."""
     return json.dumps({label: _lines(label, width) for label in labels}, ensure_ascii=False) + "[datum.label]"
 
 

@@ -1,47 +1,43 @@
-"""Top-k: which coefficient tells attention from noise? (the top-k τ of Jain & Wallace 2019 and Neely & Schouten 2020, and its repairs)
+"""Top-k: which coefficient tells attention from noise? (Jain & Wallace 2019, Neely & Schouten 2020, and its repairs)
 
-The legacy coefficient gives unrelated lists about +0.8, so "attention agrees with gradients at +0.8" says nothing. Beside every mean of
-attention stand the mean of random scores and the chance level: where they meet, the coefficient is blind.
+The legacy coefficient gives unrelated lists about +0.8, so "attention agrees with gradients at +0.8" says nothing.
+Beside every mean of attention stand that of random scores and the chance level: where they meet, it is blind.
 """
 
 import altair as alt
 import polars as pl
 
 from exegete.figures.labels import importance_label, measure_label, pair_label, size_label
-from exegete.figures.panels import NOISE, WIDTH, columns_of, in_order, rows_of, with_panel
+from exegete.figures.panels import NOISE, TICKS, WIDTH, columns_of, in_order, rows_of, with_panel
 from exegete.figures.theme import PALETTE, SHAPES, inline, nothing, themed
 
 MEASURES = ("legacy", "fagin", "bucket")
-SIZES = ("average", "nonzeros")  # rules, after the numbers
-CHANCE = "chance"
 
 
 def topk(summary: pl.DataFrame, first: str = "attention", second: str = "gradient") -> alt.Chart | alt.FacetChart:
-    """Means with 95 % intervals against k; a column per coefficient, a row per model; above, how far attention is from its chance."""
+    """Means with intervals against k, a column per coefficient, a row per model; above, attention minus its chance."""
     table = levels(summary, first, second)
     if table.is_empty():
         return nothing(f"no top-k coefficient of {pair_label(first, second)}")
     measures, panels = in_order(table["measure"]), in_order(table["panel"])
     drawn = _panel(table, first, second).properties(width=(WIDTH - 80) // len(measures) - 16, height=150)
-    faceted = drawn.facet(
-        row=rows_of("panel", panels),
-        column=columns_of("measure", measures),
-        data=inline(table),
-        spacing={"row": 34, "column": 16},
-    )
+    row, column = rows_of("panel", panels), columns_of("measure", measures)
+    read = f"Dots: means with 95 % intervals. Short lines: chance. Numbers: {importance_label(first)} minus its chance."
     return themed(
-        faceted.properties(
-            title=f"Dots: means with 95 % intervals. Short lines: chance. Numbers: {importance_label(first)} minus its chance."
+        drawn.facet(row=row, column=column, data=inline(table), spacing={"row": 34, "column": 16}).properties(
+            title=read
         ),
         f"Top-k coefficients of {pair_label(first, second)} and of {pair_label(NOISE, second)} against k, with chance, "
         "one column per coefficient and one row per model.",
+        table,
     )
 
 
 def levels(summary: pl.DataFrame, first: str = "attention", second: str = "gradient") -> pl.DataFrame:
-    """What is drawn: panel, measure, k, series (the pair), mean, low, high, chance, and `above`: what the pair has over its chance.
+    """What is drawn: panel, measure, k, series (the pair), mean, low, high, chance, and `above`: mean minus chance.
 
-    Noise has no ties, sparse attention has many, and ties alone can lift a coefficient: each pair is held against its own chance.
+    Noise has no ties, sparse attention has many, and ties alone can lift a coefficient: a pair is held against its own
+    chance.
     """
     kept = summary.filter(
         pl.col("class") == "all", pl.col("measure").is_in(MEASURES), pl.col("first").is_in([first, NOISE]),
@@ -68,29 +64,22 @@ def _sizes(table: pl.DataFrame) -> list[str]:
 
 def _panel(table: pl.DataFrame, first: str, second: str) -> alt.LayerChart:
     series = [pair for pair in (pair_label(first, second), pair_label(NOISE, second)) if pair in table["series"]]
-    x = alt.X(
-        "k:N",
-        sort=_sizes(table),
-        axis=alt.Axis(
-            title="k", labelAngle=0, labelFontSize=10, domain=False, ticks=False, grid=False, labelExpr=_WRAPPED
-        ),
+    wrapped = "split(datum.label, ' ')"  # "mean length" in two lines
+    plain = alt.Axis(
+        title="k", labelAngle=0, labelFontSize=10, domain=False, ticks=False, grid=False, labelExpr=wrapped
     )
-    y = alt.Y(
-        "mean:Q",
-        scale=alt.Scale(domain=[-1, 1]),
-        axis=alt.Axis(title="mean", values=[-1, -0.5, 0, 0.5, 1], format="~g"),
-    )
-    base = alt.Chart().encode(x=x, xOffset=alt.XOffset("series:N", sort=series, scale=alt.Scale(paddingOuter=0.45)))
+    x = alt.X("k:N", sort=_sizes(table), axis=plain)
+    y = alt.Y("mean:Q", scale=alt.Scale(domain=[-1, 1]), axis=alt.Axis(title="mean", values=TICKS, format="~g"))
+    base = alt.Chart().encode(x=x)
+    beside = base.encode(xOffset=alt.XOffset("series:N", sort=series, scale=alt.Scale(paddingOuter=0.45)))
     colour = alt.Color("series:N", scale=alt.Scale(domain=series, range=list(PALETTE[: len(series)])))
     shape = alt.Shape("series:N", scale=alt.Scale(domain=series, range=list(SHAPES[: len(series)])))
-    return alt.layer(
-        base.mark_rule(strokeWidth=2, clip=True).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=46, opacity=1).encode(y=y, color=colour, shape=shape),
-        base.mark_tick(style="mark", orient="horizontal", thickness=1.5, width=12, opacity=1).encode(y=alt.Y("chance:Q")),
-        base.transform_filter(alt.datum.series == series[0]).mark_text(style="note", baseline="bottom").encode(
-            xOffset=alt.Undefined, y=alt.value(-6), text=alt.Text("above:Q", format="+.2f"),
-        ),
-    )  # fmt: skip
-
-
-_WRAPPED = "split(datum.label, ' ')"  # "mean length" in two lines
+    chance = beside.mark_tick(style="mark", orient="horizontal", thickness=1.5, width=12, opacity=1)
+    number = base.transform_filter(alt.datum.series == series[0]).mark_text(style="note", baseline="bottom")
+    layers = [
+        beside.mark_rule(strokeWidth=2, clip=True).encode(y="low:Q", y2="high:Q", color=colour),
+        beside.mark_point(filled=True, size=46, opacity=1).encode(y=y, color=colour, shape=shape),
+        chance.encode(y="chance:Q"),
+        number.encode(y=alt.value(-6), text=alt.Text("above:Q", format="+.2f")),
+    ]
+    return alt.LayerChart(layer=layers)

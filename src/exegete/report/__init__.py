@@ -1,1 +1,1 @@
-"""Report: tell a person. What is said (page), how numbers read (columns), on a page (html) and in a terminal (tables)."""
+"""Report: tell a person. What is said (page), how numbers read (columns), as HTML (html), in a terminal (tables)."""

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import polars as pl
 
-from exegete.figures.theme import inline_svg, to_svg
+from exegete.figures.theme import inline_svg, numbers, to_svg
 from exegete.report.columns import Column
 from exegete.report.elements import Markup, joined, safe, tag
 from exegete.report.page import Figure, Table, anchor
@@ -14,7 +14,7 @@ LONGEST = 200  # rows of a figure's numbers that the page shows; the file has th
 
 
 def table_block(table: Table, label: str, whole: Table | None = None) -> Markup:
-    """A table that scrolls sideways on a narrow screen, with its CSV (or that of the whole of which it shows the beginning)."""
+    """A table that scrolls sideways on a narrow screen, with its CSV (or that of the `whole` that it begins)."""
     grid = tag(
         "table",
         tag("caption", tag("strong", f"{label}. {table.title}."), f" {table.caption}"),
@@ -40,7 +40,7 @@ def _row(columns: tuple[Column, ...], cells: list[str]) -> Markup:
 
 
 def _address(label: str) -> str:
-    """Where a block is: with a character that no section's address has, so that a section called "Figure 1" is no trouble."""
+    """Where a block is: with a character that no section's address has, so that a section may be called "Figure 1"."""
     return f"_{anchor(label)}"
 
 
@@ -51,13 +51,14 @@ def _align(column: Column) -> str | None:
 def figure_block(figure: Figure, label: str) -> Markup:
     """A drawing with real text, its caption, its SVG, and its numbers in a table that opens."""
     name = _address(label)
+    data = numbers(figure.chart) if figure.data is None else figure.data
     svg_file = _download(to_svg(figure.chart), "image/svg+xml", f"{anchor(label)}-{anchor(figure.title)}.svg", "SVG")
     return tag(
         "figure",
         tag("div", _image(figure, name), class_="plot"),
         tag("figcaption", tag("strong", f"{label}. {figure.title}."), f" {figure.caption}"),
         tag("p", svg_file, class_="files"),
-        "" if figure.data is None else _numbers(figure.data, figure.title, label),
+        "" if data is None else _numbers(data, figure.title, label),
         class_="block",
         id=name,
     )
@@ -66,7 +67,7 @@ def figure_block(figure: Figure, label: str) -> Markup:
 def _image(figure: Figure, name: str) -> Markup:
     """The chart as one image to a screen reader: a title and a sentence."""
     said = f"{name}-title {name}-description"
-    opening, _, rest = inline_svg(figure.chart).partition(">")
+    opening, _, rest = inline_svg(figure.chart, name).partition(">")
     described = str(figure.chart.to_dict().get("description", figure.caption))
     inside = joined(tag("title", figure.title, id=f"{name}-title"), tag("desc", described, id=f"{name}-description"))
     return Markup(f'{opening} role="img" aria-labelledby="{said}">{inside}{rest}')

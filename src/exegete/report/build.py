@@ -1,6 +1,7 @@
 """Build: from a run folder to its report."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 from exegete.base.files import read_json, whole_file, write_text
 from exegete.experiments.agreement import ALL
 from exegete.figures.labels import importance_label, model_labels, pair_label, task_label
-from exegete.report.columns import count, interval, number, share, spread, text
+from exegete.report.columns import Column, count, interval, number, share, spread, text
 from exegete.report.comparison import comparison
 from exegete.report.html import render
 from exegete.report.page import Figure, Report, Section, Table, Verdict
@@ -46,15 +47,13 @@ def keep_results(run: Path, folder: Path) -> None:
 
 
 def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, beside: Table | None) -> Report:
-    rows = pl.read_parquet(run / "tables" / "agreement.parquet")
-    charts = study.built_experiments()["agreement"].figures(rows, audit.frame)
     return Report(
         title=study.title or study.name,
         question=QUESTION,
         answer=audit.answer,
         verdicts=verdicts(audit),
         facts=_facts(manifest),
-        sections=list(_sections(run, study, manifest, audit.frame, charts, beside)),
+        sections=list(_sections(run, study, manifest, audit, beside)),
         cite=CITE,
     )
 
@@ -79,8 +78,17 @@ def verdicts(audit: Audit) -> list[Verdict]:
 
 
 def scorecard(audit: Audit) -> Table:
-    """The scorecard as a table."""
-    return verdict_table(verdicts(audit))
+    """The scorecard for a terminal: the numbers in a narrow table; `questions` says what they mean."""
+    whole = verdict_table(verdicts(audit))
+    return replace(whole, columns=[c for c in whole.columns if c.title not in ("criterion", "paper")], caption="")
+
+
+def questions(audit: Audit) -> list[str]:
+    """What every test asks, its criterion, and the paper it comes from."""
+    asked = {
+        test.name: f"{test.name}: {test.question} Holds if {test.criterion} ({test.paper})." for test in audit.tests
+    }
+    return list(asked.values())
 
 
 def _facts(manifest: dict[str, Any]) -> dict[str, str]:
@@ -95,54 +103,59 @@ def _facts(manifest: dict[str, Any]) -> dict[str, str]:
     }
 
 
+AGREEMENT = (
+    "Kendall's τ-b between the rankings that two importances give the words of a text, averaged over texts. Unrelated "
+    "rankings score 0 on average. Wiegreffe & Pinter (2019) object that τ disfavours models whose states mix words."
+)
+TOP_K = (
+    "The coefficient behind the published top-k numbers (here: legacy) leaves out pairs of words of which each list "
+    "holds only one. Lists that share nothing then score about +0.8. Random scores show it: if they do as well as attention, "
+    "the coefficient tells nothing. Fagin's coefficient counts those pairs; every value stands beside what unrelated "
+    "rankings of the same length, k and ties score."
+)
+TIES = (
+    "Sparse attention gives many words exactly 0. Tied words cap τ-b: with s non-zeros among n words it can't exceed "
+    "√(1 − C(n−s,2)/C(n,2)). τ-b over this maximum, and Goodman & Kruskal's γ, which ignores tied pairs, are corrected "
+    "for it."
+)
+
+
 def _sections(
-    run: Path, study: Study, manifest: dict[str, Any], summary: pl.DataFrame, charts: Any, beside: Table | None
+    run: Path, study: Study, manifest: dict[str, Any], audit: Audit, beside: Table | None
 ) -> Iterator[Section]:
+    summary = audit.frame
+    rows = pl.read_parquet(run / "tables" / "agreement.parquet")
+    charts = study.built_experiments()["agreement"].figures(rows, summary)
+    histogram = Figure("τ by predicted class", charts["histogram"], "Share of texts in each of 30 bins of τ.")
+    density = Figure("τ of the pairs", charts["density"], "Densities, reflected at ±1; all seeds together.")
     yield Section(
-        "Do importances agree?",
-        paragraphs=[
-            "Kendall's τ-b between the rankings that two importances give the words of a text, averaged over texts. Unrelated "
-            "rankings score 0 on average. Wiegreffe & Pinter (2019) object that τ disfavours models whose states mix words.",
-        ],
-        tables=[agreement_table(run), _by_class(summary)],
-        figures=[
-            Figure("τ by predicted class", charts["histogram"], "Share of texts in each bin of τ; 30 bins on [−1, 1]."),
-            Figure("τ of the pairs", charts["density"], "Densities, reflected at ±1; all seeds together."),
-        ],
+        "Do importances agree?", "", [AGREEMENT], [agreement_table(run), _by_class(summary)], [histogram, density]
     )
     if "topk" in charts:
-        yield _topk_section(summary, charts)
-    yield Section(
-        "What ties allow",
-        paragraphs=[
-            "Sparse attention gives many words exactly 0. Tied words cap τ-b: with s non-zeros among n words it can't exceed "
-            "√(1 − C(n−s,2)/C(n,2)). τ-b over this maximum, and Goodman & Kruskal's γ, which ignores tied pairs, are corrected for it.",
-        ],
-        tables=[_ties(summary)],
-        figures=[Figure("τ-b, its attainable maximum, and what remains", charts["ties"])],
-    )
+        figure = Figure("Attention and random scores against gradient", charts["topk"])
+        yield Section("Top-k agreement and its chance level", "", [TOP_K], [_topk(summary)], [figure])
+    figure = Figure("τ-b, its attainable maximum, and what remains", charts["ties"])
+    yield Section("What ties allow", "", [TIES], [_ties(summary)], [figure])
     if beside is not None:
-        yield Section("Beside the published numbers", paragraphs=study.notes, tables=[beside])
-    yield Section("The models", tables=[_models(run)], paragraphs=_data_notes(manifest))
+        yield Section("Beside the published numbers", "", study.notes, [beside])
+    yield Section("The models", "", _data_notes(manifest), [_models(run)])
 
 
 def agreement_table(run: Path) -> Table:
     """τ of every pair over all texts, with interval and chance."""
     summary = pl.read_parquet(run / "tables" / "agreement_summary.parquet")
     shown = _labelled(summary.filter((pl.col("measure") == "tau") & (pl.col("class") == ALL)))
-    columns = [
-        *_which(shown), text("pair"), number("mean", "τ"), interval("low", "high"), number("chance"),
-        share("significant", "p ≤ .05"), count("n"), count("undefined"),
-    ]  # fmt: skip
-    return Table(
-        "Rank agreement",
-        shown,
-        "Mean τ-b over texts; the interval is over texts, and over seeds where there are several.",
-        columns,
-    )
+    columns = [*_which(shown), text("pair"), number("mean", "τ"), interval("low", "high"), number("chance")]
+    columns += [share("significant", "p ≤ .05"), count("n"), *_if_any(shown, "undefined")]
+    return Table("Rank agreement", shown, "Mean τ-b over texts; interval over texts, and seeds if several.", columns)
 
 
-def _which(frame: pl.DataFrame) -> list[Any]:
+def _if_any(frame: pl.DataFrame, name: str) -> list[Column]:
+    """A count that is shown only where it is not 0 throughout."""
+    return [count(name)] if frame[name].sum() else []
+
+
+def _which(frame: pl.DataFrame) -> list[Column]:
     """Task and model, where there is more than one."""
     return [text(name) for name in ("task", "model") if frame[name].n_unique() > 1]
 
@@ -169,20 +182,6 @@ def _by_class(summary: pl.DataFrame) -> Table:
     return Table("By class", shown, "Mean ± standard deviation of τ-b, and the share of texts with p ≤ 0.05.", columns)
 
 
-def _topk_section(summary: pl.DataFrame, charts: Any) -> Section:
-    return Section(
-        "Top-k agreement and its chance level",
-        paragraphs=[
-            "The coefficient behind the published top-k numbers (here: legacy) leaves out pairs of words of which each list holds "
-            "only one. Lists that share nothing then score about +0.8. Random scores show it: if they do as well as attention, the "
-            "coefficient tells nothing. Fagin's coefficient counts those pairs; every value stands beside what unrelated rankings of the "
-            "same length, k and ties score.",
-        ],
-        tables=[_topk(summary)],
-        figures=[Figure("Attention and random scores against gradient", charts["topk"])],
-    )
-
-
 def _topk(summary: pl.DataFrame) -> Table:
     kept = summary.filter((pl.col("k") != ALL) & (pl.col("class") == ALL) & (pl.col("second") == "gradient"))
     shown = kept.pivot("first", index=["task", "model", "measure", "k"], values=["mean", "chance"], maintain_order=True)
@@ -190,8 +189,7 @@ def _topk(summary: pl.DataFrame) -> Table:
     shown = shown.with_columns(
         pl.col("task").map_elements(task_label, pl.String), pl.col("model").replace_strict(models)
     )
-    firsts = [first for first in kept["first"].unique(maintain_order=True)]
-    pairs = [(first, importance_label(first)) for first in firsts]
+    pairs = [(first, importance_label(first)) for first in kept["first"].unique(maintain_order=True)]
     columns = [*_which(shown), text("measure"), text("k")]
     for first, label in pairs:
         columns += [number(f"mean_{first}", label), number(f"chance_{first}", "chance")]
@@ -205,8 +203,8 @@ def _ties(summary: pl.DataFrame) -> Table:
     maximum = over_all.filter(pl.col("measure") == "tau").select(*index, "maximum")
     shown = _labelled(wide.join(maximum, on=index, maintain_order="left"))
     columns = [
-        *_which(shown), text("pair"), number("tau", "τ-b"), number("maximum", "attainable"), number("tau_corrected", "τ-b / attainable"),
-        number("gamma", "γ"), number("spearman", "ρ"),
+        *_which(shown), text("pair"), number("tau", "τ-b"), number("maximum", "attainable"),
+        number("tau_corrected", "τ-b / attainable"),        number("gamma", "γ"), number("spearman", "ρ"),
     ]  # fmt: skip
     return Table(
         "Corrected for ties",
@@ -218,10 +216,8 @@ def _ties(summary: pl.DataFrame) -> Table:
 
 def _models(run: Path) -> Table:
     frame = pl.read_csv(run / "tables" / "models.csv")
-    columns = [
-        text("task"), text("model"), count("seed"), count("best_epoch", "best epoch"), number("test_accuracy", "accuracy"),
-        number("test_auc", "AUC"), number("test_macro_f1", "macro F1"),
-    ]  # fmt: skip
+    columns = [text("task"), text("model"), count("seed"), count("best_epoch", "best epoch")]
+    columns += [number("test_accuracy", "accuracy"), number("test_auc", "AUC"), number("test_macro_f1", "macro F1")]
     return Table("Test scores of the models", frame, columns=columns)
 
 

@@ -36,7 +36,7 @@ INDEX = ["table", "dataset", "attention", "projection", "quantity"]
 
 
 def comparison(study: Study, summary: pl.DataFrame) -> Table | None:
-    """Published by class, ours by class and overall, with chance; None if the study belongs to no paper or nothing matches."""
+    """Published by class, ours by class and overall, with chance; None if nothing was published or matches."""
     if study.paper is None:
         return None
     printed = published(study.paper).pivot("class", index=INDEX, values="mean", maintain_order=True)
@@ -53,7 +53,7 @@ def comparison(study: Study, summary: pl.DataFrame) -> Table | None:
 
 
 def _ours(row: dict[str, Any], summary: pl.DataFrame) -> dict[str, Any] | None:
-    """Our numbers for one printed row: every class, all, interval, chance, and Fagin's coefficient where ours is the legacy one."""
+    """Our numbers for one printed row: by class, all, interval, chance, and Fagin's where ours is the legacy one."""
     where = QUANTITIES[row["quantity"]]
     mine = summary.filter(
         (pl.col("first") == "attention") & (pl.col("second") == where.second) & (pl.col("k") == where.k)

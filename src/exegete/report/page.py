@@ -32,7 +32,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with a title and a caption, and the numbers in it for those who can't see it."""
+    """A chart with a title and a caption, and its numbers for those who can't see it (without: those it carries)."""
 
     title: str
     chart: ChartType

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from exegete.report.page import Table
 
-# Colours of the terminal's own palette that are legible on light and on dark ground; the sign and the word say the same.
+# Colours of the terminal's own palette, legible on light and on dark ground; the sign and the word say the same.
 STYLES = {"holds": "bold green", "fails": "bold red", "cannot tell": "bold magenta"}
 
 
@@ -17,6 +17,8 @@ def rich_table(table: Table) -> RichTable:
         caption=Text(table.caption) if table.caption else None,
         box=box.SIMPLE_HEAD,
         title_justify="left",
+        pad_edge=False,
+        show_edge=False,
     )
     drawn.caption_justify = "left"
     for column in table.shown:

@@ -10,13 +10,17 @@ SEPARATOR = " · "
 
 
 class ProgressBars:
-    """One bar per piece of work; a piece is named by all of its label but the last part, which says what it does now."""
+    """One bar per piece of work, which is named by its label but for the last part: what it does now."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         columns = (
-            TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("[dim]{task.fields[now]}"), TimeElapsedColumn(),
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("[dim]{task.fields[now]}"),
+            TimeElapsedColumn(),
+        )
         self._bars = Bars(*columns, console=Console(stderr=True), transient=True, disable=quiet)
         self._ids: dict[str, TaskID] = {}
 

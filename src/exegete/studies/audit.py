@@ -7,7 +7,7 @@ non-inferiority: does attention agree with the other importances nearly as well 
 import math
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib import resources
 from itertools import combinations
@@ -140,10 +140,12 @@ def _tests(task: str, model: str, group: pl.DataFrame, agreement: Agreement, cri
     tau = {pair: _by_seed(group, *pair) for pair in combinations(agreement.against, 2)}
     with_others = torch.stack([tau[attention, other] for other in others]).mean(0)  # [seed, example]
     among_others = torch.stack([tau[pair] for pair in combinations(others, 2)]).mean(0) if len(others) > 1 else None
-    found = [("beats_chance", criteria.beats_chance, with_others, criteria.beats_chance.margin)]
+    found = [_test("beats_chance", task, model, criteria.beats_chance, with_others, criteria.beats_chance.margin)]
     if among_others is not None:
-        found.insert(0, ("agrees", criteria.agrees, with_others - among_others, -criteria.agrees.margin))
-    return [_test(name, task, model, criterion, values, threshold) for name, criterion, values, threshold in found]
+        unrelated = -float(among_others.nanmean())  # a ranking that knows nothing has a mean τ of 0 with all others
+        test = _test("agrees", task, model, criteria.agrees, with_others - among_others, -criteria.agrees.margin)
+        found.insert(0, replace(test, chance=unrelated))
+    return found
 
 
 def _by_seed(group: pl.DataFrame, first: str, second: str) -> Tensor:

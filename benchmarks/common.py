@@ -1,0 +1,30 @@
+"""What the benchmarks share: the task, and a clock."""
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from exegete.base.errors import ExegeteError
+from exegete.tasks.catalogue import load_task
+from exegete.tasks.example import Task
+
+
+def task() -> Task:
+    """SST, or rotten_tomatoes where there is no EXEGETE_DATA."""
+    torch.set_num_threads(1)
+    try:
+        return load_task("sst")
+    except ExegeteError:
+        print("no sst here: rotten_tomatoes instead")
+        return load_task("rotten_tomatoes")
+
+
+def seconds(work: Callable[[], object], repeat: int = 1) -> float:
+    """The fastest of some runs."""
+    best = float("inf")
+    for _ in range(repeat):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best

@@ -1,0 +1,42 @@
+"""Keys: equal content, equal key; the code of everything that a stage imports is part of it."""
+
+from pathlib import Path
+
+import pytest
+
+from exegete.studies import keys
+
+
+def test_keys_depend_on_content_not_on_order() -> None:
+    assert keys.key_of(a=1, b=[2, 3]) == keys.key_of(b=[2, 3], a=1)
+    assert keys.key_of(a=1) != keys.key_of(a=2)
+
+
+def test_a_modules_code_reaches_what_it_imports() -> None:
+    reached = keys._reached("exegete.importance.leave_one_out")
+    assert {"exegete.models.deletion", "exegete.tasks.batching", "exegete.base.noise"} <= reached
+    assert not any(name.startswith("exegete.studies") for name in reached)
+
+
+def test_a_change_in_what_is_imported_changes_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "littlehouse"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "low.py").write_text("X = 1\n")
+    (package / "high.py").write_text("def f():\n    from littlehouse import low\n    return low.X\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def fresh() -> str:
+        for cached in (keys.code_hash, keys._path, keys._imports):
+            cached.cache_clear()
+        return keys.code_hash("littlehouse.high")
+
+    before = fresh()
+    assert fresh() == before
+    (package / "low.py").write_text("X = 2\n")
+    assert fresh() != before
+
+
+def test_drawing_does_not_count() -> None:
+    assert any(name.startswith("exegete.figures") for name in keys._reached("exegete.experiments.agreement"))
+    assert keys.DRAWING == "exegete.figures"

@@ -1,0 +1,172 @@
+"""Runs: complete, repeatable, resumable after a stop at any moment, and never another study's."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.report.build import keep_results, write_report
+from exegete.studies import store
+from exegete.studies.engine import LocalEngine
+from exegete.studies.keys import code_hash
+from exegete.studies.run import finished_cells, locked, read_manifest, run_study
+from exegete.studies.study import Study, narrowed
+
+
+def table(run: Path) -> pl.DataFrame:
+    return pl.read_parquet(run / "tables" / "agreement.parquet")
+
+
+def here() -> LocalEngine:
+    return LocalEngine(1)
+
+
+def test_a_run_is_complete_and_repeatable(study: Study, tmp_path: Path) -> None:
+    first, second = (run_study(study, tmp_path / name, engine=here()) for name in ("one", "two"))
+    assert_frame_equal(table(first), table(second))
+    rows = table(first)
+    assert rows.select(pl.struct("task", "model", "seed").n_unique()).item() == 4
+    assert set(rows["measure"]) == {"tau", "tau_corrected", "gamma", "spearman", "fagin", "bucket", "legacy"}
+    manifest = read_manifest(first)
+    assert [cell["weights"] for cell in manifest["cells"]] == [
+        cell["weights"] for cell in read_manifest(second)["cells"]
+    ]
+    assert manifest["cells"][0]["data"]["hash"]
+    assert manifest["libraries"]["torch"]
+    page = write_report(first).read_text()
+    assert "Do importances agree?" in page
+    keep_results(first, tmp_path / "kept")
+    kept = {p.name for p in (tmp_path / "kept").iterdir()}
+    assert {
+        "manifest.json",
+        "agreement_summary.csv",
+        "agreement_correlation.csv",
+        "models.csv",
+        "agreement_density.svg",
+    } <= kept
+
+
+def test_two_workers_find_the_same_numbers(study: Study, tmp_path: Path) -> None:
+    told: list[str] = []
+    with LocalEngine(2) as engine:
+        run_study(study, tmp_path / "two", engine=engine, progress=lambda label, done, total: told.append(label))
+    run_study(study, tmp_path / "one", engine=here())
+    assert_frame_equal(table(tmp_path / "one"), table(tmp_path / "two"))
+    assert any("epoch 1" in label for label in told)
+    assert any("leave_one_out" in label for label in told)
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+@contextmanager
+def stopped_at_write(number: int) -> Iterator[list[Path]]:
+    """Stop at the n-th parquet file, before it appears."""
+    written: list[Path] = []
+    real = store.write_parquet
+
+    def write(path: Path, frame: pl.DataFrame) -> None:
+        if len(written) == number:
+            raise StoppedError
+        real(path, frame)
+        written.append(path)
+
+    with patch("exegete.studies.store.write_parquet", write), patch("exegete.studies.cell.write_parquet", write):
+        yield written
+
+
+@pytest.mark.parametrize("at", [0, 1, 3, 5, 9])
+def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, tmp_path: Path, at: int) -> None:
+    whole = run_study(study, tmp_path / "whole", engine=here())
+    with stopped_at_write(at), pytest.raises(StoppedError):
+        run_study(study, tmp_path / "cut", engine=here())
+    with pytest.raises(ExegeteError, match="not complete"):
+        read_manifest(tmp_path / "cut")
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "cut" / "stages").rglob("*") if p.is_file()}
+    run_study(study, tmp_path / "cut", engine=here())
+    assert_frame_equal(table(whole), table(tmp_path / "cut"))
+    assert {p: p.stat().st_mtime_ns for p in before if p.exists()} == {p: t for p, t in before.items() if p.exists()}
+
+
+def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", engine=here())
+    with (
+        patch("exegete.studies.cell.train", side_effect=AssertionError),
+        patch("exegete.studies.cell.score_frame", side_effect=AssertionError),
+    ):
+        run_study(study, run, engine=here())
+
+
+def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
+    real = code_hash
+
+    def changed(module: str) -> str:
+        return "changed" if module == "exegete.importance.gradient" else real(module)
+
+    with (
+        patch("exegete.studies.cell.code_hash", changed),
+        patch("exegete.studies.cell.train", side_effect=AssertionError),
+    ):
+        before = set((run / "stages").iterdir())
+        run_study(study, run, [study.cells[0]], here())
+        new = {p.name.partition("-")[0] for p in set((run / "stages").iterdir()) - before}
+    assert new == {"score", "experiment"}  # gradient's scores and what was made of them; the model stays
+
+
+def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run_study(study, run, narrowed(study, [], ["*sparsemax*"], [1]), here())
+    assert len(finished_cells(run, study)) == 1
+    run_study(study, run, narrowed(study, [], [], [0]), here())
+    assert [(c["model"], c["seed"]) for c in finished_cells(run, study)] == [
+        (study.models[0], 0), (study.models[1], 0), (study.models[1], 1),
+    ]  # fmt: skip
+
+
+def test_another_studys_folder_is_refused_and_left_alone(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
+    kept = (run / "manifest.json").read_text()
+    other = study.model_copy(update={"seeds": (7,)})
+    with pytest.raises(ExegeteError, match=r"another study .* other seeds"):
+        run_study(other, run, engine=here())
+    assert (run / "manifest.json").read_text() == kept
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("words")
+    with pytest.raises(ExegeteError, match="not empty and no run folder"):
+        run_study(study, tmp_path / "full", engine=here())
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path / "run"),
+        pytest.raises(ExegeteError, match="another exegete is at work"),
+        locked(tmp_path / "run"),
+    ):
+        pass
+
+
+def test_an_unknown_part_is_one_sentence(study: Study) -> None:
+    with pytest.raises(UsageError, match="unknown model of study"):
+        narrowed(study, [], ["*entmax*"], [])
+    with pytest.raises(UsageError, match="has no seed 9"):
+        narrowed(study, [], [], [9])
+
+
+def test_one_word_texts_and_constant_scores_are_counted_not_averaged(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
+    rows, summary = table(run), pl.read_parquet(run / "tables" / "agreement_summary.parquet")
+    single = rows.filter((pl.col("n") == 1) & (pl.col("measure") == "tau"))
+    assert single["value"].null_count() == len(single)
+    everywhere = summary.filter((pl.col("class") == "all") & (pl.col("measure") == "tau"))
+    undefined = rows.filter(pl.col("measure") == "tau").group_by("first", "second").agg(pl.col("value").null_count())
+    assert everywhere["undefined"].to_list() == undefined.sort("first", "second")["value"].to_list() or len(single) == 0
+    assert everywhere["mean"].null_count() == 0
+    assert json.loads(json.dumps(everywhere.to_dicts(), allow_nan=False))

@@ -1,0 +1,58 @@
+"""Studies: every wrong key, name or value is one sentence before any work is done."""
+
+from pathlib import Path
+
+import pytest
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.studies.study import built_in, load_study
+
+GOOD = """
+tasks = ["rotten_tomatoes"]
+models = ["bilstm"]
+"""
+
+
+def load(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    load_study(str(path))
+
+
+def test_built_in_studies_are_right() -> None:
+    assert {path.stem for path in built_in()} == {"audit", "neely_schouten_2020"}
+    for path in built_in():
+        assert load_study(path.stem).name == path.stem
+    assert len(load_study("neely_schouten_2020").cells) == 2 * 4 * 5
+    assert load_study("studies/neely_schouten_2020.toml").paper == "neely_schouten_2020"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (GOOD + "sedes = [1]", "unknown setting of study mine.toml 'sedes': did you mean 'seeds'"),
+        (GOOD + "[training]\nepoch = 3", "epoch"),
+        (GOOD + "[training]\nepochs = 0", "epochs"),
+        (GOOD.replace("bilstm", "bilstn"), "did you mean 'bilstm'"),
+        (GOOD.replace("rotten_tomatoes", "roten_tomatoes"), "did you mean 'rotten_tomatoes'"),
+        (GOOD.replace("rotten_tomatoes", "rotten_tomatoes:lwer=true"), "did you mean 'lower'"),
+        (GOOD + '[[experiments]]\nname = "agrement"', "did you mean 'agreement'"),
+        (GOOD + '[[experiments]]\nname = "agreement"\ndraw = 3', "did you mean 'draws'"),
+        (GOOD + '[[experiments]]\nname = "agreement"\nks = ["some"]', "k is a whole number"),
+        (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention", "gradeint"]', "did you mean 'gradient'"),
+        (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention"]', "at least two"),
+        ("tasks = [", "is not TOML"),
+        ('models = ["bilstm"]', "tasks"),
+        (GOOD + 'plugins = ["no_such_module_here"]', "can't be imported"),
+    ],
+)
+def test_wrong_studies_are_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(ExegeteError, match=sentence):
+        load(tmp_path, text)
+
+
+def test_a_missing_study_says_what_there_is() -> None:
+    with pytest.raises(ExegeteError, match=r"there is no study file nowhere/mine.toml"):
+        load_study("nowhere/mine.toml")
+    with pytest.raises(UsageError, match="did you mean 'neely_schouten_2020'"):
+        load_study("neely_schouten")

@@ -1,0 +1,146 @@
+"""The front door: what a person types, what they read, and the exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from exegete.cli import main
+from tests.studies.conftest import reviews
+
+SMALL = "size=8,hidden=8"
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """Run a command here; its exit code."""
+    monkeypatch.setattr(sys, "argv", ["exegete", *words])
+    try:
+        main()
+    except SystemExit as done:
+        return int(done.code or 0)
+    return 0
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> str:
+    return f"file:{reviews(tmp_path / 'reviews.csv')}:text=review,label=sentiment,tokenizer=whitespace"
+
+
+@pytest.fixture
+def study(tmp_path: Path, task: str) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        f'tasks = ["{task}"]\nmodels = ["bilstm:{SMALL}"]\nseeds = [0]\n[training]\nepochs = 1\nmetric = "accuracy"\n'
+        '[[experiments]]\nname = "agreement"\nks = ["1"]\ndraws = 2\n'
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["tasks", "models", "importances", "interventions", "measures", "experiments", "papers"]
+)
+def test_ls_lists_names_and_summaries(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    assert call(monkeypatch, "ls", kind, "--json") == 0
+    entries = json.loads(capsys.readouterr().out)
+    assert entries
+    assert all(set(entry) == {"name", "summary"} and entry["summary"] for entry in entries)
+    assert call(monkeypatch, "ls", kind) == 0
+    shown = capsys.readouterr().out
+    assert all(entry["name"] in shown for entry in entries)
+
+
+def test_help_and_ls_import_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['exegete', 'ls']\nfrom exegete.cli import main\nmain()\n"
+        "heavy = {'torch', 'polars', 'altair', 'scipy', 'transformers', 'datasets'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_train_keeps_a_checkpoint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str
+) -> None:
+    out = tmp_path / "model"
+    words = ("train", "--task", task, "--model", f"cnn:{SMALL}", "--out", str(out), "--json", "--training", "epochs=1")
+    assert call(monkeypatch, *words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["checkpoint"] == str(out)
+    assert 0 <= said["test_accuracy"] <= 1
+    assert call(monkeypatch, *words) == 0  # the same training is there already
+    again = json.loads(capsys.readouterr().out)
+    assert again == said
+    assert call(monkeypatch, *words[:-1], "epochs=2") == 1
+    assert "holds another model" in capsys.readouterr().err
+    assert (
+        call(monkeypatch, "audit", "--task", task, "--model", str(out), "--out", str(tmp_path / "run"), "--json") == 0
+    )
+    audit = json.loads(capsys.readouterr().out)
+    assert {"name", "statistic", "n", "interval", "chance", "criterion", "verdict", "paper"} <= set(audit["tests"][0])
+
+
+def test_run_report_and_audit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, study: Path
+) -> None:
+    run = tmp_path / "run"
+    assert call(monkeypatch, "run", str(study), "--out", str(run), "--quiet") == 0
+    shown = capsys.readouterr().out
+    assert "attention – gradient" in shown.replace("\n", " ")
+    assert f"report: {run / 'report.html'}" in shown
+    assert (
+        call(monkeypatch, "report", str(run), "--out", str(tmp_path / "page.html"), "--results", str(tmp_path / "kept"))
+        == 0
+    )
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "kept" / "manifest.json").is_file()
+    capsys.readouterr()
+    assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet") == 0
+    said = capsys.readouterr().out
+    assert "agrees" in said
+    assert "Scorecard" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("ls", "task"), 2, "did you mean 'tasks'"),
+        (("train", "--task", "sts", "--model", "bilstm", "--out", "x"), 2, "unknown task 'sts'"),
+        (("train", "--task", "file:none.csv", "--model", "bilstm", "--out", "x"), 1, "none.csv"),
+        (("train", "--task", "rotten_tomatoes", "--model", "bilstm:hiden=3", "--out", "x"), 2, "did you mean 'hidden'"),
+        (("train", "--task", "sst", "--model", "cnn", "--out", "x", "--training", "epoch=1"), 2, "'epochs'"),
+        (("train", "--model", "bilstm"), 2, "--task"),
+        (("run", "none.toml"), 1, "no study file none.toml"),
+        (("run", "neely"), 2, "unknown study 'neely'"),
+        (("report", "nowhere"), 1, "there is no run folder nowhere"),
+        (("audit", "audit", "--task", "sst"), 2, "not both"),
+        (("audit", "--model", "no_such_model"), 2, "unknown model"),
+        (("audit", "--criteria", "none.toml"), 1, "no criteria file"),
+        (("serve",), 2, "serve"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_one_sentence_and_the_right_code(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    code: int,
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, *words) == code
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    assert list(tmp_path.iterdir()) == []  # nothing half-written is left behind
+
+
+def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from exegete import __version__
+
+    assert call(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"exegete {__version__}\n"
