@@ -109,9 +109,9 @@ AGREEMENT = (
 )
 TOP_K = (
     "The coefficient behind the published top-k numbers (here: legacy) leaves out pairs of words of which each list "
-    "holds only one. Lists that share nothing then score about +0.8. Random scores show it: if they do as well as attention, "
-    "the coefficient tells nothing. Fagin's coefficient counts those pairs; every value stands beside what unrelated "
-    "rankings of the same length, k and ties score."
+    "holds only one. Lists that share nothing then score about +0.8. Random scores show it: if they do as well as "
+    "attention, the coefficient tells nothing. Fagin's coefficient counts those pairs; every value stands beside what "
+    "unrelated rankings of the same length, k and ties score."
 )
 TIES = (
     "Sparse attention gives many words exactly 0. Tied words cap τ-b: with s non-zeros among n words it can't exceed "

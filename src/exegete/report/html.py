@@ -81,9 +81,9 @@ def _contents(report: Report, anchors: list[str]) -> Markup:
 
 def _main(report: Report, anchors: list[str]) -> Markup:
     tables, figures = count(1), count(1)
-    answer = tag(
-        "section", tag("h1", report.question), tag("p", report.answer, class_="answer"), id="answer", tabindex="-1"
-    )
+    short, *more = report.answer.split("\n\n")
+    said = [tag("p", short, class_="answer"), *(tag("p", part, class_="more") for part in more)]
+    answer = tag("section", tag("h1", report.question), *said, id="answer", tabindex="-1")
     card = _scorecard(report, tables)  # first, for its number
     parts = [_section(section, name, tables, figures) for section, name in zip(report.sections, anchors, strict=True)]
     return tag("main", answer, card, _facts(report), *parts)

@@ -6,6 +6,7 @@ non-inferiority: does attention agree with the other importances nearly as well 
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
@@ -26,7 +27,9 @@ from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean
 from exegete.studies.study import Study
 
 Verdict = Literal["holds", "fails", "cannot tell"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 SEEDS_FOR_A_RECIPE = 5
+NOT_TESTED = "Agreement is not faithfulness: whether the prediction depends on these weights was not tested."
 
 
 class Criterion(BaseModel):
@@ -191,28 +194,38 @@ def verdict(interval: Interval, threshold: float, seeds: int = 1) -> Verdict:
 
 
 def answer(tests: Sequence[Test], agreement: Agreement) -> str:
-    """The answer in plain words, one paragraph per task and model."""
+    """The answer in plain words: the short one first, then, in paragraphs of their own, what it is about."""
     by_model: dict[tuple[str, str], dict[str, Test]] = {}
     for test in tests:
         by_model.setdefault((test.task, test.model), {})[test.name] = test
-    return "\n\n".join(_paragraph(task, model, named, agreement) for (task, model), named in by_model.items())
+    said = {cell: _sentence(named, agreement) for cell, named in by_model.items()}
+    each = [f"{_deciding(named).about}, {model} on {task}" for (task, model), named in by_model.items()]
+    if len(said) == 1:
+        return "\n\n".join([*said.values(), f"This is about {each[0]}. {NOT_TESTED}"])
+    counts = Counter(_deciding(named).verdict for named in by_model.values())
+    numbers = ", ".join(f"{word} for {counts[word]}" for word in VERDICTS)
+    short = f"Does attention rank words as the other importances do? Of {len(said)} models it {numbers}."
+    return "\n\n".join(
+        [short, *(f"{about}: {said}" for about, said in zip(each, said.values(), strict=True)), NOT_TESTED]
+    )
 
 
-def _paragraph(task: str, model: str, tests: dict[str, Test], agreement: Agreement) -> str:
+def _deciding(tests: dict[str, Test]) -> Test:
+    """The test that the answer follows: non-inferiority where it could be made."""
+    return tests.get("agrees", tests["beats_chance"])
+
+
+def _sentence(tests: dict[str, Test], agreement: Agreement) -> str:
     attention, *others = agreement.against
     listed = " and ".join(name.replace("_", "-") for name in others)
-    deciding = tests.get("agrees", tests["beats_chance"])
     said = {
         "holds": f"Yes, as far as agreement goes: {attention} ranks words about as {listed} do.",
         "fails": f"Not in place of {listed}: {attention} ranks words clearly differently. Read {listed} instead.",
         "cannot tell": f"These texts or seeds don't settle whether {attention} ranks words as {listed} do.",
-    }[deciding.verdict]
+    }[_deciding(tests).verdict]
     chance = {
         "holds": "It does agree with them more than noise would.",
         "fails": "It does not even agree with them more than noise would.",
         "cannot tell": "Whether it agrees with them more than noise would is not settled.",
     }[tests["beats_chance"].verdict]
-    return (
-        f"{said} {chance} This is about {deciding.about}: {model} on {task}. Agreement is not faithfulness: whether "
-        "the prediction depends on these weights was not tested."
-    )
+    return f"{said} {chance}"
