@@ -5,11 +5,9 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-import pytest
 import torch
 from torch import Tensor
 
-from exegete.measures import topk
 from exegete.measures.topk import above_chance, bucket, chance, fagin, legacy
 
 
@@ -46,7 +44,7 @@ def test_chance_leaves_undefined_draws_out() -> None:
     assert chance(fagin, x, y, 3, torch.arange(2), draws=10).isnan().tolist() == [False, True]
 
 
-def test_chance_depends_on_ids_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chance_depends_on_ids_alone() -> None:
     first, second = tied()
     ids = torch.arange(100, 112)
     whole = chance(bucket, first, second, 3, ids, draws=20)
@@ -55,8 +53,21 @@ def test_chance_depends_on_ids_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     same(chance(bucket, padded[0], padded[1], k, ids[part], draws=20), whole[part])
     assert not torch.allclose(chance(bucket, first, second, 3, ids + 1, draws=20), whole, equal_nan=True)
     assert not torch.allclose(chance(bucket, first, second, 3, ids, draws=20, seed=1), whole, equal_nan=True)
-    monkeypatch.setattr(topk, "SCORES", 1)
-    same(chance(bucket, first, second, 3, ids, draws=20), whole)
+
+
+def test_long_rows_get_fewer_shuffles_and_the_same_mean() -> None:
+    first, second = torch.rand(2, 300, 80, generator=torch.Generator().manual_seed(0))
+    calls: list[int] = []
+
+    def counted(a: torch.Tensor, b: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        calls.append(len(a))
+        return fagin(a, b, k)
+
+    few = chance(counted, first, second, 10, torch.arange(300), draws=8)
+    assert [n for n in calls if n] == [300, 300]  # 8 · 20 / 80 shuffles of every row
+    many = chance(fagin, first[:, :20], second[:, :20], 20, torch.arange(300), draws=8)
+    assert abs(float(many.mean())) < 0.02
+    assert abs(float(few.mean() - chance(fagin, first, second, 10, torch.arange(300), draws=40).mean())) < 0.02
 
 
 def test_above_chance_is_zero_for_unrelated_lists() -> None:

@@ -1,4 +1,4 @@
-"""kill -9 in training, in scoring and in an experiment, then the same command: it goes on, and the tables are the same."""
+"""kill -9 in training, scoring or an experiment, then the same command: it goes on, and the tables are the same."""
 
 import os
 import signal
@@ -30,7 +30,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     task = f"file:{reviews(folder / 'reviews.csv', 1000)}:text=review,label=sentiment,tokenizer=whitespace"
     path = folder / "mine.toml"
     path.write_text(
-        f'tasks = ["{task}"]\nmodels = ["bilstm:size=8,hidden=8"]\nseeds = [0, 1]\nsplit = "train"\n[training]\nepochs = 3\n'
+        f'tasks = ["{task}"]\nmodels = ["bilstm:size=8,hidden=8"]\nseeds = [0, 1]\nsplit = "train"\n'
+        "[training]\nepochs = 3\n"
         '[[experiments]]\nname = "agreement"\nks = ["1", "3"]\ndraws = 5\n'
     )
     return path

@@ -19,6 +19,13 @@ from exegete.studies.run import finished_cells, locked, read_manifest, run_study
 from exegete.studies.study import Study, narrowed
 
 
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Figures take longer than all else here, and are looked at elsewhere."""
+    with patch("exegete.figures.theme.save"):
+        yield
+
+
 def table(run: Path) -> pl.DataFrame:
     return pl.read_parquet(run / "tables" / "agreement.parquet")
 
@@ -52,6 +59,7 @@ def test_a_run_is_complete_and_repeatable(study: Study, tmp_path: Path) -> None:
     } <= kept
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_two_workers_find_the_same_numbers(study: Study, tmp_path: Path) -> None:
     told: list[str] = []
     with LocalEngine(2) as engine:
@@ -82,6 +90,7 @@ def stopped_at_write(number: int) -> Iterator[list[Path]]:
         yield written
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("at", [0, 1, 3, 5, 9])
 def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, tmp_path: Path, at: int) -> None:
     whole = run_study(study, tmp_path / "whole", engine=here())
@@ -95,6 +104,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, tmp_path
     assert {p: p.stat().st_mtime_ns for p in before if p.exists()} == {p: t for p, t in before.items() if p.exists()}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", engine=here())
     with (
@@ -104,6 +114,7 @@ def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
         run_study(study, run, engine=here())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     real = code_hash
@@ -121,6 +132,7 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
     assert new == {"score", "experiment"}  # gradient's scores and what was made of them; the model stays
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run_study(study, run, narrowed(study, [], ["*sparsemax*"], [1]), here())
@@ -131,6 +143,7 @@ def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_another_studys_folder_is_refused_and_left_alone(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     kept = (run / "manifest.json").read_text()
@@ -160,6 +173,7 @@ def test_an_unknown_part_is_one_sentence(study: Study) -> None:
         narrowed(study, [], [], [9])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_word_texts_and_constant_scores_are_counted_not_averaged(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     rows, summary = table(run), pl.read_parquet(run / "tables" / "agreement_summary.parquet")

@@ -41,8 +41,17 @@ def test_built_in_studies_are_right() -> None:
         (GOOD + '[[experiments]]\nname = "agreement"\nks = ["some"]', "k is a whole number"),
         (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention", "gradeint"]', "did you mean 'gradient'"),
         (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention"]', "at least two"),
+        (
+            GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention", "gradient", "gradient"]',
+            "every importance once",
+        ),
+        (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention", "random"]', "only as `noise`"),
+        (GOOD + "[[experiments]]\ndraws = 3", "an experiment needs a name"),
+        (GOOD + '[[experiments]]\nname = "agreement"\n[[experiments]]\nname = "agreement"', "there twice"),
+        (GOOD + "seeds = [0, 0]", "there twice"),
+        (GOOD + 'name = "my study"', "letters, digits"),
         ("tasks = [", "is not TOML"),
-        ('models = ["bilstm"]', "tasks"),
+        ('models = ["bilstm"]', "'tasks' is missing"),
         (GOOD + 'plugins = ["no_such_module_here"]', "can't be imported"),
     ],
 )

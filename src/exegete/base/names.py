@@ -59,10 +59,18 @@ def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
     try:
         return TypeAdapter(cls).validate_python(dict(settings))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        said = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{owner}: {where + ': ' if where else ''}{said} (got {first['input']!r})") from None
+        raise UsageError(f"{owner}: {_sentence(error.errors()[0])}") from None
+
+
+def _sentence(error: Any) -> str:
+    """What pydantic found wrong, for a person."""
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f"'{where}' is missing"
+    if error["type"] == "extra_forbidden":
+        return f"there is no setting '{where}'"
+    said = error["msg"].removeprefix("Value error, ")
+    return f"{where + ': ' if where else ''}{said} (got {error['input']!r})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +94,7 @@ class Catalogue(Mapping[str, Entry]):
     def __init__(self, kind: str, entries: Mapping[str, Entry]) -> None:
         self.kind = kind
         self._entries = dict(entries)
+        self._built_in = frozenset(entries)
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._entries:
@@ -102,8 +111,8 @@ class Catalogue(Mapping[str, Entry]):
         return len(self._entries)
 
     def add(self, name: str, thing: type[Any], summary: str) -> None:
-        """Give a thing of your own a name, so that studies and the command line know it."""
-        if name in self._entries and self._entries[name].place is not thing:
+        """Give a thing of your own a name, so that studies and the command line know it; the last definition counts."""
+        if name in self._built_in:
             raise UsageError(f"there is already {self.kind} '{name}': choose another name")
         self._entries[name] = Entry(thing, summary)
 

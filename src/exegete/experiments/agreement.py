@@ -53,17 +53,21 @@ class Agreement:
 
     against: tuple[str, ...] = ("attention", "gradient", "leave_one_out")
     noise: str = "random"
-    ks: tuple[str, ...] = ("1", "3", "5", "10", "average", "nonzeros")
+    ks: tuple[str | int, ...] = ("1", "3", "5", "10", "average", "nonzeros")
     topk: tuple[Literal["fagin", "bucket", "legacy"], ...] = ("fagin", "bucket", "legacy")
     draws: int = 10  # shuffles per text and coefficient; chance is their mean over all texts
     by: Literal["predicted", "gold"] = "predicted"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if len(set(self.against)) < 2:
+        compared = set(self.against)
+        if len(compared) < 2:
             raise UsageError("experiment 'agreement' compares importances: name at least two in `against`")
+        if len(compared) < len(self.against) or self.noise in compared:
+            raise UsageError(f"experiment 'agreement': name every importance once, and '{self.noise}' only as `noise`")
+        object.__setattr__(self, "ks", tuple(map(str, self.ks)))
         for k in self.ks:
-            if k not in ("average", "nonzeros") and not (k.isdigit() and int(k) > 0):
+            if k not in ("average", "nonzeros") and not (str(k).isdigit() and int(k) > 0):
                 raise UsageError(f"experiment 'agreement': k is a whole number, 'average' or 'nonzeros', not '{k}'")
 
     @property
@@ -89,7 +93,7 @@ class Agreement:
     def _over_top_k(self, subject: Subject, a: Tensor, b: Tensor) -> Iterator[_Found]:
         ids = torch.tensor([e.id for e in subject.examples])
         for name in self.topk:
-            for rule in self.ks:
+            for rule in map(str, self.ks):
                 size = self._size(rule, subject)
                 expected = chance(TOPK[name], a, b, size, ids, draws=self.draws, seed=self.seed)
                 yield _Found(name, TOPK[name](a, b, size), expected, k=rule, size=size)

@@ -19,8 +19,8 @@ from exegete.measures.rows import above, by_row, count, paired
 TopK = int | Tensor  # one k, or [row]
 Measure = Callable[[Tensor, Tensor, Tensor], Tensor]  # first, second, k -> [row]
 
-# Scores in one call of a measure while chance levels are drawn.
-SCORES = 1 << 20
+# Rows of up to so many items get all the shuffles that are asked for.
+SHORT = 20
 
 
 def fagin(first: Tensor, second: Tensor, k: TopK, p: float = 0.5) -> Tensor:
@@ -80,20 +80,21 @@ def chance(
     """What unrelated lists score, [row]: the mean of the measure with second shuffled within its rows, `draws` times.
 
     n, k and the ties of both lists stay as they are. A shuffle depends on (seed, id of the row, draw, item) alone,
-    whatever is in the same batch and wherever the padding is. Draws without a value are left out; a row without any is
-    NaN.
+    whatever is in the same batch and wherever the padding is. The spread of a coefficient falls as 1/√n, so rows of
+    more than 20 items need, and get, proportionally fewer shuffles. Draws without a value are left out; a row without
+    any is NaN.
     """
     a, b, n = paired(first, second)
-    item = torch.arange(a.shape[1], device=a.device)
-    absent, each_k = item >= n[:, None], _per_row(k, first)
-    at_once = max(1, SCORES // max(1, a.numel()))
-    values = []
-    for start in range(0, draws, at_once):
-        draw = torch.arange(start, min(start + at_once, draws), device=a.device)[:, None, None]
-        keys = uniform(seed, ids[:, None], draw, item).masked_fill(absent, torch.inf)  # [draw, row, item]
-        shuffled = b.expand_as(keys).gather(2, keys.argsort(2)).flatten(0, 1)  # [draw × row, item]
-        values.append(measure(a.repeat(len(draw), 1), shuffled, each_k.repeat(len(draw))).view(len(draw), len(a)))
-    return torch.cat(values).nanmean(0)
+    item, each_k = torch.arange(a.shape[1], device=a.device), _per_row(k, first)
+    needed = (draws * SHORT / n.clamp(min=1)).ceil().clamp(1, draws)
+    total, defined = torch.zeros(2, len(a), dtype=torch.float64, device=a.device)
+    for draw in range(draws):
+        row = (needed > draw).nonzero()[:, 0]
+        keys = uniform(seed, ids[row, None], draw, item).masked_fill(item >= n[row, None], torch.inf)  # [row, item]
+        value = measure(a[row], b[row].gather(1, keys.argsort(1)), each_k[row])
+        total[row] += value.nan_to_num()
+        defined[row] += (~value.isnan()).double()
+    return torch.div(total, defined)  # 0/0 is NaN
 
 
 def above_chance(value: Tensor, chance: Tensor) -> Tensor:
@@ -109,27 +110,52 @@ def _per_row(k: TopK, first: Tensor) -> Tensor:
     return each.long().expand(len(first))
 
 
+def _at_least(x: Tensor, n: Tensor) -> Tensor:
+    """How many items of its row score as high as an item, itself included, [row, item]."""
+    ascending = x.masked_fill(x.isnan(), torch.inf).sort(1).values
+    return n[:, None] - torch.searchsorted(ascending, x.masked_fill(x.isnan(), torch.inf))
+
+
 def _levels(x: Tensor, n: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """A list's bucket order, [row, item], higher being better, all outside of the top k lowest; and who is inside."""
-    at_least = n[:, None] - above(x).sum(2)  # how many items score as high as this one, itself included
+    at_least = _at_least(x, n)
     inside = (at_least <= k[:, None]) & ~x.isnan()
     levels = torch.where(inside, -at_least, -1 - n[:, None]).double()
     return levels.masked_fill(x.isnan(), torch.nan), inside
 
 
-def _penalties(a: Tensor, b: Tensor, among: Tensor, p: float) -> Tensor:
-    """Over the pairs in `among` (symmetric, [row, i, j]): 1 for each in opposite orders, p for each tied in one."""
+def _listed(inside: Tensor, *tables: Tensor) -> list[Tensor]:
+    """Tables [row, item] reduced to the items that are in either list: only their pairs are ever looked at.
+
+    Places without such an item hold NaN, or False.
+    """
+    width = int(inside.sum(1).max()) if len(inside) else 0
+    order = (~inside).byte().argsort(dim=1, stable=True)[:, :width]
+    there = inside.gather(1, order)
+    return [
+        t.gather(1, order) & there if t.dtype == torch.bool else t.gather(1, order).masked_fill(~there, torch.nan)
+        for t in tables
+    ]
+
+
+def _penalties(a: Tensor, b: Tensor, among: Tensor | None, p: float) -> Tensor:
+    """Over the pairs in `among` (symmetric, [row, i, j]), or all: 1 for opposite orders, p if tied in just one.
+
+    Absent items (NaN) are tied with everything in both lists, which costs nothing.
+    """
     higher_a, higher_b = above(a), above(b)
-    opposite = higher_a & higher_b.mT & among  # each pair once
-    tied_in_one = ((higher_a | higher_a.mT) ^ (higher_b | higher_b.mT)) & among  # each pair twice
+    opposite = higher_a & higher_b.mT  # each pair once
+    tied_in_one = (higher_a | higher_a.mT) ^ (higher_b | higher_b.mT)  # each pair twice
+    if among is not None:
+        opposite, tied_in_one = opposite & among, tied_in_one & among
     return count(opposite) + p * count(tied_in_one) / 2
 
 
 def _fagin(a: Tensor, b: Tensor, n: Tensor, k: Tensor, p: float) -> Tensor:
     k = k.minimum(n)
     (levels_a, inside_a), (levels_b, inside_b) = _levels(a, n, k), _levels(b, n, k)
-    union = inside_a | inside_b
-    distance = _penalties(levels_a, levels_b, union[:, :, None] & union[:, None, :], p)
+    listed_a, listed_b = _listed(inside_a | inside_b, levels_a, levels_b)
+    distance = _penalties(listed_a, listed_b, None, p)
     z = (2 * k - n).clamp(min=0).double()
     alone = k - z
     most = z * (z - 1) / 2 + alone**2 + 2 * z * alone + p * alone * (alone - 1)
@@ -144,13 +170,11 @@ def _has_order(levels: Tensor) -> Tensor:
 
 def _bucket(a: Tensor, b: Tensor, n: Tensor, k: Tensor, p: float) -> Tensor:
     in_a, in_b = _in_best_buckets(a, k), _in_best_buckets(b, k)
+    a, b, in_a, in_b = _listed(in_a | in_b, a, b, in_a, in_b)
     joined = in_a[:, :, None] & in_b[:, None, :]
-    among = joined | joined.mT
-    among = among & ~torch.eye(a.shape[1], dtype=torch.bool, device=a.device)
+    among = (joined | joined.mT) & ~torch.eye(a.shape[1], dtype=torch.bool, device=a.device)
     pairs = count(among) / 2
-    mean = _penalties(a, b, among, p) / pairs.clamp(
-        min=1
-    )  # no pairs: both top k's are one and the same item, at distance 0
+    mean = _penalties(a, b, among, p) / pairs.clamp(min=1)  # no pairs: one and the same item twice, at distance 0
     return (1 - 2 * mean).where((k > 0) & (n > 0), torch.nan)
 
 
@@ -166,6 +190,7 @@ def _in_best_buckets(x: Tensor, k: Tensor) -> Tensor:
 def _legacy(a: Tensor, b: Tensor, n: Tensor, k: Tensor, p: float) -> Tensor:
     k = k.minimum(n)
     in_a, in_b = _first_k(a, k), _first_k(b, k)
+    a, b, in_a, in_b = _listed(in_a | in_b, a, b, in_a, in_b)
     both = in_a & in_b
     z = both.sum(1)
     tau = tau_b(a.masked_fill(~both, torch.nan), b.masked_fill(~both, torch.nan), z)

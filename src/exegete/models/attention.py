@@ -30,8 +30,10 @@ class Additive(Scorer):
         self.outer = nn.Linear(size // 2, 1, bias=False)
 
     def finish(self, pre: Tensor) -> Tensor:
-        """v · tanh(pre)."""
-        return torch.mv(pre.tanh().flatten(0, -2), self.outer.weight[0]).view(pre.shape[:-1])
+        """v · tanh(pre), written as 2v · σ(2 pre) − Σ v: the same function, and faster on CPUs."""
+        v = self.outer.weight[0]
+        bent = (2 * pre).sigmoid().flatten(0, -2)
+        return (torch.mv(bent, 2 * v) - v.sum()).view(pre.shape[:-1])
 
 
 class ScaledDot(Scorer):

@@ -16,7 +16,7 @@ from exegete.models.encoders import BiLSTM
 from exegete.tasks.batching import Batch
 
 # Rows (texts × deleted positions) that run side by side: enough for fast products, few enough for the cache.
-ROWS = 1024
+ROWS = 2048
 
 
 class _Direction(NamedTuple):

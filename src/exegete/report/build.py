@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 
 from exegete.base.files import read_json, whole_file, write_text
-from exegete.experiments.agreement import ALL
+from exegete.experiments.agreement import ALL, Agreement
 from exegete.figures.labels import importance_label, model_labels, pair_label, task_label
 from exegete.report.columns import Column, count, interval, number, share, spread, text
 from exegete.report.comparison import comparison
 from exegete.report.html import render
 from exegete.report.page import Figure, Report, Section, Table, Verdict
 from exegete.report.page import scorecard as verdict_table
-from exegete.studies.audit import Audit, load_criteria
+from exegete.studies.audit import Audit
 from exegete.studies.auditing import judge_run
 from exegete.studies.run import STUDY, read_manifest, write_csv
 from exegete.studies.study import Study
@@ -28,7 +28,7 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
     """One HTML file that works offline, beside the run's tables and figures; returns its path."""
     manifest = read_manifest(run)
     study = Study.model_validate(read_json(run / STUDY, "run"))
-    judged = audit or judge_run(study, run, load_criteria())
+    judged = audit or judge_run(study, run)
     page = out or run / "report.html"
     beside = comparison(study, judged.frame)
     if beside is not None:
@@ -125,17 +125,23 @@ def _sections(
 ) -> Iterator[Section]:
     summary = audit.frame
     rows = pl.read_parquet(run / "tables" / "agreement.parquet")
-    charts = study.built_experiments()["agreement"].figures(rows, summary)
+    asked = study.built_experiments()["agreement"]
+    assert isinstance(asked, Agreement)
+    charts = asked.figures(rows, summary)
     histogram = Figure("τ by predicted class", charts["histogram"], "Share of texts in each of 30 bins of τ.")
     density = Figure("τ of the pairs", charts["density"], "Densities, reflected at ±1; all seeds together.")
     yield Section(
-        "Do importances agree?", "", [AGREEMENT], [agreement_table(run), _by_class(summary)], [histogram, density]
+        "Do importances agree?",
+        "",
+        [AGREEMENT],
+        [agreement_table(run), _by_class(summary, asked)],
+        [histogram, density],
     )
     if "topk" in charts:
         figure = Figure("Attention and random scores against gradient", charts["topk"])
-        yield Section("Top-k agreement and its chance level", "", [TOP_K], [_topk(summary)], [figure])
+        yield Section("Top-k agreement and its chance level", "", [TOP_K], [_topk(summary, asked)], [figure])
     figure = Figure("τ-b, its attainable maximum, and what remains", charts["ties"])
-    yield Section("What ties allow", "", [TIES], [_ties(summary)], [figure])
+    yield Section("What ties allow", "", [TIES], [_ties(summary, asked)], [figure])
     if beside is not None:
         yield Section("Beside the published numbers", "", study.notes, [beside])
     yield Section("The models", "", _data_notes(manifest), [_models(run)])
@@ -171,9 +177,9 @@ def _labelled(summary: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _by_class(summary: pl.DataFrame) -> Table:
+def _by_class(summary: pl.DataFrame, asked: Agreement) -> Table:
     shown = _labelled(
-        summary.filter((pl.col("measure") == "tau") & (pl.col("class") != ALL) & (pl.col("first") != "random"))
+        summary.filter((pl.col("measure") == "tau") & (pl.col("class") != ALL) & (pl.col("first") != asked.noise))
     )
     columns = [
         *_which(shown), text("pair"), text("class", "class"), spread("mean", "std"), interval("low", "high"),
@@ -182,8 +188,8 @@ def _by_class(summary: pl.DataFrame) -> Table:
     return Table("By class", shown, "Mean ± standard deviation of τ-b, and the share of texts with p ≤ 0.05.", columns)
 
 
-def _topk(summary: pl.DataFrame) -> Table:
-    kept = summary.filter((pl.col("k") != ALL) & (pl.col("class") == ALL) & (pl.col("second") == "gradient"))
+def _topk(summary: pl.DataFrame, asked: Agreement) -> Table:
+    kept = summary.filter((pl.col("k") != ALL) & (pl.col("class") == ALL) & (pl.col("second") == asked.against[1]))
     shown = kept.pivot("first", index=["task", "model", "measure", "k"], values=["mean", "chance"], maintain_order=True)
     models = model_labels(shown["model"].unique().to_list())
     shown = shown.with_columns(
@@ -196,8 +202,8 @@ def _topk(summary: pl.DataFrame) -> Table:
     return Table("Top-k τ with gradient", shown, "Mean over texts (and seeds), and its chance level.", columns)
 
 
-def _ties(summary: pl.DataFrame) -> Table:
-    over_all = summary.filter((pl.col("k") == ALL) & (pl.col("class") == ALL) & (pl.col("first") != "random"))
+def _ties(summary: pl.DataFrame, asked: Agreement) -> Table:
+    over_all = summary.filter((pl.col("k") == ALL) & (pl.col("class") == ALL) & (pl.col("first") != asked.noise))
     index = ["task", "model", "first", "second"]
     wide = over_all.pivot("measure", index=index, values="mean", maintain_order=True)
     maximum = over_all.filter(pl.col("measure") == "tau").select(*index, "maximum")

@@ -102,7 +102,7 @@ class Audit:
         write_csv(Path(path), self.frame)
 
     def _repr_html_(self) -> str:
-        shown = pl.DataFrame([asdict(test) for test in self.tests]).drop("interval", "chance", "criterion")
+        shown = pl.DataFrame([asdict(test) for test in self.tests]).drop("question", "paper")
         return f"<p>{escape(self.answer)}</p>{shown._repr_html_()}"
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
+from exegete.base.files import read_json, write_json
 from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
 from exegete.studies.audit import Audit, Criteria, judge, load_criteria
@@ -13,6 +14,7 @@ from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked, load_study
 
 DEFAULT = "audit"
+CRITERIA = "criteria.json"
 
 
 def study_for(source: str | None, task: str | None, model: str | None) -> Study:
@@ -37,11 +39,14 @@ def audit_study(
     """Run (or resume) a study and judge its agreement."""
     wanted = load_criteria(criteria)
     run_study(study, out, None, engine, progress)
-    return judge_run(study, out, wanted)
+    write_json(out / CRITERIA, wanted.model_dump())
+    return judge_run(study, out)
 
 
-def judge_run(study: Study, out: Path, criteria: Criteria) -> Audit:
-    """Judge a complete run."""
+def judge_run(study: Study, out: Path) -> Audit:
+    """Judge a complete run by the criteria that it was audited with, or else by ours."""
+    kept = out / CRITERIA
+    criteria = Criteria.model_validate(read_json(kept, "criteria")) if kept.is_file() else load_criteria()
     rows, summary = (pl.read_parquet(out / "tables" / f"agreement{part}.parquet") for part in ("", "_summary"))
     return judge(rows, study, criteria, out, summary)
 

@@ -4,6 +4,7 @@ What is done already is not done again.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
-from exegete.training.fit import predict
+from exegete.training.fit import evaluate_held_out, predict
 from exegete.training.settings import TrainingSettings
 from exegete.training.train import train
 
@@ -66,7 +67,7 @@ def run_cell(work: Work) -> dict[str, Any]:
         **work.cell._asdict(),
         "code": code_hash(__name__),
         "study": key_of(study=work.study.model_dump(mode="json")),
-        "data": {"origin": task.origin, "hash": task.hash, "notes": task.notes, "labels": task.labels},
+        "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
         "training": checkpoint.key,
@@ -120,14 +121,30 @@ def training_key(model: Classifier, task: Task, seed: int, settings: TrainingSet
 
 
 def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
-    """Refuse to judge a model on a task with other classes."""
+    """Refuse to judge a model on a task with other classes or other words; its scores are those on this task."""
     if checkpoint.model.labels != task.labels:
         theirs, ours = (", ".join(labels) for labels in (checkpoint.model.labels, task.labels))
         raise ExegeteError(
             f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was "
             f"trained on ({checkpoint.task})"
         )
-    return checkpoint
+    if (checkpoint.tokenizer, checkpoint.lower) != (task.tokenizer, task.lower):
+        raise ExegeteError(
+            f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
+            f"'{task.name}' the same settings"
+        )
+    metrics = evaluate_held_out(checkpoint.model, task)
+    return replace(checkpoint, metrics=checkpoint.metrics | metrics)
+
+
+def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:
+    """What a reader must know of the data."""
+    if checkpoint.data_hash == task.hash:
+        return task.notes
+    other = (
+        f"the model was trained on other data ({checkpoint.task}): texts that it has learnt may be among those studied"
+    )
+    return (*task.notes, other)
 
 
 def predict_stage(work: Work, task: Task, checkpoint: Checkpoint) -> Stage:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from exegete.base.errors import ExegeteError
+from exegete.studies.keys import key_of
 
 
 def load_plugins(plugins: Iterable[str]) -> None:
@@ -24,7 +25,7 @@ def load_plugins(plugins: Iterable[str]) -> None:
 
 
 def _load_file(path: Path) -> None:
-    name = f"exegete_plugin_{path.stem}"
+    name = f"exegete_plugin_{path.stem}_{key_of(path=str(path.resolve()))}"
     if name in sys.modules:
         return
     if not path.is_file():

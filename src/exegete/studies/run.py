@@ -37,6 +37,7 @@ def run_study(
     started = time.time()
     with locked(out):
         _claim(out, study)
+        _sweep(out)
         (out / MANIFEST).unlink(missing_ok=True)
         jobs = [Work(out, study, cell) for cell in cells or study.cells]
         with engine or LocalEngine(min(len(jobs), LocalEngine().workers)) as running:
@@ -67,6 +68,13 @@ def _claim(out: Path, study: Study) -> None:
         raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
     else:
         write_json(out / STUDY, mine)
+
+
+def _sweep(out: Path) -> None:
+    """Remove what a killed process had half written; nobody else is at work here."""
+    for left in out.rglob(".*"):
+        if left.name != ".lock" and left.is_file():
+            left.unlink()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Store: a run's stages on disk. A stage is a folder; its `stage.json`, written last, proves that it is complete."""
 
 import resource
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +47,8 @@ def stage(run: Path, kind: str, key: str, **facts: Any) -> Stage:
 
 def peak_memory() -> int:
     """Megabytes that this process has used at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    unit = 1024 * 1024 if sys.platform == "darwin" else 1024  # macOS counts bytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> None:

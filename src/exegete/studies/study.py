@@ -1,5 +1,6 @@
 """Study: tasks × models × seeds × experiments, written in a TOML file."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -7,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import validate
@@ -33,7 +34,7 @@ class Study(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
+    name: str
     title: str = ""
     paper: str | None = None  # whose published numbers stand beside ours
     notes: tuple[str, ...] = ()  # what differs from the paper, in sentences
@@ -45,6 +46,17 @@ class Study(BaseModel):
     training: TrainingSettings = TrainingSettings()
     experiments: tuple[dict[str, Any], ...] = Field(({"name": "agreement"},), min_length=1)
 
+    @model_validator(mode="after")
+    def _each_once(self) -> "Study":
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", self.name):
+            raise ValueError(f"a study's name has letters, digits, '_', '-' and '.' only: rename '{self.name}'")
+        names = [entry.get("name") for entry in self.experiments]
+        for kind, given in (("task", self.tasks), ("model", self.models), ("seed", self.seeds), ("experiment", names)):
+            twice = next((thing for thing in given if given.count(thing) > 1), None)
+            if twice is not None:
+                raise ValueError(f"{kind} '{twice}' is there twice: name it once")
+        return self
+
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The whole grid."""
@@ -52,7 +64,7 @@ class Study(BaseModel):
 
     def built_experiments(self) -> dict[str, Experiment]:
         """Every experiment with its settings, by name."""
-        return {entry["name"]: _experiment(entry) for entry in self.experiments}
+        return {entry.get("name", ""): _experiment(entry) for entry in self.experiments}
 
 
 def _experiment(entry: dict[str, Any]) -> Experiment:
@@ -112,8 +124,14 @@ def load_study(source: str) -> Study:
         settings = tomllib.loads(path.read_text(encoding="utf8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from None
-    study: Study = validate(Study, {"name": path.stem} | settings, f"study {path.name}")
+    plugins = [_beside(path, plugin) for plugin in settings.get("plugins", ())]
+    study: Study = validate(Study, {"name": path.stem} | settings | {"plugins": plugins}, f"study {path.name}")
     return checked(study)
+
+
+def _beside(path: Path, plugin: str) -> str:
+    """A plugin file is looked for beside its study first."""
+    return str(path.parent / plugin) if plugin.endswith(".py") and (path.parent / plugin).is_file() else plugin
 
 
 def checked(study: Study) -> Study:
@@ -129,6 +147,8 @@ def checked(study: Study) -> Study:
     for model in study.models:
         if not is_checkpoint(Path(model)):
             MODELS.make(model)
+        elif len(study.seeds) > 1:
+            raise UsageError(f"{model} is one trained model: give the study one seed")
     for experiment in study.built_experiments().values():
         for importance in experiment.importances:
             IMPORTANCES.make(importance)

@@ -35,7 +35,8 @@ TASKS = Catalogue(
     {
         "rotten_tomatoes": Entry(NamedTask, "8,530 sentences of film reviews, negative or positive (Pang & Lee 2005)"),
         "imdb": Entry(
-            ImdbTask, "50,000 film reviews, negative or positive (Maas et al. 2011); subset=jw: as Jain & Wallace"
+            ImdbTask,
+            "50,000 film reviews (Maas et al. 2011; 25,000 in the wheel); subset=jw: as Jain & Wallace",
         ),
         "sst": Entry(NamedTask, "9,613 sentences of film reviews, negative or positive (Socher et al. 2013)"),
         "sst_jw": Entry(NamedTask, "the sentences of sst as Jain & Wallace (2019) cleaned them"),

@@ -73,6 +73,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     }
     with whole_folder(folder) as beside:
         save_file({k: v.contiguous() for k, v in model.state_dict().items()}, beside / WEIGHTS)
+        (beside / WEIGHTS).chmod(0o644)
         write_json(beside / FACTS, facts)
 
 

@@ -46,6 +46,11 @@ def evaluate(model: Classifier, examples: Sequence[Example], intervene: Interven
     return all_metrics(predict(model, examples, intervene), torch.tensor([e.label for e in examples]))
 
 
+def evaluate_held_out(model: Classifier, task: Task) -> dict[str, Metrics]:
+    """All metrics on every split but train."""
+    return {split: evaluate(model, examples) for split, examples in task.splits.items() if split != "train"}
+
+
 class Fit:
     """One training: a model, its optimiser, and where it stands."""
 
@@ -118,7 +123,7 @@ class Fit:
         """Score the epoch on dev and remember it if it is the best so far."""
         metrics = evaluate(self.model, self.task.split("dev"), self.intervene)
         score = metrics[self.settings.metric]
-        if math.isnan(score):
+        if score is None:
             raise ExegeteError(
                 f"{self.settings.metric} is undefined on dev: it needs examples of two classes; add some, or choose "
                 "metric=accuracy"

@@ -1,9 +1,11 @@
 """How well a model predicts: accuracy, area under the ROC curve, F1."""
 
+import math
+
 import torch
 from torch import Tensor
 
-Metrics = dict[str, float]
+Metrics = dict[str, float | None]  # None where a metric is undefined
 
 
 def accuracy(logits: Tensor, label: Tensor) -> float:
@@ -54,7 +56,7 @@ def all_metrics(logits: Tensor, label: Tensor) -> Metrics:
     classes = range(logits.shape[-1])
     return {
         "accuracy": accuracy(logits, label),
-        "auc": auc(logits, label),
+        "auc": None if math.isnan(area := auc(logits, label)) else area,
         "macro_f1": sum(f1(logits, label, c) for c in classes) / len(classes),
         "loss": float(torch.nn.functional.cross_entropy(logits.double(), label)),
     }

@@ -16,7 +16,7 @@ from exegete.training.checkpoint import (
     save_checkpoint,
     save_state,
 )
-from exegete.training.fit import Fit, evaluate
+from exegete.training.fit import Fit, evaluate_held_out
 from exegete.training.settings import TrainingSettings
 
 
@@ -49,7 +49,7 @@ def train(
     if saved:
         fit.resume(saved)
     state = fit.run(save=partial(save_state, partly, key=key), progress=progress)
-    metrics = {split: evaluate(model, examples) for split, examples in task.splits.items() if split != "train"}
+    metrics = evaluate_held_out(model, task)
     checkpoint = Checkpoint(
         model=model,
         task=task.name,

@@ -1,0 +1,37 @@
+"""The project's pages, and the blocks of code in them."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INCLUDED = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """One fenced block: where it is, its language, and what it says with its files included."""
+
+    where: str
+    language: str
+    text: str
+
+
+def blocks(language: str) -> list[Block]:
+    """All blocks of a language ("" for none), on all pages."""
+    return [
+        Block(f"{page.relative_to(ROOT)}:{_line(text, match.start())}", match[1], _included(match[2]))
+        for page in PAGES
+        for text in [page.read_text(encoding="utf8")]
+        for match in _FENCE.finditer(text)
+        if match[1] == language
+    ]
+
+
+def _line(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
+def _included(text: str) -> str:
+    return _INCLUDED.sub(lambda match: (ROOT / match[1]).read_text(encoding="utf8").rstrip("\n"), text)
