@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from exegete.cli import main
-from tests.studies.conftest import reviews
+from tests.studies.conftest import reviews, undrawn
 
 SMALL = "size=8,hidden=8"
+__all__ = ["undrawn"]  # a fixture, found by its name
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -62,6 +63,7 @@ def test_help_and_ls_import_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_train_keeps_a_checkpoint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str
 ) -> None:
@@ -83,6 +85,7 @@ def test_train_keeps_a_checkpoint(
     assert {"name", "statistic", "n", "interval", "chance", "criterion", "verdict", "paper"} <= set(audit["tests"][0])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_run_report_and_audit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, study: Path
 ) -> None:

@@ -1,10 +1,14 @@
 """A small study on a small file: everything that a real one does, in seconds."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from exegete.studies.engine import LocalEngine
+from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked
 
 GOOD, BAD, PLAIN = ("fine", "great", "lovely"), ("poor", "dull", "awful"), tuple("abcdefghijklmnop")
@@ -22,17 +26,31 @@ def reviews(path: Path, n: int = 90) -> Path:
     return path
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv")
     return checked(
         Study.model_validate(
             {
                 "name": "small",
-                "tasks": [f"file:{reviews(tmp_path / 'reviews.csv')}:text=review,label=sentiment,tokenizer=whitespace"],
+                "tasks": [f"file:{file}:text=review,label=sentiment,tokenizer=whitespace"],
                 "models": ["bilstm:size=8,hidden=8", "bilstm:size=8,hidden=8,projection=sparsemax"],
                 "seeds": [0, 1],
                 "training": {"epochs": 2, "metric": "accuracy", "lr": 0.02},
-                "experiments": [{"name": "agreement", "ks": ["1", "nonzeros"], "draws": 3}],
+                "experiments": [{"name": "agreement", "ks": ["1", "nonzeros"], "topk": ["fagin"], "draws": 3}],
             }
         )
     )
+
+
+@pytest.fixture(scope="session")
+def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of the study, undisturbed; tests only read it."""
+    return run_study(study, tmp_path_factory.mktemp("runs") / "whole", engine=LocalEngine(1))
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """Figures take longer than all else in a small run, and are looked at elsewhere."""
+    with patch("exegete.figures.theme.save"):
+        yield

@@ -9,8 +9,6 @@ import pytest
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.measures.statistics import Interval
 from exegete.studies.audit import judge, load_criteria, verdict
-from exegete.studies.engine import LocalEngine
-from exegete.studies.run import run_study
 from exegete.studies.study import Study
 
 
@@ -70,9 +68,8 @@ def test_three_seeds_do_not_settle_a_recipe(study: Study) -> None:
     assert "recipe" in audit.tests[0].about
 
 
-def test_an_audit_of_a_run_answers(study: Study, tmp_path: Path) -> None:
-    run = run_study(study, tmp_path / "run", [study.cells[0]], LocalEngine(1))
-    audit = judge(pl.read_parquet(run / "tables" / "agreement.parquet"), study, load_criteria(), run)
+def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) -> None:
+    audit = judge(pl.read_parquet(whole / "tables" / "agreement.parquet"), study, load_criteria(), whole)
     assert {test.verdict for test in audit.tests} <= {"holds", "fails", "cannot tell"}
     assert study.models[0] in audit.answer
     assert "<table" in audit._repr_html_()

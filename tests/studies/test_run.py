@@ -19,13 +19,6 @@ from exegete.studies.run import finished_cells, locked, read_manifest, run_study
 from exegete.studies.study import Study, narrowed
 
 
-@pytest.fixture
-def undrawn() -> Iterator[None]:
-    """Figures take longer than all else here, and are looked at elsewhere."""
-    with patch("exegete.figures.theme.save"):
-        yield
-
-
 def table(run: Path) -> pl.DataFrame:
     return pl.read_parquet(run / "tables" / "agreement.parquet")
 
@@ -34,38 +27,36 @@ def here() -> LocalEngine:
     return LocalEngine(1)
 
 
-def test_a_run_is_complete_and_repeatable(study: Study, tmp_path: Path) -> None:
-    first, second = (run_study(study, tmp_path / name, engine=here()) for name in ("one", "two"))
-    assert_frame_equal(table(first), table(second))
-    rows = table(first)
+@pytest.mark.usefixtures("undrawn")
+def test_two_runs_with_the_same_seeds_are_the_same(study: Study, whole: Path, tmp_path: Path) -> None:
+    again = run_study(study, tmp_path / "again", engine=here())
+    assert_frame_equal(table(whole), table(again))
+    assert_frame_equal(pl.read_csv(whole / "tables" / "models.csv"), pl.read_csv(again / "tables" / "models.csv"))
+    first, second = (read_manifest(run)["cells"] for run in (whole, again))
+    assert [cell["weights"] for cell in first] == [cell["weights"] for cell in second]
+
+
+def test_a_run_is_complete(whole: Path, tmp_path: Path) -> None:
+    rows = table(whole)
     assert rows.select(pl.struct("task", "model", "seed").n_unique()).item() == 4
-    assert set(rows["measure"]) == {"tau", "tau_corrected", "gamma", "spearman", "fagin", "bucket", "legacy"}
-    manifest = read_manifest(first)
-    assert [cell["weights"] for cell in manifest["cells"]] == [
-        cell["weights"] for cell in read_manifest(second)["cells"]
-    ]
+    assert set(rows["measure"]) == {"tau", "tau_corrected", "gamma", "spearman", "fagin"}
+    manifest = read_manifest(whole)
     assert manifest["cells"][0]["data"]["hash"]
     assert manifest["libraries"]["torch"]
-    page = write_report(first).read_text()
-    assert "Do importances agree?" in page
-    keep_results(first, tmp_path / "kept")
+    assert "Do importances agree?" in write_report(whole, tmp_path / "page.html").read_text()
+    keep_results(whole, tmp_path / "kept")
     kept = {p.name for p in (tmp_path / "kept").iterdir()}
-    assert {
-        "manifest.json",
-        "agreement_summary.csv",
-        "agreement_correlation.csv",
-        "models.csv",
-        "agreement_density.svg",
-    } <= kept
+    tables = {"agreement_summary.csv", "agreement_correlation.csv", "models.csv"}
+    assert {"manifest.json", "agreement_density.svg"} | tables <= kept
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
-def test_two_workers_find_the_same_numbers(study: Study, tmp_path: Path) -> None:
+def test_two_workers_find_the_same_numbers(study: Study, whole: Path, tmp_path: Path) -> None:
     told: list[str] = []
     with LocalEngine(2) as engine:
         run_study(study, tmp_path / "two", engine=engine, progress=lambda label, done, total: told.append(label))
-    run_study(study, tmp_path / "one", engine=here())
-    assert_frame_equal(table(tmp_path / "one"), table(tmp_path / "two"))
+    assert_frame_equal(table(whole), table(tmp_path / "two"))
     assert any("epoch 1" in label for label in told)
     assert any("leave_one_out" in label for label in told)
 
@@ -86,14 +77,13 @@ def stopped_at_write(number: int) -> Iterator[list[Path]]:
         real(path, frame)
         written.append(path)
 
-    with patch("exegete.studies.store.write_parquet", write), patch("exegete.studies.cell.write_parquet", write):
+    with patch("exegete.studies.store.write_parquet", write):
         yield written
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("at", [0, 1, 3, 5, 9])
-def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, tmp_path: Path, at: int) -> None:
-    whole = run_study(study, tmp_path / "whole", engine=here())
+@pytest.mark.parametrize("at", [0, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 9))])
+def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, whole: Path, tmp_path: Path, at: int) -> None:
     with stopped_at_write(at), pytest.raises(StoppedError):
         run_study(study, tmp_path / "cut", engine=here())
     with pytest.raises(ExegeteError, match="not complete"):
@@ -106,12 +96,12 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, tmp_path
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
-    run = run_study(study, tmp_path / "run", engine=here())
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     with (
         patch("exegete.studies.cell.train", side_effect=AssertionError),
-        patch("exegete.studies.cell.score_frame", side_effect=AssertionError),
+        patch("exegete.studies.stages.score_frame", side_effect=AssertionError),
     ):
-        run_study(study, run, engine=here())
+        run_study(study, run, [study.cells[0]], here())
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -123,7 +113,7 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
         return "changed" if module == "exegete.importance.gradient" else real(module)
 
     with (
-        patch("exegete.studies.cell.code_hash", changed),
+        patch("exegete.studies.stages.code_hash", changed),
         patch("exegete.studies.cell.train", side_effect=AssertionError),
     ):
         before = set((run / "stages").iterdir())
@@ -180,7 +170,7 @@ def test_one_word_texts_and_constant_scores_are_counted_not_averaged(study: Stud
     single = rows.filter((pl.col("n") == 1) & (pl.col("measure") == "tau"))
     assert single["value"].null_count() == len(single)
     everywhere = summary.filter((pl.col("class") == "all") & (pl.col("measure") == "tau"))
-    undefined = rows.filter(pl.col("measure") == "tau").group_by("first", "second").agg(pl.col("value").null_count())
-    assert everywhere["undefined"].to_list() == undefined.sort("first", "second")["value"].to_list() or len(single) == 0
+    undefined = rows.filter(pl.col("measure") == "tau").group_by("first", "second", maintain_order=True)
+    assert everywhere["undefined"].to_list() == undefined.agg(pl.col("value").null_count())["value"].to_list()
     assert everywhere["mean"].null_count() == 0
     assert json.loads(json.dumps(everywhere.to_dicts(), allow_nan=False))
