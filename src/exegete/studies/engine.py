@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.queues import Queue
+from types import TracebackType
 from typing import Any, TypeVar
 
 import torch
@@ -82,7 +83,12 @@ class LocalEngine:
     def __enter__(self) -> "LocalEngine":
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            for worker in multiprocessing.active_children():
+                worker.terminate()  # finished stages are on disk; nobody waits for the others after Ctrl-C or an error
         self.close()
 
 
