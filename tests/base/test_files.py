@@ -4,6 +4,8 @@ import errno
 from pathlib import Path
 
 import pytest
+from polars.exceptions import ComputeError
+from safetensors import SafetensorError
 
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json, write_text
@@ -31,6 +33,15 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
 def test_what_a_disk_says_is_one_sentence(tmp_path: Path, number: int, sentence: str) -> None:
     with pytest.raises(ExegeteError, match=sentence), whole_file(tmp_path / "x"):
         raise OSError(number, "said the disk")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_libraries_make_of_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    for error in (SafetensorError("I/O error: No space left on device (os error 28)"), ComputeError("os error 28")):
+        with pytest.raises(ExegeteError, match="no space left"), whole_file(tmp_path / "x"):
+            raise error
+    with pytest.raises(ComputeError), whole_file(tmp_path / "x"):
+        raise ComputeError("something else")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,6 +1,8 @@
 """The audit: verdicts follow from intervals and margins, and its numbers from the rows."""
 
+import json
 import math
+from importlib import resources
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +10,8 @@ import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.measures.statistics import Interval
-from exegete.studies.audit import judge, load_criteria, verdict
+from exegete.studies.audit import load_criteria
+from exegete.studies.judging import decision, judge, verdict
 from exegete.studies.study import Study
 
 
@@ -31,46 +34,74 @@ def test_a_verdict_compares_an_interval_with_a_margin(low: float, high: float, s
     assert verdict(between(low, high), -0.1, seeds) == expected
 
 
-def made_up(tau: dict[tuple[str, str], float], n: int = 200, seeds: int = 1) -> pl.DataFrame:
-    """τ rows with the given means and a little spread that all pairs share."""
-    fixed = {"task": "t", "model": "m", "n": 9, "gold": "x", "predicted": "x", "measure": "tau", "k": "all", "p": 0.01}
-    return pl.DataFrame(
-        [
-            fixed | {"seed": s, "example": i, "first": a, "second": b, "value": mean + 0.1 * math.sin(i)}
-            for s in range(seeds)
-            for (a, b), mean in tau.items()
-            for i in range(n)
-        ]
-    ).with_columns(pl.lit(None, pl.Int64).alias("size"), pl.lit(1.0).alias("maximum"), pl.lit(0.0).alias("chance"))
-
-
 PAIRS = (("attention", "gradient"), ("attention", "leave_one_out"), ("gradient", "leave_one_out"))
 
 
+def made_up(*tau: float, n: int = 200, seeds: int = 1, ceiling: float = 1.0, spread: float = 0.1) -> pl.DataFrame:
+    """τ rows with the given means; attention's may have a ceiling of ties."""
+    fixed = {"task": "t", "model": "m", "n": 9, "gold": "x", "predicted": "x", "k": "all", "p": 0.01}
+    rows = [
+        fixed
+        | {"seed": s, "example": i, "first": a, "second": b, "measure": measure, "maximum": top}
+        | {"value": (mean + spread * math.sin(i * (1 + place))) / (top if measure == "tau_corrected" else 1)}
+        for s in range(seeds)
+        for place, ((a, b), mean) in enumerate(zip(PAIRS, tau, strict=True))
+        for i in range(n)
+        for measure in ("tau", "tau_corrected")
+        for top in (ceiling if a == "attention" else 1.0,)
+    ]
+    return pl.DataFrame(rows).with_columns(pl.lit(None, pl.Int64).alias("size"), pl.lit(0.0).alias("chance"))
+
+
 @pytest.mark.parametrize(
-    ("tau", "expected"), [((0.6, 0.5, 0.6), "holds"), ((0.2, 0.3, 0.6), "fails"), ((0.5, 0.5, 0.6), "cannot tell")]
+    ("tau", "spread", "expected"),
+    [((0.6, 0.5, 0.6), 0.1, "holds"), ((0.2, 0.3, 0.6), 0.1, "fails"), ((0.5, 0.5, 0.6), 1.0, "cannot tell")],
 )
-def test_agreement_is_judged_against_the_others_agreement(study: Study, tau: tuple[float, ...], expected: str) -> None:
-    audit = judge(made_up(dict(zip(PAIRS, tau, strict=True))), study, load_criteria())
-    agrees, beats = audit.tests
-    assert agrees.statistic == pytest.approx((tau[0] + tau[1]) / 2 - tau[2], abs=1e-6)
-    assert agrees.chance == pytest.approx(-tau[2], abs=0.01)
-    if expected != "cannot tell":
-        assert agrees.verdict == expected
-    assert beats.verdict == "holds"
+def test_agreement_is_judged_against_the_others_agreement(
+    study: Study, tau: tuple[float, ...], spread: float, expected: str
+) -> None:
+    audit = judge(made_up(*tau, spread=spread), study, load_criteria())
+    named = {test.name: test for test in audit.tests}
+    agrees = named["agrees"]
+    assert agrees.statistic == pytest.approx((tau[0] + tau[1]) / 2 - tau[2], abs=0.05)
+    assert agrees.chance == pytest.approx(-tau[2], abs=0.05)
+    assert agrees.verdict == named["agrees_beyond_ties"].verdict == expected
+    assert agrees.level == pytest.approx(1 - 0.05 / 3)
     assert agrees.about == "this checkpoint"
     assert audit.to_json()["tests"][0]["name"] == "agrees"
+    assert ("Yes" in audit.answer, "Not in place" in audit.answer, "don't settle" in audit.answer) == (
+        expected == "holds", expected == "fails", expected == "cannot tell",
+    )  # fmt: skip
+
+
+def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:
+    audit = judge(made_up(0.3, 0.3, 0.6, ceiling=0.5), study, load_criteria())
+    named = {test.name: test for test in audit.tests}
+    assert (named["agrees"].verdict, named["agrees_beyond_ties"].verdict) == ("fails", "holds")
+    assert decision(named) == ("cannot tell", True)
+    assert "hangs on ties" in audit.answer
+
+
+def test_a_handful_of_texts_settles_nothing(study: Study) -> None:
+    audit = judge(made_up(0.6, 0.6, 0.6, n=5), study, load_criteria())
+    assert {test.verdict for test in audit.tests} == {"cannot tell"}
+
+
+def test_undefined_numbers_are_null_in_json(study: Study) -> None:
+    rows = made_up(0.6, 0.6, 0.6).with_columns(pl.lit(None, pl.Float64).alias("value"))
+    said = judge(rows, study, load_criteria()).to_json()
+    assert json.loads(json.dumps(said, allow_nan=False))["tests"][0]["chance"] is None
 
 
 def test_three_seeds_do_not_settle_a_recipe(study: Study) -> None:
-    audit = judge(made_up(dict(zip(PAIRS, (0.2, 0.2, 0.6), strict=True)), seeds=3), study, load_criteria())
+    audit = judge(made_up(0.2, 0.2, 0.6, seeds=3), study, load_criteria())
     assert audit.tests[0].verdict == "cannot tell"
     assert "recipe" in audit.tests[0].about
 
 
 def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) -> None:
     audit = judge(pl.read_parquet(whole / "tables" / "agreement.parquet"), study, load_criteria(), whole)
-    assert {test.verdict for test in audit.tests} <= {"holds", "fails", "cannot tell"}
+    assert [test.verdict for test in audit.tests] == ["cannot tell"] * 6  # two models of two seeds
     assert study.models[0] in audit.answer
     assert "<table" in audit._repr_html_()
     assert len(audit.to_pandas()) == len(audit.frame)
@@ -85,6 +116,12 @@ def test_criteria_of_ones_own(tmp_path: Path) -> None:
         load_criteria(path)
     with pytest.raises(ExegeteError, match="no criteria file"):
         load_criteria(tmp_path / "none.toml")
+    with pytest.raises(ExegeteError, match="can't be read as criteria"):
+        load_criteria(tmp_path)
+    built_in = (resources.files("exegete.studies") / "criteria.toml").read_text()
+    path.write_text(built_in.replace("{margin}", "{limit}"))
+    with pytest.raises(UsageError, match="in braces"):
+        load_criteria(path)
     path.write_text("version = [")
     with pytest.raises(UsageError, match="not TOML"):
         load_criteria(path)

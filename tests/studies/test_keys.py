@@ -37,6 +37,20 @@ def test_a_change_in_what_is_imported_changes_the_hash(tmp_path: Path, monkeypat
     assert fresh() != before
 
 
-def test_drawing_does_not_count() -> None:
+def test_what_trains_a_model_does_not_hang_on_studies_or_on_the_front_door() -> None:
+    reached = keys._reached("exegete.training.train")
+    assert "exegete.training.fit" in reached
+    assert not any(name.startswith(("exegete.studies", "exegete.experiments", "exegete.measures")) for name in reached)
+    assert "exegete" not in reached
+
+
+def test_drawing_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(name.startswith("exegete.figures") for name in keys._reached("exegete.experiments.agreement"))
-    assert keys.DRAWING == "exegete.figures"
+    with_drawing = keys.code_hash("exegete.experiments.agreement")
+    without = {
+        name for name in keys._reached("exegete.experiments.agreement") if not name.startswith("exegete.figures")
+    }
+    monkeypatch.setattr(keys, "_reached", lambda module: without)
+    keys.code_hash.cache_clear()
+    assert keys.code_hash("exegete.experiments.agreement") == with_drawing
+    keys.code_hash.cache_clear()

@@ -11,12 +11,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.models.build import build
 from exegete.report.build import keep_results, write_report
 from exegete.studies import store
 from exegete.studies.engine import LocalEngine
 from exegete.studies.keys import code_hash
 from exegete.studies.run import finished_cells, locked, read_manifest, run_study
+from exegete.studies.stages import Case
 from exegete.studies.study import Study, narrowed
+from exegete.training.checkpoint import Checkpoint
+from tests.small import small_task
 
 
 def table(run: Path) -> pl.DataFrame:
@@ -88,10 +92,11 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, whole: P
         run_study(study, tmp_path / "cut", engine=here())
     with pytest.raises(ExegeteError, match="not complete"):
         read_manifest(tmp_path / "cut")
-    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "cut" / "stages").rglob("*") if p.is_file()}
+    finished = [p for p in (tmp_path / "cut" / "stages").rglob("*") if p.suffix in (".parquet", ".json")]
+    before = {p: p.stat().st_mtime_ns for p in finished}
     run_study(study, tmp_path / "cut", engine=here())
     assert_frame_equal(table(whole), table(tmp_path / "cut"))
-    assert {p: p.stat().st_mtime_ns for p in before if p.exists()} == {p: t for p, t in before.items() if p.exists()}
+    assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -145,6 +150,57 @@ def test_another_studys_folder_is_refused_and_left_alone(study: Study, tmp_path:
     (tmp_path / "full" / "thesis.tex").write_text("words")
     with pytest.raises(ExegeteError, match="not empty and no run folder"):
         run_study(study, tmp_path / "full", engine=here())
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_study_may_be_reworded_and_a_barren_folder_taken_over(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
+    reworded = study.model_copy(update={"title": "said better", "notes": ("a note",)})
+    run_study(reworded, run, [study.cells[0]], here())
+    assert json.loads((run / "study.json").read_text())["title"] == "said better"
+    (tmp_path / "barren").mkdir()
+    (tmp_path / "barren" / "study.json").write_text(json.dumps({"name": "failed before it did anything"}))
+    run_study(study, tmp_path / "barren", [study.cells[0]], here())
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_cells_of_other_code_or_other_data_are_not_mixed(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
+    (path,) = (run / "cells").glob("*.json")
+    facts = json.loads(path.read_text())
+    path.write_text(json.dumps(facts | {"code": "older"}))
+    with pytest.raises(ExegeteError, match=r"1 cells in .* another version of the code"):
+        run_study(study, run, [study.cells[1]], here())
+    path.write_text(json.dumps(facts | {"data": facts["data"] | {"hash": "other"}}))
+    with pytest.raises(ExegeteError, match="different texts"):
+        run_study(study, run, [study.cells[1]], here())
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_half_written_files_are_swept_and_a_users_own_are_not(study: Study, tmp_path: Path) -> None:
+    run = run_study(study, tmp_path / "run", [study.cells[0]], here())
+    (run / ".gitignore").write_text("*")
+    left = [
+        run / "tables" / ".agreement.parquet.abc12345",
+        run / "stages" / ".train.abc12345",
+        run / ".manifest.json.abc",
+    ]
+    for path in left[1:]:
+        path.write_text("half")
+    left[0].mkdir()
+    run_study(study, run, [study.cells[0]], here())
+    assert not any(path.exists() for path in left)
+    assert (run / ".gitignore").exists()
+
+
+def test_models_with_equal_weights_and_other_projections_share_nothing(study: Study, tmp_path: Path) -> None:
+    task = small_task()
+    cases = []
+    for spec in ("bilstm:size=8,hidden=8", "bilstm:size=8,hidden=8,projection=sparsemax"):
+        checkpoint = Checkpoint(build(spec, task), "small", task.hash, 0, {}, {})
+        cases.append(Case(tmp_path, "test", task, checkpoint, lambda label, done, total: None))
+    assert cases[0].checkpoint.weights_hash == cases[1].checkpoint.weights_hash
+    assert cases[0].content != cases[1].content
 
 
 def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_built_in_studies_are_right() -> None:
     ("text", "sentence"),
     [
         (GOOD + "sedes = [1]", "unknown setting of study mine.toml 'sedes': did you mean 'seeds'"),
-        (GOOD + "[training]\nepoch = 3", "epoch"),
+        (GOOD + "[training]\nepoch = 3", "did you mean 'epochs'"),
         (GOOD + "[training]\nepochs = 0", "epochs"),
         (GOOD.replace("bilstm", "bilstn"), "did you mean 'bilstm'"),
         (GOOD.replace("rotten_tomatoes", "roten_tomatoes"), "did you mean 'rotten_tomatoes'"),

@@ -147,5 +147,5 @@ def test_missing_files(name: str, tmp_path: Path) -> None:
 
 def test_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("text,label\ncafé,1\n".encode("latin-1"))
-    with pytest.raises(ExegeteError, match="is not UTF-8"):
+    with pytest.raises(ExegeteError, match="line 2: not UTF-8"):
         load_task(f"file:{tmp_path / 'a.csv'}")

@@ -8,6 +8,7 @@ import torch
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build
 from exegete.models.contract import Site
+from exegete.tasks.example import Task
 from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_state
 from exegete.training.fit import Fit, State, evaluate, predict
 from exegete.training.settings import TrainingSettings
@@ -136,6 +137,22 @@ def test_a_loss_that_explodes_is_one_sentence() -> None:
         fit.model.decoder.bias.fill_(torch.nan)
     with pytest.raises(ExegeteError, match="loss became nan in epoch 1: lower the learning rate"):
         fit.run()
+
+
+def test_a_loss_that_explodes_in_the_last_step_is_one_sentence() -> None:
+    task = small_task()
+    one = Task("one", task.labels, {name: task.split("train")[:2] for name in ("train", "dev")}, "made up")
+    fit = Fit(build(SPEC, one), one, TrainingSettings(epochs=1, lr=1e38, metric="accuracy"), 0)
+    with pytest.raises(ExegeteError, match=r"loss became .* in epoch 1"):
+        fit.run()
+
+
+def test_the_state_of_another_training_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "model.partial").mkdir()
+    (tmp_path / "model.partial" / "mine").write_text("")
+    task = small_task()
+    with pytest.raises(ExegeteError, match="state of another training"):
+        train(build(SPEC, task), task, 0, FAST, tmp_path / "model", "key")
 
 
 def test_a_folder_with_another_model_is_not_overwritten(tmp_path: Path) -> None:

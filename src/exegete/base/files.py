@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,18 +19,23 @@ def said_plainly(path: Path) -> Iterator[None]:
     """Turn what a disk can say into one sentence."""
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ExegeteError(
-                f"no space left for {path}: free some and run the same command again; nothing earlier is lost"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise ExegeteError(f"may not write {path}: choose another folder with --out") from error
-        if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST):
-            raise ExegeteError(
-                f"can't write {path}: there is something else under that name; choose another with --out"
-            ) from error
-        raise
+    except Exception as error:
+        said = _sentence(error, path)
+        if said is None:
+            raise
+        raise ExegeteError(said) from error
+
+
+def _sentence(error: Exception, path: Path) -> str | None:
+    """A sentence for what a disk said, also where a library wraps it in an error of its own; None for all else."""
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOSPC, errno.EDQUOT) or re.search(r"os error (28|122)\b|No space left", str(error)):
+        return f"no space left for {path}: free some and run the same command again; nothing earlier is lost"
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"may not write {path}: choose another folder with --out"
+    if number in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY):
+        return f"can't write {path}: there is something else under that name; choose another with --out"
+    return None
 
 
 @contextmanager

@@ -59,18 +59,26 @@ def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
     try:
         return TypeAdapter(cls).validate_python(dict(settings))
     except ValidationError as error:
-        raise UsageError(f"{owner}: {_sentence(error.errors()[0])}") from None
+        raise UsageError(f"{owner}: {_sentence(error.errors()[0], cls)}") from None
 
 
-def _sentence(error: Any) -> str:
+def _sentence(error: Any, cls: type[Any]) -> str:
     """What pydantic found wrong, for a person."""
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f"'{where}' is missing"
     if error["type"] == "extra_forbidden":
-        return f"there is no setting '{where}'"
+        *outer, key = error["loc"]
+        return str(unknown(f"key of [{'.'.join(outer)}]", key, _fields(cls, outer)))
     said = error["msg"].removeprefix("Value error, ")
     return f"{where + ': ' if where else ''}{said} (got {error['input']!r})"
+
+
+def _fields(cls: Any, path: list[str]) -> list[str]:
+    """The fields of a model, or of the model in one of its fields."""
+    for part in path:
+        cls = cls.model_fields[part].annotation
+    return list(cls.model_fields)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Agreement:
         tau = rows.filter(pl.col("measure") == "tau").with_columns(pl.col(self.by).alias("class"))
         keys = ["task", "model", "seed", "first", "second", "class"]
         found = tau.group_by(keys, maintain_order=True).agg(
-            pl.len().alias("n"),
+            pl.col("value").count().alias("n"),
             pl.col("value").null_count().alias("undefined"),
             pl.col("value").mean().alias("mean"),
             pl.col("value").std(ddof=0).alias("std"),
@@ -133,12 +133,16 @@ class Agreement:
         """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
         from exegete.figures import density, histogram, ties, topk
 
+        attention, *others = self.against
+        informed = rows.filter(pl.col("first") != self.noise)
         charts: dict[str, Any] = {
-            "histogram": histogram.histogram(rows),
-            "density": density.density(rows),
-            "ties": ties.ties(summary),
+            "histogram": histogram.histogram(informed.with_columns(pl.col(self.by).alias("predicted"))),
+            "density": density.density(informed),
+            "ties": ties.ties(summary, tuple((attention, other) for other in others)),
         }
-        return charts | ({"topk": topk.topk(summary)} if self.topk and self.ks else {})
+        if not (self.topk and self.ks):
+            return charts
+        return charts | {"topk": topk.topk(summary, attention, others[0], self.noise)}
 
 
 def _frame(subject: Subject, first: str, second: str, found: _Found) -> pl.DataFrame:

@@ -14,39 +14,43 @@ from exegete.figures.theme import PALETTE, SHAPES, inline, nothing, themed
 MEASURES = ("legacy", "fagin", "bucket")
 
 
-def topk(summary: pl.DataFrame, first: str = "attention", second: str = "gradient") -> alt.Chart | alt.FacetChart:
+def topk(
+    summary: pl.DataFrame, first: str = "attention", second: str = "gradient", noise: str = NOISE
+) -> alt.Chart | alt.FacetChart:
     """Means with intervals against k, a column per coefficient, a row per model; above, attention minus its chance."""
-    table = levels(summary, first, second)
+    table = levels(summary, first, second, noise)
     if table.is_empty():
         return nothing(f"no top-k coefficient of {pair_label(first, second)}")
     measures, panels = in_order(table["measure"]), in_order(table["panel"])
-    drawn = _panel(table, first, second).properties(width=(WIDTH - 80) // len(measures) - 16, height=150)
+    drawn = _panel(table, first, second, noise).properties(width=(WIDTH - 80) // len(measures) - 16, height=150)
     row, column = rows_of("panel", panels), columns_of("measure", measures)
     read = f"Dots: means with 95 % intervals. Short lines: chance. Numbers: {importance_label(first)} minus its chance."
     return themed(
         drawn.facet(row=row, column=column, data=inline(table), spacing={"row": 34, "column": 16}).properties(
             title=read
         ),
-        f"Top-k coefficients of {pair_label(first, second)} and of {pair_label(NOISE, second)} against k, with chance, "
+        f"Top-k coefficients of {pair_label(first, second)} and of {pair_label(noise, second)} against k, with chance, "
         "one column per coefficient and one row per model.",
         table,
     )
 
 
-def levels(summary: pl.DataFrame, first: str = "attention", second: str = "gradient") -> pl.DataFrame:
+def levels(
+    summary: pl.DataFrame, first: str = "attention", second: str = "gradient", noise: str = NOISE
+) -> pl.DataFrame:
     """What is drawn: panel, measure, k, series (the pair), mean, low, high, chance, and `above`: mean minus chance.
 
     Noise has no ties, sparse attention has many, and ties alone can lift a coefficient: a pair is held against its own
     chance.
     """
     kept = summary.filter(
-        pl.col("class") == "all", pl.col("measure").is_in(MEASURES), pl.col("first").is_in([first, NOISE]),
+        pl.col("class") == "all", pl.col("measure").is_in(MEASURES), pl.col("first").is_in([first, noise]),
         pl.col("second") == second, pl.col("mean").is_not_null(),
     )  # fmt: skip
     if kept.filter(pl.col("first") == first).is_empty():
         return pl.DataFrame()
     named = with_panel(kept).with_columns(
-        series=pl.col("first").replace_strict({name: pair_label(name, second) for name in (first, NOISE)}),
+        series=pl.col("first").replace_strict({name: pair_label(name, second) for name in (first, noise)}),
         measure=pl.col("measure").replace_strict({name: measure_label(name) for name in MEASURES}),
         k=pl.col("k").map_elements(size_label, return_dtype=pl.String),
         above=pl.col("mean") - pl.col("chance"),
@@ -62,8 +66,8 @@ def _sizes(table: pl.DataFrame) -> list[str]:
     return sorted(in_order(table["k"]), key=lambda k: (not k.isdigit(), int(k) if k.isdigit() else 0, k))
 
 
-def _panel(table: pl.DataFrame, first: str, second: str) -> alt.LayerChart:
-    series = [pair for pair in (pair_label(first, second), pair_label(NOISE, second)) if pair in table["series"]]
+def _panel(table: pl.DataFrame, first: str, second: str, noise: str) -> alt.LayerChart:
+    series = [pair for pair in (pair_label(first, second), pair_label(noise, second)) if pair in table["series"]]
     wrapped = "split(datum.label, ' ')"  # "mean length" in two lines
     plain = alt.Axis(
         title="k", labelAngle=0, labelFontSize=10, domain=False, ticks=False, grid=False, labelExpr=wrapped

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.experiments.agreement import ALL
+from exegete.experiments.agreement import ALL, Agreement
 from exegete.report.columns import Column, interval, number, text
 from exegete.report.page import Table
 from exegete.studies.published import published
@@ -37,27 +37,30 @@ INDEX = ["table", "dataset", "attention", "projection", "quantity"]
 
 def comparison(study: Study, summary: pl.DataFrame) -> Table | None:
     """Published by class, ours by class and overall, with chance; None if nothing was published or matches."""
-    if study.paper is None:
+    asked = study.built_experiments().get("agreement")
+    if study.paper is None or not isinstance(asked, Agreement) or asked.by != "predicted":
         return None
     printed = published(study.paper).pivot("class", index=INDEX, values="mean", maintain_order=True)
-    rows = [row | found for row in printed.iter_rows(named=True) if (found := _ours(row, summary)) is not None]
+    cells = summary.select("task", "model").unique(maintain_order=True).rows(named=True)
+    rows = [
+        row | {"model": cell["model"]} | found
+        for row in printed.iter_rows(named=True)
+        for cell in cells
+        if _same(cell, row) and (found := _ours(row, cell, summary)) is not None
+    ]
     if not rows:
         return None
     frame = pl.DataFrame(rows, infer_schema_length=None).rename({"0": "published_0", "1": "published_1"})
-    return Table(
-        "Published and ours",
-        frame,
-        "Ours: mean over texts and seeds; the interval and chance are those of all texts.",
-        _columns(frame),
-    )
+    caption = "Ours: mean over texts and seeds; the interval and chance are those of all texts."
+    return Table("Published and ours", frame, caption, _columns(frame))
 
 
-def _ours(row: dict[str, Any], summary: pl.DataFrame) -> dict[str, Any] | None:
+def _ours(row: dict[str, Any], cell: dict[str, str], summary: pl.DataFrame) -> dict[str, Any] | None:
     """Our numbers for one printed row: by class, all, interval, chance, and Fagin's where ours is the legacy one."""
     where = QUANTITIES[row["quantity"]]
     mine = summary.filter(
-        (pl.col("first") == "attention") & (pl.col("second") == where.second) & (pl.col("k") == where.k)
-        & pl.struct("task", "model").map_elements(lambda cell: _same(cell, row), pl.Boolean)
+        pl.col("task") == cell["task"], pl.col("model") == cell["model"], pl.col("first") == "attention",
+        pl.col("second") == where.second, pl.col("k") == where.k,
     )  # fmt: skip
     chosen = mine.filter(pl.col("measure") == where.measure)
     if chosen.is_empty():

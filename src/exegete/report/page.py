@@ -107,7 +107,7 @@ def scorecard(verdicts: Sequence[Verdict]) -> Table:
     return Table(
         "Scorecard",
         frame,
-        "Each test with its effect, its 95 % interval, its chance level, and the criterion that it is held against.",
+        "Each test with its effect, its chance level and its criterion; the intervals hold jointly at 95 %.",
         order,
     )
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import polars as pl
 
 from exegete.base.files import read_json, write_json
-from exegete.base.names import parse
+from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
-from exegete.studies.audit import Audit, Criteria, judge, load_criteria
+from exegete.studies.audit import Audit, Criteria, load_criteria
 from exegete.studies.engine import LocalEngine
+from exegete.studies.judging import judge
 from exegete.studies.keys import key_of
 from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked, load_study
@@ -46,7 +47,9 @@ def audit_study(
 def judge_run(study: Study, out: Path) -> Audit:
     """Judge a complete run by the criteria that it was audited with, or else by ours."""
     kept = out / CRITERIA
-    criteria = Criteria.model_validate(read_json(kept, "criteria")) if kept.is_file() else load_criteria()
+    criteria = (
+        validate(Criteria, read_json(kept, "criteria"), f"criteria in {kept}") if kept.is_file() else load_criteria()
+    )
     rows, summary = (pl.read_parquet(out / "tables" / f"agreement{part}.parquet") for part in ("", "_summary"))
     return judge(rows, study, criteria, out, summary)
 

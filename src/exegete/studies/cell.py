@@ -34,6 +34,7 @@ class Work(NamedTuple):
     run: Path
     study: Study
     cell: Cell
+    code: str  # of what is about to run, taken before anything ran
     progress: Progress = silent
 
     def tell(self, label: str, done: int, total: int) -> None:
@@ -51,8 +52,7 @@ def run_cell(work: Work) -> dict[str, Any]:
     rows = {name: experiment_stage(case, name, built) for name, built in work.study.built_experiments().items()}
     facts = {
         **work.cell._asdict(),
-        "code": code_hash(__name__),
-        "study": key_of(study=work.study.model_dump(mode="json")),
+        "code": work.code,
         "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
@@ -65,10 +65,7 @@ def run_cell(work: Work) -> dict[str, Any]:
 
 
 def trained(work: Work, task: Task) -> Checkpoint:
-    """The cell's model: a given checkpoint, or one that is trained here.
-
-    Going on where an interrupted training stopped.
-    """
+    """The cell's model: a given checkpoint, or one trained here, going on where an interrupted training stopped."""
     given = Path(work.cell.model)
     if is_checkpoint(given):
         return fitting(load_checkpoint(given), task, given)

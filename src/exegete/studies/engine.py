@@ -42,6 +42,7 @@ class LocalEngine:
         self.workers = workers or cores()
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
+        self._others = set(multiprocessing.active_children())  # not ours to stop
 
     def map(
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
@@ -87,7 +88,7 @@ class LocalEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            for worker in multiprocessing.active_children():
+            for worker in set(multiprocessing.active_children()) - self._others:
                 worker.terminate()  # finished stages are on disk; nobody waits for the others after Ctrl-C or an error
         self.close()
 
@@ -118,11 +119,14 @@ def _die_with(parent: int) -> None:
     os._exit(1)
 
 
-def _tell(label: str, done: int, total: int, every: float = 0.1, last: dict[str, float] = {}) -> None:  # noqa: B006
+_told: dict[str, float] = {}  # in a worker: when each piece of work last spoke
+
+
+def _tell(label: str, done: int, total: int, every: float = 0.1) -> None:
     """Pass progress on to the parent, at most ten times a second for each piece of work."""
     now = time.monotonic()
-    if _messages is not None and (done == total or now - last.get(label, 0.0) > every):
-        last[label] = now
+    if _messages is not None and (done == total or now - _told.get(label, 0.0) > every):
+        _told[label] = now
         _messages.put((label, done, total))
 
 

@@ -19,10 +19,7 @@ DRAWING = "exegete.figures"  # how a result is drawn doesn't determine it
 
 @cache
 def code_hash(module: str) -> str:
-    """A fingerprint of a module's source and of everything that it imports from its own package.
-
-    Directly or not, drawing apart.
-    """
+    """A fingerprint of a module's source and of all that it imports from its own package, in the end, but drawing."""
     sources = {name: _path(name).read_bytes() for name in sorted(_reached(module)) if not name.startswith(DRAWING)}
     digest = hashlib.sha256()
     for name, source in sources.items():
@@ -66,5 +63,6 @@ def _imports(module: str) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    root = module.partition(".")[0]
-    return frozenset(name for name in found if name.partition(".")[0] == root and _is_module(name))
+    # The package's root is left out: it is the front door, which opens to every room, and determines nothing.
+    inside = f"{module.partition('.')[0]}."
+    return frozenset(name for name in found if name.startswith(inside) and _is_module(name))

@@ -2,6 +2,7 @@
 
 import fcntl
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,12 @@ from exegete.base.files import read_json, said_plainly, whole_file, write_json
 from exegete.base.progress import Progress, silent
 from exegete.studies.cell import Work, rows_of, run_cell
 from exegete.studies.engine import LocalEngine
-from exegete.studies.keys import code_hash, key_of
+from exegete.studies.keys import code_hash
 from exegete.studies.store import peak_memory, write_parquet
 from exegete.studies.study import Cell, Study
 
 MANIFEST, STUDY = "manifest.json", "study.json"
+WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
 LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "safetensors")
 
 
@@ -34,16 +36,19 @@ def run_study(
     progress: Progress = silent,
 ) -> Path:
     """Run or resume a study, or some cells of it; returns the run folder."""
-    started = time.time()
+    started, code = time.time(), code_hash("exegete.studies.cell")  # of the code that is about to run
     with locked(out):
         _claim(out, study)
+        wanted = cells or study.cells
+        _no_other_code(out, study, wanted, code)
         _sweep(out)
         (out / MANIFEST).unlink(missing_ok=True)
-        jobs = [Work(out, study, cell) for cell in cells or study.cells]
+        jobs = [Work(out, study, cell, code) for cell in wanted]
         with engine or LocalEngine(min(len(jobs), LocalEngine().workers)) as running:
             for _ in running.map(_job, jobs, progress):
                 pass
         found = finished_cells(out, study)
+        _one_data_set_each(out, found)
         write_tables(out, study, found)
         write_json(out / MANIFEST, manifest(study, found, time.time() - started))
     return out
@@ -54,27 +59,58 @@ def _job(work: Work, progress: Progress) -> dict[str, Any]:
 
 
 def _claim(out: Path, study: Study) -> None:
-    """A run folder belongs to one study: refuse another's rather than mix or overwrite."""
+    """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
     mine = study.model_dump(mode="json")
-    if (out / STUDY).is_file():
-        theirs = read_json(out / STUDY, "run")
-        if theirs != mine:
-            changed = sorted(name for name in mine if theirs.get(name) != mine[name])
+    theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
+    if theirs is None and out.is_dir() and any(p.name != ".lock" for p in out.iterdir()):
+        raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
+    if theirs is not None and any((out / name).exists() for name in ("stages", "cells")):
+        changed = sorted(name for name in mine if theirs.get(name) != mine[name] and name not in WORDING)
+        if changed:
             raise ExegeteError(
                 f"{out} is the run folder of another study ('{theirs.get('name')}' with other {', '.join(changed)}): "
                 "choose another with --out"
             )
-    elif out.is_dir() and any(p.name != ".lock" for p in out.iterdir()):
-        raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
-    else:
+    if theirs != mine:
         write_json(out / STUDY, mine)
+
+
+def _no_other_code(out: Path, study: Study, wanted: Sequence[Cell], code: str) -> None:
+    """Cells that other code finished must be run again, or their numbers would be mixed with ours or lost."""
+    old = [Cell(c["task"], c["model"], c["seed"]) for c in finished_cells(out, study) if c["code"] != code]
+    left = [cell for cell in old if cell not in wanted]
+    if left:
+        raise ExegeteError(
+            f"{len(left)} cells in {out} were made by another version of the code and are not in this command: name "
+            "them too (they are run again where that matters), or choose another folder with --out"
+        )
+
+
+def _one_data_set_each(out: Path, cells: Sequence[dict[str, Any]]) -> None:
+    """All cells of a task must have seen the same texts."""
+    seen: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        data = seen.setdefault(cell["task"], cell["data"])
+        if data["hash"] != cell["data"]["hash"]:
+            raise ExegeteError(
+                f"task '{cell['task']}' in {out} comes from {data['origin']} and from {cell['data']['origin']}, with "
+                "different texts: set EXEGETE_DATA as before, or choose another folder with --out"
+            )
 
 
 def _sweep(out: Path) -> None:
     """Remove what a killed process had half written; nobody else is at work here."""
-    for left in out.rglob(".*"):
-        if left.name != ".lock" and left.is_file():
-            left.unlink()
+    kept = [out / name for name in ("stages", "cells", "tables", "figures")]
+    left = [
+        *(path for folder in kept for path in folder.rglob(".*")),
+        *out.glob(".*.json.*"),
+        *out.glob(".report.html.*"),
+    ]
+    for path in left:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -94,12 +130,11 @@ def locked(out: Path) -> Iterator[None]:
 
 
 def finished_cells(out: Path, study: Study) -> list[dict[str, Any]]:
-    """Every cell of the study that this code has finished, in the study's order."""
-    mine, code = key_of(study=study.model_dump(mode="json")), code_hash("exegete.studies.cell")
+    """Every cell of the study that is finished, in the study's order."""
     order = {cell: place for place, cell in enumerate(study.cells)}
     found = [read_json(path, "cell") for path in (out / "cells").glob("*.json")]
-    current = [facts for facts in found if facts["study"] == mine and facts["code"] == code]
-    return sorted(current, key=lambda facts: order[Cell(facts["task"], facts["model"], facts["seed"])])
+    placed = [(order.get(Cell(facts["task"], facts["model"], facts["seed"])), facts) for facts in found]
+    return [facts for _, facts in sorted(((n, f) for n, f in placed if n is not None), key=lambda pair: pair[0])]
 
 
 def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]]) -> None:
@@ -146,7 +181,7 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
             {k: c[k] for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments")}
             for c in cells
         ],
-        "code": code_hash("exegete.studies.cell"),
+        "code": sorted({cell["code"] for cell in cells}),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
         "machine": platform.machine(),

@@ -6,6 +6,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from exegete.base.errors import ExegeteError
 from exegete.importance.contract import Importance
 from exegete.models.classifier import Classifier
 from exegete.tasks.batching import batches_of_one_length, collate
@@ -27,6 +28,11 @@ def score_frame(model: Classifier, importance: Importance, examples: Sequence[Ex
         batch = collate([examples[i] for i in members], model.vocabulary)
         values = importance(model, batch).values.double()
         for i, row, words in zip(members, values, batch.words, strict=True):
+            if not bool(row[words].isfinite().all()):
+                raise ExegeteError(
+                    f"{type(importance).__name__} gave a word of example {examples[i].id} no finite score: an "
+                    "importance must give every word a number"
+                )
             rows[i] = row[words].tolist()
     return pl.DataFrame(
         {"example": [e.id for e in examples], "scores": rows},

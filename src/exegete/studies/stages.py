@@ -33,7 +33,11 @@ class Case(NamedTuple):
     @property
     def content(self) -> dict[str, str]:
         """What every stage of this case depends on."""
-        return {"data": self.task.hash, "weights": self.checkpoint.weights_hash, "split": self.split}
+        model = self.checkpoint.model
+        means = key_of(
+            spec=model.spec, words=model.vocabulary.words, wrap=model.vocabulary.wrap
+        )  # softmax has no weights
+        return {"data": self.task.hash, "weights": self.checkpoint.weights_hash, "model": means, "split": self.split}
 
     @property
     def shards(self) -> list[tuple[Example, ...]]:

@@ -145,6 +145,8 @@ def checked(study: Study) -> Study:
     for task in study.tasks:
         check_task(task)
     for model in study.models:
+        if Path(model).is_dir() and not is_checkpoint(Path(model)):
+            raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")
         if not is_checkpoint(Path(model)):
             MODELS.make(model)
         elif len(study.seeds) > 1:

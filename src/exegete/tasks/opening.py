@@ -25,11 +25,24 @@ def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
     except FileNotFoundError:
         raise ExegeteError(f"no such file: {path}: check the path") from None
     except UnicodeDecodeError as error:
-        raise ExegeteError(f"{path} is not UTF-8 text ({error.reason}): save it as UTF-8") from None
+        raise ExegeteError(
+            f"{path}, line {_bad_line(path)}: not UTF-8 text ({error.reason}): save it as UTF-8"
+        ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ExegeteError(f"{path} is not a whole gzip file ({error}): get it again") from None
     except OSError as error:
         raise ExegeteError(f"{path} can't be read: {error.strerror or error}") from None
+
+
+def _bad_line(path: Path) -> int:
+    """The first line that is not UTF-8."""
+    with gzip.open(path, "rb") if is_gzip(path) else path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 1
 
 
 def _opened(path: Path, newline: str | None) -> TextIO:

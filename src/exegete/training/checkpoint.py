@@ -104,7 +104,7 @@ def _load_tensors(path: Path, what: str) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise ExegeteError(
-            f"the {what} at {path.parent} is damaged: {path.name} can't be read ({error}); train it again"
+            f"the {what} at {path.parent} is damaged: {path.name} can't be read ({error}); remove it and train again"
         ) from None
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -111,17 +111,20 @@ class Fit:
         batch = collate(examples, self.model.vocabulary)
         loss = self.objective(self.model.trace(batch, intervene=self.intervene), batch)
         if not bool(loss.isfinite()):
-            raise ExegeteError(
-                f"the loss became {loss.item()} in epoch {epoch}: lower the learning rate, for example "
-                f"lr={self.settings.lr / 10:g}"
-            )
+            self._refuse(loss.item(), epoch)
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
 
+    def _refuse(self, loss: float | None, epoch: int) -> NoReturn:
+        lower = f"lr={self.settings.lr / 10:g}"
+        raise ExegeteError(f"the loss became {loss} in epoch {epoch}: lower the learning rate, for example {lower}")
+
     def _judge(self) -> None:
         """Score the epoch on dev and remember it if it is the best so far."""
         metrics = evaluate(self.model, self.task.split("dev"), self.intervene)
+        if not math.isfinite(metrics["loss"] or 0.0):
+            self._refuse(metrics["loss"], self.state.epoch)
         score = metrics[self.settings.metric]
         if score is None:
             raise ExegeteError(

@@ -58,5 +58,5 @@ def all_metrics(logits: Tensor, label: Tensor) -> Metrics:
         "accuracy": accuracy(logits, label),
         "auc": None if math.isnan(area := auc(logits, label)) else area,
         "macro_f1": sum(f1(logits, label, c) for c in classes) / len(classes),
-        "loss": float(torch.nn.functional.cross_entropy(logits.double(), label)),
+        "loss": torch.nn.functional.cross_entropy(logits.double(), label).item(),
     }

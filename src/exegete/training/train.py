@@ -46,8 +46,10 @@ def train(
     partly = folder.with_name(f"{folder.name}.partial")
     fit = Fit(model, task, settings, seed)
     saved = load_state(partly, key)
-    if saved:
+    if saved is not None:
         fit.resume(saved)
+    elif partly.exists():
+        raise ExegeteError(f"{partly} is the state of another training: remove it, or choose another folder with --out")
     state = fit.run(save=partial(save_state, partly, key=key), progress=progress)
     metrics = evaluate_held_out(model, task)
     checkpoint = Checkpoint(
