@@ -141,38 +141,26 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train a model and keep it as a checkpoint folder."""
-    from exegete.base.names import parse, validate
-    from exegete.models.build import build
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.cell import training_key
-    from exegete.studies.engine import one_thread
-    from exegete.tasks.catalogue import load_task
-    from exegete.training.settings import TrainingSettings
-    from exegete.training.train import train as fit
+    from exegete.studies.training import train_model
 
-    settings: TrainingSettings = validate(TrainingSettings, parse(f"training:{training}").settings, "training")
-    with one_thread(), ProgressBars(quiet or as_json) as bars:
-        loaded = load_task(task)
-        built = build(model, loaded, seed)
-        checkpoint = fit(built, loaded, seed, settings, out, training_key(built, loaded, seed, settings), bars)
+    with ProgressBars(quiet or as_json) as bars:
+        checkpoint, notes = train_model(task, model, seed, training, out, bars)
     test = checkpoint.metrics["test"]
     if as_json:
-        _print_json(
-            {
-                "test_accuracy": test["accuracy"],
-                "checkpoint": str(out),
-                "metrics": checkpoint.metrics,
-                "notes": loaded.notes,
-            }
-        )
+        said = {
+            "test_accuracy": test["accuracy"],
+            "checkpoint": str(out),
+            "metrics": checkpoint.metrics,
+            "notes": notes,
+        }
+        _print_json(said)
         return
     console = Console(highlight=False, soft_wrap=True)
-    for note in loaded.notes:
+    for note in notes:
         console.print(f"[yellow]note:[/] {_escaped(note)}")
-    console.print(
-        f"test accuracy {test['accuracy']:.3f}, AUC {test['auc']:.3f} (best epoch {checkpoint.metrics['best_epoch']}); "
-        f"checkpoint in {out}"
-    )
+    best = checkpoint.metrics["best_epoch"]
+    console.print(f"test accuracy {test['accuracy']:.3f} (best epoch {best}); checkpoint in {out}")
 
 
 @app.command()

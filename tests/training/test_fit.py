@@ -9,7 +9,7 @@ from exegete.base.errors import ExegeteError
 from exegete.models.build import build
 from exegete.models.contract import Site
 from exegete.tasks.example import Task
-from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_state
+from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_state, save_state
 from exegete.training.fit import Fit, State, evaluate, predict
 from exegete.training.settings import TrainingSettings
 from exegete.training.train import train
@@ -74,8 +74,6 @@ def test_the_state_of_another_training_is_not_used(tmp_path: Path) -> None:
     fit = Fit(build(SPEC, task), task, FAST, 0)
 
     def keep(state: State) -> None:
-        from exegete.training.checkpoint import save_state
-
         save_state(tmp_path, state, "mine")
 
     fit.run(keep)
@@ -148,9 +146,9 @@ def test_a_loss_that_explodes_in_the_last_step_is_one_sentence() -> None:
 
 
 def test_the_state_of_another_training_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "model.partial").mkdir()
-    (tmp_path / "model.partial" / "mine").write_text("")
     task = small_task()
+    fit = Fit(build(SPEC, task), task, FAST.model_copy(update={"epochs": 1}), 0)
+    save_state(tmp_path / "model.partial", fit.run(), "another")
     with pytest.raises(ExegeteError, match="state of another training"):
         train(build(SPEC, task), task, 0, FAST, tmp_path / "model", "key")
 

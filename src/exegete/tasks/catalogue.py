@@ -9,10 +9,10 @@ from exegete.tasks.example import Task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask
 from exegete.tasks.prepare import prepare
-from exegete.tasks.settings import TaskSettings
+from exegete.tasks.settings import Source, TaskSettings
 
 
-class NamedTask(TaskSettings):
+class NamedTask(Source):
     """A data set of the catalogue: at EXEGETE_DATA, else in an installed wheel."""
 
     def task(self, spec: Spec) -> Task:

@@ -9,13 +9,13 @@ from exegete.base.names import Spec
 from exegete.tasks.example import Task
 from exegete.tasks.prepare import SPLITS, Row, prepare
 from exegete.tasks.records import record
-from exegete.tasks.settings import TaskSettings
+from exegete.tasks.settings import Source
 from exegete.tasks.tables import Place, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}
 
 
-class FileTask(TaskSettings):
+class FileTask(Source):
     """A file of labelled texts, or one per split, or one with a column that names the split.
 
     A field `rationale` (jsonl, parquet) may list `[start, end)` spans over the white-space words of the text.

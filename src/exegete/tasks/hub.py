@@ -8,12 +8,12 @@ from exegete.base.names import Spec
 from exegete.tasks.example import Record, Task
 from exegete.tasks.files import SPLIT_NAMES
 from exegete.tasks.prepare import Row, prepare
-from exegete.tasks.settings import TaskSettings
+from exegete.tasks.settings import Source
 
 INSTALL = 'pip install "exegete[hf]"'
 
 
-class HubTask(TaskSettings):
+class HubTask(Source):
     """A data set of the hub with a column of texts and one of classes."""
 
     text: str = "text"  # names of columns

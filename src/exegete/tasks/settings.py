@@ -1,5 +1,6 @@
 """Settings that every task understands; a source adds its own in a subclass."""
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -52,6 +53,10 @@ class TaskSettings(BaseModel):
         """The largest size of every split."""
         return {"train": self.train_limit, "dev": self.dev_limit, "test": self.test_limit}
 
+
+class Source(TaskSettings, ABC):
+    """Settings of a kind of source, and how to read it."""
+
+    @abstractmethod
     def task(self, spec: Spec) -> Task:
         """Read the source that `spec` names."""
-        raise NotImplementedError(f"{type(self).__name__} reads no source")

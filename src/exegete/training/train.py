@@ -9,6 +9,7 @@ from exegete.base.progress import Progress, silent
 from exegete.models.classifier import Classifier
 from exegete.tasks.example import Task
 from exegete.training.checkpoint import (
+    STATE,
     Checkpoint,
     is_checkpoint,
     load_checkpoint,
@@ -33,22 +34,15 @@ def train(
 
     Until it is complete, the state after each epoch is kept beside it, in `folder`.partial.
     """
-    if is_checkpoint(folder):
-        found = load_checkpoint(folder)
-        if found.key != key:
-            raise ExegeteError(
-                f"{folder} holds another model ({found.model.spec} on {found.task}, seed {found.seed}): choose another "
-                "folder with --out"
-            )
+    found = _there_already(folder, key)
+    if found is not None:
         return found
-    if folder.exists():
-        raise ExegeteError(f"{folder} is there already and holds no checkpoint: choose another folder with --out")
     partly = folder.with_name(f"{folder.name}.partial")
     fit = Fit(model, task, settings, seed)
     saved = load_state(partly, key)
     if saved is not None:
         fit.resume(saved)
-    elif partly.exists():
+    elif (partly / STATE).exists():
         raise ExegeteError(f"{partly} is the state of another training: remove it, or choose another folder with --out")
     state = fit.run(save=partial(save_state, partly, key=key), progress=progress)
     metrics = evaluate_held_out(model, task)
@@ -66,3 +60,16 @@ def train(
     save_checkpoint(folder, checkpoint)
     shutil.rmtree(partly, ignore_errors=True)
     return checkpoint
+
+
+def _there_already(folder: Path, key: str) -> Checkpoint | None:
+    """What the same training left in `folder`; anything else there is refused."""
+    if is_checkpoint(folder):
+        found = load_checkpoint(folder)
+        if found.key == key:
+            return found
+        what = f"{found.model.spec} on {found.task}, seed {found.seed}"
+        raise ExegeteError(f"{folder} holds another model ({what}): choose another folder with --out")
+    if folder.exists():
+        raise ExegeteError(f"{folder} is there already and holds no checkpoint: choose another folder with --out")
+    return None
