@@ -181,14 +181,19 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
             {k: c[k] for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments")}
             for c in cells
         ],
-        "code": sorted({cell["code"] for cell in cells}),
+        "code": ", ".join(sorted({cell["code"] for cell in cells})),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
         "machine": platform.machine(),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": [_portable(word) for word in sys.argv],
         "seconds": round(seconds, 1),
         "peak_mb": peak_memory(),
     }
+
+
+def _portable(word: str) -> str:
+    """An argument without the folders of this machine."""
+    return Path(word).name if Path(word).is_absolute() else word
 
 
 def read_manifest(run: Path) -> dict[str, Any]:
