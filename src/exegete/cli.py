@@ -248,7 +248,9 @@ def audit(
 
     console = Console(highlight=False)
     _show_summary(found.run)
+    console.print()
     console.print(rich_table(scorecard(found)))
+    console.print("[dim]The intervals of the scorecard hold jointly at 95 %.[/]\n")
     for line in questions(found):
         console.print(f"[dim]{_escaped(line)}[/]")
     console.print(f"\n{_escaped(found.answer)}\n")

@@ -98,7 +98,7 @@ def scorecard(verdicts: Sequence[Verdict]) -> Table:
         text("test"),
         verdict(),
         number("statistic"),
-        interval("low", "high"),
+        interval("low", "high", "interval"),
         number("chance"),
         count("n"),
         text("criterion"),
