@@ -107,10 +107,17 @@ def size_label(k: str) -> str:
     return SIZES.get(k, k)
 
 
-def task_label(task: str) -> str:
-    """A task in words.
+def task_labels(tasks: Iterable[str]) -> dict[str, str]:
+    """A short label for every task: its name, a file's own name, and settings only where two would be called the same.
 
-    >>> task_label("rotten_tomatoes")
-    'rotten tomatoes'
+    >>> task_labels(["imdb:subset=jw", "rotten_tomatoes"])
+    {'imdb:subset=jw': 'imdb', 'rotten_tomatoes': 'rotten tomatoes'}
     """
-    return task if ":" in task else task.replace("_", " ")
+    every = list(dict.fromkeys(tasks))
+    short = {task: _task_name(parse(task).name) for task in every}
+    names = list(short.values())
+    return {task: name if names.count(name) == 1 else task for task, name in short.items()}
+
+
+def _task_name(name: str) -> str:
+    return name.rpartition("/")[2] if ":" in name else name.replace("_", " ")

@@ -7,7 +7,7 @@ from textwrap import wrap
 import altair as alt
 import polars as pl
 
-from exegete.figures.labels import model_labels, pair_label, task_label
+from exegete.figures.labels import model_labels, pair_label, task_labels
 
 NOISE = "random"
 TICKS = [-1, -0.5, 0, 0.5, 1]  # of an axis of coefficients
@@ -17,7 +17,8 @@ WIDTH = 760  # of a whole figure: a column of text
 def with_panel(frame: pl.DataFrame) -> pl.DataFrame:
     """Add `panel`: the model's short label, with the task before it where there are several."""
     models = model_labels(frame["model"])
-    tasks = {task: f"{task_label(task)} · " if frame["task"].n_unique() > 1 else "" for task in frame["task"].unique()}
+    labels = task_labels(frame["task"])
+    tasks = {task: f"{label} · " if len(labels) > 1 else "" for task, label in labels.items()}
     names = [tasks[task] + models[model] for task, model in frame.select("task", "model").iter_rows()]
     return frame.with_columns(pl.Series("panel", names, dtype=pl.String))
 

@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.figures.labels import measure_label, model_labels, task_label
+from exegete.figures.labels import measure_label, model_labels, task_labels
 from exegete.figures.panels import WIDTH, columns_of, in_order, rows_of, with_pair
 from exegete.figures.theme import PALETTE, SHAPES, inline, nothing, themed
 
@@ -54,7 +54,7 @@ def coefficients(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAI
 def _named(summary: pl.DataFrame) -> pl.DataFrame:
     """Labels for specifications, and which models are sparse."""
     return with_pair(summary).with_columns(
-        task=pl.col("task").map_elements(task_label, return_dtype=pl.String),
+        task=pl.col("task").replace_strict(task_labels(summary["task"])),
         model=pl.col("model").replace_strict(model_labels(summary["model"])),
         sparse=pl.col("model").map_elements(_is_sparse, return_dtype=pl.Boolean),
         coefficient=pl.col("measure").replace_strict(MEASURES),

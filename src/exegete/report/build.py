@@ -9,7 +9,7 @@ import polars as pl
 
 from exegete.base.files import read_json, whole_file, write_text
 from exegete.experiments.agreement import ALL, Agreement
-from exegete.figures.labels import importance_label, model_labels, pair_label, task_label
+from exegete.figures.labels import importance_label, model_labels, pair_label, task_labels
 from exegete.report.columns import Column, count, interval, number, share, spread, text
 from exegete.report.comparison import comparison
 from exegete.report.html import render
@@ -61,10 +61,11 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
 def verdicts(audit: Audit) -> list[Verdict]:
     """The scorecard's lines; where there are several models, each says which it is about."""
     models = model_labels({test.model for test in audit.tests})
+    tasks = task_labels(test.task for test in audit.tests)
     several = len({(test.task, test.model) for test in audit.tests}) > 1
     return [
         Verdict(
-            name=f"{test.name} · {task_label(test.task)} · {models[test.model]}" if several else test.name,
+            name=f"{test.name} · {tasks[test.task]} · {models[test.model]}" if several else test.name,
             verdict=test.verdict,
             statistic=test.statistic,
             interval=None if None in test.interval else test.interval,  # type: ignore[arg-type]
@@ -171,7 +172,7 @@ def _labelled(summary: pl.DataFrame) -> pl.DataFrame:
     models = model_labels(summary["model"].unique().to_list())
     pairs = pl.struct("first", "second").map_elements(lambda p: pair_label(p["first"], p["second"]), pl.String)
     return summary.with_columns(
-        pl.col("task").map_elements(task_label, pl.String),
+        pl.col("task").replace_strict(task_labels(summary["task"])),
         pl.col("model").replace_strict(models),
         pairs.alias("pair"),
     )
@@ -193,7 +194,7 @@ def _topk(summary: pl.DataFrame, asked: Agreement) -> Table:
     shown = kept.pivot("first", index=["task", "model", "measure", "k"], values=["mean", "chance"], maintain_order=True)
     models = model_labels(shown["model"].unique().to_list())
     shown = shown.with_columns(
-        pl.col("task").map_elements(task_label, pl.String), pl.col("model").replace_strict(models)
+        pl.col("task").replace_strict(task_labels(shown["task"])), pl.col("model").replace_strict(models)
     )
     pairs = [(first, importance_label(first)) for first in kept["first"].unique(maintain_order=True)]
     columns = [*_which(shown), text("measure"), text("k")]
