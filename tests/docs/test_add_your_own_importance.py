@@ -34,6 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / "examples" / name, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setattr("exegete.figures.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
         return run_study(load_study("first_letter.toml"), folder / "run", engine=LocalEngine(1))
 
 
