@@ -24,7 +24,7 @@ METHODS = (
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str, method: str, wrap: bool) -> None:
-    examples = texts(20)
+    examples = texts(9)
     model, importance = small_model(spec, examples, wrap), IMPORTANCES.make(method)
     batch = batch_of(model, examples)
     whole = importance(model, batch).values
@@ -43,7 +43,7 @@ def probability(model: Classifier, words: list[str]) -> torch.Tensor:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_leave_one_out_is_the_tvd_after_deleting_each_word(spec: str) -> None:
-    examples = texts(15)
+    examples = texts(8)
     model = small_model(spec, examples)
     got = LeaveOneOut()(model, batch_of(model, examples)).values
     with torch.no_grad():
