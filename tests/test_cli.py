@@ -82,6 +82,8 @@ def test_train_keeps_a_checkpoint(
         call(monkeypatch, "audit", "--task", task, "--model", str(out), "--out", str(tmp_path / "run"), "--json") == 0
     )
     audit = json.loads(capsys.readouterr().out)
+    assert audit["models"][0].startswith(str(out))
+    assert any("split" in note for note in audit["notes"])
     assert {"name", "statistic", "n", "interval", "chance", "criterion", "verdict", "paper"} <= set(audit["tests"][0])
 
 
@@ -120,7 +122,7 @@ def test_run_report_and_audit(
         (("run", "neely"), 2, "unknown study 'neely'"),
         (("report", "nowhere"), 1, "there is no run folder nowhere"),
         (("audit", "audit", "--task", "sst"), 2, "not both"),
-        (("audit", "--model", "no_such_model"), 2, "unknown model"),
+        (("audit", "--model", "no_such_model"), 2, "nor is there a checkpoint folder no_such_model"),
         (("audit", "--criteria", "none.toml"), 1, "no criteria file"),
         (("serve",), 2, "serve"),
     ],
@@ -140,6 +142,26 @@ def test_wrong_words_are_one_sentence_and_the_right_code(
     assert "Traceback" not in captured.err
     assert captured.out == ""
     assert list(tmp_path.iterdir()) == []  # nothing half-written is left behind
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt()])
+def test_ctrl_c_says_so_and_leaves_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], study: Path, error: BaseException
+) -> None:
+    def stop(*words: object, **named: object) -> None:
+        raise error
+
+    monkeypatch.setattr("exegete.studies.run.run_study", stop)
+    assert call(monkeypatch, "run", str(study), "--quiet") == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+
+def test_a_file_without_its_prefix_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "train", "--task", "reviews.csv", "--model", "cnn", "--out", "x") == 2
+    assert "write file:reviews.csv" in capsys.readouterr().err
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ Nothing heavy is imported before a command needs it, so that help and listings a
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -22,6 +22,8 @@ app = typer.Typer(
     help="May I read this model's attention as an explanation of its predictions, and if not, what should I read?",
 )
 
+STOPPED = 130  # what a shell expects after Ctrl-C
+
 Json = Annotated[bool, typer.Option("--json", help="For machines: standard output holds only JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core unless given.")]
@@ -30,23 +32,24 @@ Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; one 
 def main() -> None:
     """Run a command; what goes wrong is one sentence and an exit code."""
     try:
-        app(standalone_mode=False)
-    except typer.Exit as done:
-        sys.exit(done.exit_code)
+        code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C
     except ExegeteError as error:
         _stop(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _stop("stopped; the same command goes on where it was", 130)
+        code = STOPPED
     except MemoryError:
         _stop("not enough memory: use a smaller batch, fewer workers (--workers 1) or a length limit (max_length=…)", 1)
     except Exception as error:
         said = getattr(error, "format_message", None)
         if said is None:
             raise  # a defect of ours: its traceback is what we need to see
-        _stop(f"{said()} See exegete --help.", 2)  # typer's own: wrong option or argument
+        _stop(f"{said().rstrip('.')} (see exegete COMMAND --help)", 2)  # typer's own: wrong option or argument
+    if code == STOPPED:
+        _stop("stopped; the same command goes on where it was", STOPPED)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _stop(sentence: str, code: int) -> None:
+def _stop(sentence: str, code: int) -> NoReturn:
     Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {_escaped(sentence)}")
     sys.exit(code)
 
@@ -241,7 +244,11 @@ def audit(
 
     page = write_report(found.run, audit=found)
     if as_json:
-        _print_json(found.to_json() | {"report": str(page)})
+        from exegete.report.build import notes, predictions
+
+        _print_json(
+            found.to_json() | {"report": str(page), "notes": notes(found.run), "models": predictions(found.run)}
+        )
         return
     from exegete.report.build import questions, scorecard
     from exegete.report.tables import rich_table
@@ -258,7 +265,14 @@ def audit(
 
 
 def _show_summary(folder: Path) -> None:
-    from exegete.report.build import agreement_table
+    """What must be known first (the data, how well the models predict), then agreement."""
+    from exegete.report.build import agreement_table, notes, predictions
     from exegete.report.tables import rich_table
 
-    Console(highlight=False).print(rich_table(agreement_table(folder)))
+    console = Console(highlight=False)
+    for note in notes(folder):
+        console.print(f"[yellow]note:[/] {_escaped(note)}")
+    for line in predictions(folder):
+        console.print(_escaped(line))
+    console.print()
+    console.print(rich_table(agreement_table(folder)))

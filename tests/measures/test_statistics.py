@@ -17,6 +17,7 @@ from exegete.measures.statistics import (
     nested_mean,
     paired_difference,
     t_interval,
+    within,
 )
 
 
@@ -148,3 +149,9 @@ def test_crossed_means_hold_the_truth(seeds: int, by_seed: float, by_example: fl
 def test_the_spread_of_seeds_misses_what_they_share() -> None:
     values = normal(3000, 1, 60) + 0.3 * normal(3000, 3, 60, seed=1)
     assert coverage(lambda x: nested_mean(list(x)), values) < 0.7
+
+
+def test_an_interval_is_cut_to_what_is_possible() -> None:
+    assert within(Interval(0.5, -3.0, 4.0, 2, 0), 1.0) == Interval(0.5, -1.0, 1.0, 2, 0)
+    assert within(Interval(0.5, 0.4, 0.6, 2, 0), 1.0) == Interval(0.5, 0.4, 0.6, 2, 0)
+    assert math.isnan(within(Interval(0.5, math.nan, math.nan, 1, 0), 1.0).low)

@@ -17,7 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
 from exegete.measures.rank import kendall, spearman
-from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean
+from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean, within
 from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
 
 TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
@@ -203,8 +203,9 @@ def _interval(group: pl.DataFrame) -> Interval:
     if len(values) == 1:
         return bootstrap_mean(values[0])
     shared, mean = crossed_mean(values), values.nanmean().item()
-    moved = mean - shared.mean
-    return Interval(mean, shared.low + moved, shared.high + moved, int((~values.isnan()).sum()), shared.undefined)
+    low, high = (bound + mean - shared.mean for bound in (shared.low, shared.high))
+    n = int((~values.isnan()).sum())
+    return within(Interval(mean, low, high, n, shared.undefined), 1.0)  # a coefficient lies in [−1, 1]
 
 
 def _number(value: Any) -> float | None:

@@ -108,6 +108,12 @@ def _t(df: int, level: float) -> float:
     return float(stats.t.ppf((1 + level) / 2, df))
 
 
+def within(interval: Interval, bound: float) -> Interval:
+    """An interval cut to [−bound, bound]: few seeds give t-intervals beyond what is possible."""
+    low, high = (v if math.isnan(v) else min(max(v, -bound), bound) for v in (interval.low, interval.high))
+    return interval._replace(low=low, high=high)
+
+
 def _defined(values: Tensor) -> tuple[Tensor, int]:
     """The values that are not NaN, in float64, and the number of those that are."""
     if values.dim() != 1:

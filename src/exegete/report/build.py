@@ -1,6 +1,6 @@
 """Build: from a run folder to its report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from exegete.studies.auditing import judge_run
 from exegete.studies.run import STUDY, read_manifest, write_csv
 from exegete.studies.study import Study
 
+HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
 QUESTION = "May this model's attention be read as an explanation of its predictions, and if not, what should be read?"
 CITE = "Exegete (software). Cite the paper whose test you quote as well: each is named beside its test."
 
@@ -53,7 +54,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         answer=audit.answer,
         verdicts=verdicts(audit),
         facts=_facts(manifest),
-        sections=list(_sections(run, study, manifest, audit, beside)),
+        sections=list(_sections(run, study, audit, beside)),
         cite=CITE,
     )
 
@@ -121,9 +122,7 @@ TIES = (
 )
 
 
-def _sections(
-    run: Path, study: Study, manifest: dict[str, Any], audit: Audit, beside: Table | None
-) -> Iterator[Section]:
+def _sections(run: Path, study: Study, audit: Audit, beside: Table | None) -> Iterator[Section]:
     summary = audit.frame
     rows = pl.read_parquet(run / "tables" / "agreement.parquet")
     asked = study.built_experiments()["agreement"]
@@ -145,7 +144,7 @@ def _sections(
     yield Section("What ties allow", "", [TIES], [_ties(summary, asked)], [figure])
     if beside is not None:
         yield Section("Beside the published numbers", "", study.notes, [beside])
-    yield Section("The models", "", _data_notes(manifest), [_models(run)])
+    yield Section("The models", "", [*predictions(run), *notes(run)], [_models(run)])
 
 
 def agreement_table(run: Path) -> Table:
@@ -228,5 +227,23 @@ def _models(run: Path) -> Table:
     return Table("Test scores of the models", frame, columns=columns)
 
 
-def _data_notes(manifest: dict[str, Any]) -> Sequence[str]:
-    return sorted({f"{cell['task']}: {note}" for cell in manifest["cells"] for note in cell["data"]["notes"]})
+def notes(run: Path) -> list[str]:
+    """What a reader must know of the data: what was left out, how it was split, what a model may have seen."""
+    return sorted({f"{cell['task']}: {note}" for cell in read_manifest(run)["cells"] for note in cell["data"]["notes"]})
+
+
+def predictions(run: Path) -> list[str]:
+    """How well every model predicts, beside always naming the most frequent class; hardly better is said aloud."""
+    table = pl.read_csv(run / "tables" / "models.csv")
+    means = table.group_by("task", "model", maintain_order=True).agg(
+        pl.len().alias("seeds"), pl.col("test_accuracy").mean(), pl.col("test_majority").mean()
+    )
+    return [_prediction(row) for row in means.iter_rows(named=True)]
+
+
+def _prediction(row: dict[str, Any]) -> str:
+    accuracy, majority = row["test_accuracy"], row["test_majority"]
+    seeds = f", mean of {row['seeds']} seeds" if row["seeds"] > 1 else ""
+    said = f"{row['model']} on {row['task']}: test accuracy {accuracy:.3f} (most frequent class {majority:.3f}{seeds})"
+    hardly = accuracy < majority + HARDLY
+    return f"{said}: HARDLY BETTER than the most frequent class; there is little to explain" if hardly else said

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
-from exegete.base.names import validate
+from exegete.base.names import parse, validate
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Experiment
 from exegete.models.settings import MODELS
@@ -134,6 +134,15 @@ def _beside(path: Path, plugin: str) -> str:
     return str(path.parent / plugin) if plugin.endswith(".py") and (path.parent / plugin).is_file() else plugin
 
 
+def _check_model(model: str) -> None:
+    try:
+        MODELS.make(model)
+    except UsageError as error:
+        if ":" in model or parse(model).name in MODELS:
+            raise
+        raise UsageError(f"{error}; nor is there a checkpoint folder {model}") from None
+
+
 def checked(study: Study) -> Study:
     """Find wrong names before any work is done: models, experiments, their importances."""
     from exegete.importance.catalogue import IMPORTANCES
@@ -148,7 +157,7 @@ def checked(study: Study) -> Study:
         if Path(model).is_dir() and not is_checkpoint(Path(model)):
             raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")
         if not is_checkpoint(Path(model)):
-            MODELS.make(model)
+            _check_model(model)
         elif len(study.seeds) > 1:
             raise UsageError(f"{model} is one trained model: give the study one seed")
     for experiment in study.built_experiments().values():

@@ -1,8 +1,9 @@
 """The catalogue of tasks: `exegete ls tasks`, and from a name to a task."""
 
+from pathlib import Path
 from typing import Any, Literal
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Catalogue, Entry, Spec, parse, validate
 from exegete.tasks import folder, reviews
 from exegete.tasks.example import Task
@@ -75,6 +76,8 @@ def check_task(text: str) -> Any:
     """The settings of a task, checked, before anything is read."""
     spec = parse(text)
     prefix = spec.name.partition(":")[0]
+    if spec.name not in TASKS and Path(spec.name).is_file():
+        raise UsageError(f"'{spec.name}' is a file: write file:{text}")
     source = {"file": FileTask, "hf": HubTask}.get(prefix) or TASKS[spec.name].load()
     return validate(source, {**DEFAULTS.get(prefix, {}), **spec.settings}, f"task '{spec.name}'")
 
