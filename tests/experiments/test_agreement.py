@@ -84,7 +84,7 @@ def with_cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
 
 @pytest.mark.parametrize("by", ["predicted", "gold"])
 def test_the_summary_recomputed_slowly(by: str) -> None:
-    ask = replace(ASK, by=by)  # type: ignore[arg-type]
+    ask = replace(ASK, by=by, ks=("1",), topk=("fagin",))  # type: ignore[arg-type]
     rows = with_cell(ask.rows(subject()))
     for row in ask.summary(rows).iter_rows(named=True):
         mine = [
@@ -106,10 +106,11 @@ def test_the_summary_recomputed_slowly(by: str) -> None:
 
 
 def test_several_seeds_share_their_examples() -> None:
+    ask = replace(ASK, ks=(), topk=())
     other = {**subject().scores, "attention": subject().scores["random"]}
-    rows = pl.concat([with_cell(ASK.rows(subject())), with_cell(ASK.rows(subject(scores=other)), seed=1)])
+    rows = pl.concat([with_cell(ask.rows(subject())), with_cell(ask.rows(subject(scores=other)), seed=1)])
     one = (pl.col("first") == "attention") & (pl.col("second") == "leave_one_out") & (pl.col("measure") == "tau")
-    row = ASK.summary(rows).filter(one & (pl.col("class") == "all")).row(0, named=True)
+    row = ask.summary(rows).filter(one & (pl.col("class") == "all")).row(0, named=True)
     both = rows.filter(one).sort("seed", "example")["value"].fill_null(NAN).to_numpy().reshape(2, 4)
     expected = within(crossed_mean(torch.from_numpy(both.copy())), 1.0)
     assert row["seeds"] == 2
