@@ -6,7 +6,7 @@ Nothing heavy is imported before a command needs it, so that help and listings a
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.console import Console
 from exegete import __version__
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Catalogue
+
+if TYPE_CHECKING:
+    from exegete.studies.audit import Audit
 
 app = typer.Typer(
     add_completion=False,
@@ -239,20 +242,20 @@ def audit(
         found = audit_study(
             asked, out or Path("runs") / asked.name, criteria, LocalEngine(workers) if workers else None, bars
         )
-    assert found.run is not None
-    from exegete.report.build import write_report
+    _show_audit(found, as_json)
 
-    page = write_report(found.run, audit=found)
-    if as_json:
-        from exegete.report.build import notes, predictions
 
-        _print_json(
-            found.to_json() | {"report": str(page), "notes": notes(found.run), "models": predictions(found.run)}
-        )
-        return
-    from exegete.report.build import questions, scorecard
+def _show_audit(found: "Audit", as_json: bool) -> None:
+    """Write the report, then print the scorecard and the answer, for machines or for people."""
+    from exegete.report.build import notes, predictions, questions, scorecard, write_report
     from exegete.report.tables import rich_table
 
+    assert found.run is not None
+    page = write_report(found.run, audit=found)
+    if as_json:
+        beside = {"report": str(page), "notes": notes(found.run), "models": predictions(found.run)}
+        _print_json(found.to_json() | beside)
+        return
     console = Console(highlight=False)
     _show_summary(found.run)
     console.print()

@@ -52,12 +52,11 @@ def f1(logits: Tensor, label: Tensor, of: int) -> float:
 
 
 def all_metrics(logits: Tensor, label: Tensor) -> Metrics:
-    """Accuracy, AUC, macro F1, the share of the most frequent class, and loss."""
+    """Accuracy, AUC, macro F1 and loss."""
     classes = range(logits.shape[-1])
     return {
         "accuracy": accuracy(logits, label),
         "auc": None if math.isnan(area := auc(logits, label)) else area,
         "macro_f1": sum(f1(logits, label, c) for c in classes) / len(classes),
-        "majority": float(label.bincount().max() / len(label)),
         "loss": torch.nn.functional.cross_entropy(logits.double(), label).item(),
     }
