@@ -161,7 +161,9 @@ def _sentence(tests: dict[str, Test], agreement: Agreement) -> str:
     if decided == "cannot tell" and "recipe" in tests["beats_chance"].about:
         said += f" A claim about a training recipe needs {SEEDS_FOR_A_RECIPE} seeds or more."
     if ties:
-        said = f"It hangs on ties: corrected for the words that {attention} ties, the verdict turns around."
+        said = (
+            f"Undecided, for it hangs on ties: corrected for the words that {attention} ties, the verdict turns around."
+        )
     chance = {
         "holds": "It does agree with them more than noise would.",
         "fails": "It does not even agree with them more than noise would.",
