@@ -58,6 +58,7 @@ class Agreement:
     draws: int = 10  # shuffles per text and coefficient; chance is their mean over all texts
     by: Literal["predicted", "gold"] = "predicted"
     seed: int = 0
+    texts: int | None = None  # all, unless given
 
     def __post_init__(self) -> None:
         compared = set(self.against)
@@ -74,6 +75,11 @@ class Agreement:
     def importances(self) -> tuple[str, ...]:
         """Everything that is compared."""
         return (*self.against, self.noise)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The study's."""
+        return ()
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,7 @@
 """The contract of an experiment: subject in, tidy rows out, with a summary table and figures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import polars as pl
@@ -21,6 +21,8 @@ class Subject:
     predicted: Tensor  # [example]
     scores: Mapping[str, Tensor]  # by importance, as written: [example, word], NaN beyond a text's end
     mean_length: float  # of all texts that are studied, not of this shard
+    signed: Mapping[str, bool] = field(default_factory=dict)  # by importance: saliency or sensitivity
+    refused: Mapping[str, str] = field(default_factory=dict)  # importances that are not for this model, and why
 
 
 class Experiment(Protocol):
@@ -28,7 +30,15 @@ class Experiment(Protocol):
 
     @property
     def importances(self) -> tuple[str, ...]:
-        """The importances whose scores it needs."""
+        """The importances whose scores it needs; `rows` finds those that the model allows in `subject.scores`."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that it asks about; none: the study's own. `rows` get a column `split`."""
+
+    @property
+    def texts(self) -> int | None:
+        """How many texts of each split it asks about (a keyed choice), where asking all would take too long."""
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example (× pair, measure, …)."""

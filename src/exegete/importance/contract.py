@@ -1,6 +1,6 @@
 """The contract of an importance: one score per word of a text, for one prediction."""
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -19,13 +19,21 @@ class Target(NamedTuple):
     of: Quantity = "logit"
 
 
+class Cost(NamedTuple):
+    """What scoring a text took: how often a text of its kind ran forward and backward through the model."""
+
+    forward: Tensor  # [batch]
+    backward: Tensor  # [batch]
+
+
 class Scores(NamedTuple):
     """What an importance returns."""
 
     values: Tensor  # [batch, token], NaN on padding and outside the explained texts
-    signed: bool  # saliency (signed) or sensitivity
+    signed: bool  # saliency (a word speaks for or against the class) or sensitivity (only how much it matters)
     target: Target
-    error: Tensor | None = None  # [batch]: completeness or conservation error, where the method has one
+    error: Tensor | None = None  # [batch]: relative completeness or conservation error, where the method has one
+    cost: Cost | None = None
 
 
 class Importance(Protocol):
@@ -33,6 +41,19 @@ class Importance(Protocol):
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """Score the words of every text of a batch."""
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """An importance that is not for every model."""
+
+    def refuses(self, model: AttentionModel) -> str | None:
+        """Why it can't be used on a model, as a sentence; None if it can."""
+
+
+def refusal(importance: Importance, model: AttentionModel) -> str | None:
+    """Why an importance can't be used on a model, or None."""
+    return importance.refuses(model) if isinstance(importance, Choosy) else None
 
 
 def predicted(logits: Tensor, of: Quantity = "logit") -> Target:
@@ -51,3 +72,9 @@ def explained(logits: Tensor, target: Target) -> Tensor:
 def on_words(values: Tensor, batch: Batch) -> Tensor:
     """Values with NaN wherever no word is."""
     return torch.where(batch.words, values, torch.nan)
+
+
+def cost(batch: Batch, forward: int | Tensor = 0, backward: int | Tensor = 0) -> Cost:
+    """Passes per text: one number for all texts of a batch, or one each."""
+    n = len(batch.ids)
+    return Cost(*(torch.as_tensor(passes, dtype=torch.int64).expand(n) for passes in (forward, backward)))
