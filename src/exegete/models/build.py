@@ -4,10 +4,11 @@ import torch
 
 from exegete.base.noise import stable_seed
 from exegete.models.classifier import Classifier
-from exegete.models.settings import MODELS, ClassifierSettings
+from exegete.models.rationale import RationaleClassifier
+from exegete.models.settings import MODELS, ClassifierSettings, RationaleSettings
 from exegete.tasks.example import Task
 from exegete.tasks.vectors import load_vectors
-from exegete.tasks.vocabulary import SPECIAL, fit_vocabulary
+from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
 
 
 def build(spec: str, task: Task, seed: int = 0) -> Classifier:
@@ -17,8 +18,14 @@ def build(spec: str, task: Task, seed: int = 0) -> Classifier:
     vectors = load_vectors(settings.vectors, vocabulary.words) if settings.vectors else None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stable_seed("init", seed))
-        model = Classifier(spec, vocabulary, task.labels, vectors.size if vectors else None)
+        model = make_model(spec, vocabulary, task.labels, vectors.size if vectors else None)
     if vectors:
         with torch.no_grad():
             model.embedding.weight[torch.from_numpy(vectors.found) + len(SPECIAL)] = torch.from_numpy(vectors.rows)
     return model
+
+
+def make_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Classifier:
+    """The class that a name stands for, with weights from the global generator."""
+    kind = RationaleClassifier if isinstance(MODELS.make(spec), RationaleSettings) else Classifier
+    return kind(spec, vocabulary, labels, size)

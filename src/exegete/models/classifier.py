@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from exegete.base.names import parse
 from exegete.models.attention import SCORERS
 from exegete.models.contract import Encoded, Intervention, Site, Trace
-from exegete.models.encoders import CNN, Average, BiLSTM
+from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM
 from exegete.models.projections import PROJECTIONS, Projection
-from exegete.models.settings import MODELS, AverageSettings, BiLSTMSettings, ClassifierSettings
+from exegete.models.settings import MODELS, AverageSettings, BiGRUSettings, BiLSTMSettings, ClassifierSettings
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import PAD, Vocabulary
 
@@ -44,7 +44,7 @@ class Classifier(nn.Module):
 
     @property
     def name(self) -> str:
-        """The catalogue's name: bilstm, average or cnn."""
+        """The catalogue's name: bilstm, bigru, average or cnn."""
         return parse(self.spec).name
 
     @property
@@ -71,6 +71,10 @@ class Classifier(nn.Module):
         """One output z as [-z/2, z/2], whose softmax is [σ(-z), σ(z)]: so class 0 has gradients and relevance too."""
         return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
 
+    def penalty(self) -> Tensor | float:
+        """What training adds to the loss of the batch that was just traced."""
+        return 0.0
+
     def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
         """Predict, with weights and states."""
         encoded = self.encode(batch, embedded=embedded)
@@ -83,9 +87,11 @@ class Classifier(nn.Module):
         return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: torch.where(batch.words, keys, -1)})
 
 
-def _encoder(settings: ClassifierSettings, size: int) -> BiLSTM | Average | CNN:
+def _encoder(settings: ClassifierSettings, size: int) -> BiLSTM | BiGRU | Average | CNN:
     if isinstance(settings, BiLSTMSettings):
         return BiLSTM(size, settings.hidden)
+    if isinstance(settings, BiGRUSettings):
+        return BiGRU(size, settings.hidden)
     if isinstance(settings, AverageSettings):
         return Average(size, settings.hidden, settings.activation)
     return CNN(size, settings.hidden)

@@ -28,13 +28,31 @@ class BiLSTM(nn.Module):
         self.out = 2 * hidden
 
     def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
-        """Without padding a plain call, which is faster; otherwise packed, so that nothing leaks from padding."""
-        if bool(present.all()):
-            return self.lstm(embedded)[0]  # type: ignore[no-any-return]
-        lengths = present.sum(-1).clamp(min=1).cpu()  # a text without words: one padding token, never attended to
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        states = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.shape[1])[0]
-        return states * present[..., None]
+        """Both directions, over the tokens that are present."""
+        return _recurrent(self.lstm, embedded, present)
+
+
+class BiGRU(nn.Module):
+    """One bidirectional GRU layer (Cho et al. 2014); a state is the forward and the backward one side by side."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.gru = nn.GRU(size, hidden, batch_first=True, bidirectional=True)
+        self.out = 2 * hidden
+
+    def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
+        """Both directions, over the tokens that are present."""
+        return _recurrent(self.gru, embedded, present)
+
+
+def _recurrent(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor) -> Tensor:
+    """Without padding a plain call, which is faster; otherwise packed, so that nothing leaks from padding."""
+    if bool(present.all()):
+        return layer(embedded)[0]  # type: ignore[no-any-return]
+    lengths = present.sum(-1).clamp(min=1).cpu()  # a text without words: one padding token, never attended to
+    packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+    states = pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=embedded.shape[1])[0]
+    return states * present[..., None]
 
 
 class Average(nn.Module):
@@ -43,6 +61,7 @@ class Average(nn.Module):
     def __init__(self, size: int, hidden: int, activation: Literal["tanh", "relu"] = "tanh") -> None:
         super().__init__()
         self.linear = nn.Linear(size, hidden)
+        self.activation_name = activation
         self.activation = {"tanh": torch.tanh, "relu": torch.relu}[activation]
         self.out = hidden
 

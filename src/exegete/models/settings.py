@@ -47,6 +47,18 @@ class BiLSTMSettings(ClassifierSettings):
     """States from a bidirectional LSTM, `hidden` per direction."""
 
 
+class BiGRUSettings(ClassifierSettings):
+    """States from a bidirectional GRU, `hidden` per direction."""
+
+
+class RationaleSettings(BiLSTMSettings):
+    """States from a bidirectional LSTM that reads only selected words; another one selects."""
+
+    share: float = Field(0.2, gt=0, lt=1)  # of the words of a text that are selected, on average
+    strength: float = Field(10.0, gt=0)  # ρ: what another share costs, times half its squared distance
+    rate: float = Field(0.05, ge=0)  # of the Lagrange multiplier that holds the share; 0: only the square does
+
+
 class AverageSettings(ClassifierSettings):
     """States from single words."""
 
@@ -63,7 +75,9 @@ MODELS = Catalogue(
     "model",
     {
         "bilstm": Entry(BiLSTMSettings, "bidirectional LSTM, attention pooling, linear decoder (Jain & Wallace 2019)"),
+        "bigru": Entry(BiGRUSettings, "bidirectional GRU, attention pooling, linear decoder"),
         "average": Entry(AverageSettings, "single words through one layer, attention pooling, linear decoder"),
         "cnn": Entry(CNNSettings, "convolutions of widths 1, 3, 5, 7, attention pooling, linear decoder"),
+        "rationale": Entry(RationaleSettings, "bilstm that reads only the words it selects (Bastings et al. 2019)"),
     },
 )

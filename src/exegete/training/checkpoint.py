@@ -13,6 +13,7 @@ from torch import Tensor
 from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
+from exegete.models.build import make_model
 from exegete.models.classifier import Classifier
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
@@ -87,7 +88,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         )
     try:
         vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
-        model = Classifier(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
+        model = make_model(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
         model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
         checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in _FIELDS})
     except (KeyError, TypeError, RuntimeError) as error:

@@ -109,7 +109,7 @@ class Fit:
 
     def _step(self, examples: Sequence[Example], epoch: int) -> None:
         batch = collate(examples, self.model.vocabulary)
-        loss = self.objective(self.model.trace(batch, intervene=self.intervene), batch)
+        loss = self.objective(self.model.trace(batch, intervene=self.intervene), batch) + self.model.penalty()
         if not bool(loss.isfinite()):
             self._refuse(loss.item(), epoch)
         self.optimiser.zero_grad()
