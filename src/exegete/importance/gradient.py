@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor
 
-from exegete.importance.contract import Quantity, Scores, Target, explained, on_words, predicted
-from exegete.interventions.detach import Detach
+from exegete.importance.contract import Quantity, Scores, Target, cost, on_words
+from exegete.importance.derivative import derivative
 from exegete.models.contract import AttentionModel
 from exegete.tasks.batching import Batch
+
+Norm = Literal["input", "l1", "l2"]
 
 
 @dataclass(frozen=True)
@@ -21,21 +22,19 @@ class Gradient:
     probabilities saturate.
     """
 
-    norm: Literal["input", "l1", "l2"] = "input"
+    norm: Norm = "input"
     detach: bool = False  # attention weights as constants (Jain & Wallace), or part of the function (Neely & Schouten)
     of: Quantity = "logit"  # loss: of the gold label, as Neely & Schouten
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass for the whole batch."""
-        embedded = model.embed(batch).detach().requires_grad_()
-        trace = model.trace(batch, embedded=embedded, intervene=Detach() if self.detach else None)
-        if target is None:
-            target = Target(batch.label, of="loss") if self.of == "loss" else predicted(trace.logits, self.of)
-        (gradient,) = torch.autograd.grad(explained(trace.logits, target).sum(), embedded)  # [batch, token, size]
-        return Scores(on_words(self._size(gradient, embedded.detach()), batch), signed=False, target=target)
+        found = derivative(model, batch, target or self.of, detach=self.detach)
+        values = size(found.gradient, found.embedded, self.norm).abs()
+        return Scores(on_words(values, batch), signed=False, target=found.target, cost=cost(batch, 1, 1))
 
-    def _size(self, gradient: Tensor, embedded: Tensor) -> Tensor:
-        """One number per token from [batch, token, size] twice."""
-        if self.norm == "input":
-            return (gradient * embedded).sum(-1).abs()
-        return gradient.abs().sum(-1) if self.norm == "l1" else gradient.square().sum(-1).sqrt()
+
+def size(gradient: Tensor, embedded: Tensor, norm: Norm) -> Tensor:
+    """One number per token from [batch, token, size] twice: g · x (the only one with a sign), ‖g‖₁ or ‖g‖₂."""
+    if norm == "input":
+        return (gradient * embedded).sum(-1)
+    return gradient.abs().sum(-1) if norm == "l1" else gradient.square().sum(-1).sqrt()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from exegete.base.noise import uniform
-from exegete.importance.contract import Scores, Target, on_words, predicted
+from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.models.contract import AttentionModel
 from exegete.tasks.batching import Batch
 
@@ -21,4 +21,5 @@ class Random:
         with torch.no_grad():
             target = target or predicted(model.trace(batch).logits)
         word = batch.words.cumsum(-1) - 1  # its place among the words, whatever wrappers and padding are around
-        return Scores(on_words(uniform(self.seed, batch.ids[:, None], word), batch), signed=False, target=target)
+        values = on_words(uniform(self.seed, batch.ids[:, None], word), batch)
+        return Scores(values, signed=False, target=target, cost=cost(batch))

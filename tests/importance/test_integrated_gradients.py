@@ -1,0 +1,233 @@
+"""Integrated gradients: by hand on polynomials, against captum and a slow loop, and complete."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pytest
+import torch
+from captum.attr import IntegratedGradients as Captum
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.importance.baselines import baseline
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import refusal
+from exegete.importance.integrated_gradients import IntegratedGradients
+from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel, Intervention, Trace
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN
+from tests.small import SPECS, batch_of, small_model, texts
+
+SMOOTH = "average:size=7,hidden=6,scale=1"
+KINDS = (SPECS[0], SPECS[4], SPECS[5])  # bilstm, average, cnn
+
+
+@dataclass(frozen=True)
+class Power:
+    """f_1(x) = s (Uᵖ + Σ_t x_t) with U = Σ_t y_t, where token k has the embedding (x, y) = (k, k mod 3); f_0 = −100."""
+
+    power: int
+    scale: float = 1.0
+    sites: tuple[str, ...] = ()
+
+    def embed(self, batch: Batch) -> Tensor:
+        return torch.stack([batch.tokens, batch.tokens % 3], -1).double()
+
+    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+        x, y = ((self.embed(batch) if embedded is None else embedded) * batch.words[..., None]).unbind(-1)
+        f = self.scale * (y.sum(-1) ** self.power + x.sum(-1))
+        return Trace(torch.stack([torch.full_like(f, -100), f], -1), {}, {}, {})
+
+
+def tokens(*rows: list[int]) -> Batch:
+    width = max(map(len, rows))
+    table = torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+    there = table != PAD
+    return Batch(torch.arange(len(rows)), table, there, there, there.long() - 1, there.long() - 1, table[:, 0] * 0)
+
+
+class Found(NamedTuple):
+    values: Tensor
+    error: Tensor
+    forward: list[int]
+    backward: list[int]
+
+
+def explained(importance: IntegratedGradients, model: AttentionModel, batch: Batch) -> Found:
+    scores = importance(model, batch)
+    assert scores.signed
+    assert scores.error is not None
+    assert scores.cost is not None
+    return Found(scores.values, scores.error, scores.cost.forward.tolist(), scores.cost.backward.tolist())
+
+
+def test_a_square_is_shared_in_proportion() -> None:
+    # (Σ u)² from 0: ∂/∂u_t = 2aU, whose integral over a is U, so word t gets u_t U. Here u = (1, 2, 0, 2), U = 5.
+    batch = tokens([4, 5, 6, 8])
+    scores = explained(IntegratedGradients(), Power(2), batch)
+    assert scores.values[0].tolist() == pytest.approx([4 + 1 * 5, 5 + 2 * 5, 6 + 0 * 5, 8 + 2 * 5])
+    # The right sum with m points: Σ_k 2 (k/m) / m = 1 + 1/m times too much of it.
+    coarse = explained(IntegratedGradients(rule="riemann", steps=4, bound=0), Power(2), batch)
+    assert coarse.values[0].tolist() == pytest.approx([4 + 5 * 1.25, 5 + 10 * 1.25, 6, 8 + 10 * 1.25])
+    assert float(coarse.error[0]) == pytest.approx(25 * 0.25 / (23 + 25))
+
+
+def test_steps_double_only_where_they_must() -> None:
+    # One point gives 3U²/4 of U³: 25 % short of it. Two are exact. Where U = 0 the function is linear: one is exact.
+    batch = tokens([4, 5, 7], [6, 6, 9], [5, 5])
+    scores = explained(IntegratedGradients(steps=1), Power(3), batch)
+    assert scores.backward == [1 + 2, 1, 1 + 2]
+    assert scores.forward == [1 + 2 + 2, 1 + 2, 1 + 2 + 2]
+    assert scores.error.max() < 1e-9
+    assert scores.values[0].tolist() == pytest.approx([4 + 1 * 16, 5 + 2 * 16, 7 + 1 * 16])
+    assert scores.values[1].tolist() == pytest.approx([6, 6, 9])
+    fixed = explained(IntegratedGradients(steps=1, bound=0), Power(3), batch)
+    assert fixed.backward == [1, 1, 1]
+    assert fixed.error.tolist() == pytest.approx([0.25 * 64 / (64 + 16), 0, 0.25 * 64 / (64 + 10)])
+
+
+def test_a_bound_out_of_reach_ends_at_most_and_shows() -> None:
+    scores = explained(IntegratedGradients(rule="riemann", steps=2, most=12), Power(2), tokens([4, 5, 7]))
+    assert scores.backward == [2 + 4 + 8 + 12]
+    assert scores.error.tolist() == pytest.approx([16 / 12 / (16 + 16)])
+    assert scores.error[0] > 0.01
+
+
+def test_a_small_difference_is_measured_against_the_floor() -> None:
+    # U² = 16 and Σ x = 16; the right sum of one point takes 2 U². The excess is 16 s, of a gain of 32 s.
+    coarse = IntegratedGradients(rule="riemann", steps=1, bound=0)
+    for scale, error in ((1.0, 0.5), (1e-3, 0.5), (1e-4, 16e-4 / 0.01)):
+        scores = explained(coarse, Power(2, scale), tokens([4, 5, 7]))
+        assert scores.error.tolist() == pytest.approx([error])
+
+
+def slow_riemann(model: Classifier, e: Example, steps: int, start: Tensor, label: int) -> Tensor:
+    """Equation 4 of Bastings & Filippova (2020), one text and one step at a time."""
+    batch = batch_of(model, [e])
+    x = model.embed(batch).detach()
+    total = torch.zeros(x.shape[1])
+    for k in range(1, steps + 1):
+        between = (start + k / steps * (x - start)).requires_grad_()
+        model.trace(batch, embedded=between).logits[0, label].backward()
+        assert between.grad is not None
+        total += (between.grad * (x - start)).sum(-1)[0] / steps
+    return total
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+def test_riemann_against_a_slow_loop(wrap: bool) -> None:
+    examples = texts(5)
+    model = small_model(SPECS[0], examples, wrap)
+    batch = batch_of(model, examples)
+    scores = IntegratedGradients(rule="riemann", steps=6, bound=0)(model, batch)
+    for i, e in enumerate(examples):
+        alone = batch_of(model, [e])
+        start = model.embed(alone).detach().masked_fill(alone.words[..., None], 0)
+        expected = slow_riemann(model, e, 6, start, int(scores.target.label[i]))[alone.words[0]]
+        assert torch.allclose(scores.values[i, batch.words[i]], expected.double(), atol=1e-5)
+
+
+@pytest.mark.parametrize(("rule", "theirs"), [("legendre", "gausslegendre"), ("riemann", "riemann_right")])
+@pytest.mark.parametrize("spec", KINDS)
+def test_the_same_as_captum(spec: str, rule: str, theirs: str) -> None:
+    examples = texts(6)
+    model = small_model(spec, examples, wrap=True)
+    batch = batch_of(model, examples)
+    embedded, label = model.embed(batch).detach(), model.trace(batch).logits.argmax(-1)
+    unknown = model.embedding.weight[UNKNOWN].detach()
+    start = torch.where(batch.words[..., None], unknown, embedded)
+
+    def predict(copies: Tensor) -> Tensor:  # captum puts all texts at its first step first
+        rows = torch.arange(len(examples)).repeat(len(copies) // len(examples))
+        return model.trace(Batch(*(column[rows] for column in batch)), embedded=copies).logits
+
+    expected = Captum(predict).attribute(embedded, start, label, n_steps=20, method=theirs).sum(-1)
+    ours = IMPORTANCES.make(f"integrated_gradients:baseline=unknown,rule={rule},steps=20,bound=0")(model, batch)
+    assert torch.allclose(ours.values[batch.words], expected[batch.words].double(), atol=1e-4)
+    assert expected[batch.words].abs().max() > 0.1
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("name", ["zero", "mean", "unknown", "padding"])
+def test_a_baseline_replaces_words_alone(name: str, wrap: bool) -> None:
+    examples = texts(5)
+    model = small_model(SPECS[0], examples, wrap)
+    batch, table = batch_of(model, examples), model.embedding.weight.detach()
+    row = {
+        "zero": torch.zeros(7),
+        "mean": torch.stack([table[k] for k in range(len(SPECIAL), len(model.vocabulary))]).sum(0)
+        / len(model.vocabulary.words),
+        "unknown": table[1],
+        "padding": table[0],
+    }[name]
+    start = baseline(model, batch, name)  # type: ignore[arg-type]
+    assert torch.allclose(start[batch.words], row.expand(int(batch.words.sum()), -1), atol=1e-6)
+    assert torch.equal(start[~batch.words], model.embed(batch)[~batch.words])
+
+
+@pytest.mark.parametrize("settings", ["", "baseline=mean", "baseline=unknown,of=probability", "baseline=padding"])
+@pytest.mark.parametrize("spec", [SPECS[0], SMOOTH, SPECS[4], SPECS[5]])
+def test_shares_add_up_to_what_the_words_change(spec: str, settings: str) -> None:
+    examples = texts(5)
+    model = small_model(spec, examples, wrap=True)
+    batch = batch_of(model, examples)
+    importance = IMPORTANCES.make(f"integrated_gradients:most=32,{settings}")
+    scores = importance(model, batch)
+    start = baseline(model, batch, importance.baseline)
+    f, g = (model.trace(batch, embedded=e).logits.detach().double() for e in (model.embed(batch), start))
+    if scores.target.of == "probability":
+        f, g = f.softmax(-1), g.softmax(-1)
+    gain = (f - g).gather(1, scores.target.label[:, None])[:, 0]
+    error = (scores.values.nansum(-1) - gain).abs() / gain.abs().clamp(min=0.01)
+    assert torch.allclose(scores.error, error, atol=1e-4)
+    assert ((error < 0.01) | (scores.cost.backward == 8 + 16 + 32)).all()
+    if spec in (SPECS[0], SMOOTH):  # ReLU and sparse weights have kinks, for which 32 steps are not always enough
+        assert error.max() < 0.01
+    assert gain.abs().max() > 0.05
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("spec", KINDS)
+@pytest.mark.parametrize(
+    "method", ["integrated_gradients:most=16", "integrated_gradients:baseline=mean,rule=riemann,most=16"]
+)
+def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str, method: str, wrap: bool) -> None:
+    examples = texts(5)
+    model, importance = small_model(spec, examples, wrap), IMPORTANCES.make(method)
+    batch = batch_of(model, examples)
+    whole = importance(model, batch)
+    assert torch.equal(whole.values.isnan(), ~batch.words)
+    for i in (0, 3):
+        alone = importance(model, batch_of(model, [examples[i]]))
+        width = alone.values.shape[1]
+        assert torch.allclose(whole.values[i, :width], alone.values[0], atol=1e-5, equal_nan=True)
+        assert torch.equal(whole.cost.backward[i], alone.cost.backward[0])
+
+
+def test_a_text_without_words_has_no_shares_and_no_error() -> None:
+    examples = (Example(0, ((),), 0), *texts(2))
+    model = small_model(SPECS[0], examples)
+    scores = explained(IntegratedGradients(), model, batch_of(model, examples))
+    assert scores.values[0].isnan().all()
+    assert float(scores.error[0]) == 0
+
+
+def test_a_mean_word_needs_words() -> None:
+    importance = IntegratedGradients("mean")
+    assert refusal(IntegratedGradients(), Power(2)) is None
+    assert "baseline=zero" in str(refusal(importance, Power(2)))
+    with pytest.raises(UsageError, match="table of words"):
+        importance(Power(2), tokens([4]))
+    model = small_model(SPECS[0], ())
+    assert "min_df" in str(refusal(importance, model))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [("steps=0", "1 <= steps"), ("steps=64,most=8", "steps <= most"), ("bound=-1", "0 or more"), ("of=loss", "logit")],
+)
+def test_wrong_settings_are_one_sentence(settings: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        IMPORTANCES.make(f"integrated_gradients:{settings}")
