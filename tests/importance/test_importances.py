@@ -8,9 +8,13 @@ from exegete.importance.attention import Attention
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target
 from exegete.importance.gradient import Gradient
-from exegete.importance.leave_one_out import LeaveOneOut, deletions, re_encoded
+from exegete.importance.leave_one_out import LeaveOneOut
+from exegete.importance.omission import windows
 from exegete.importance.random import Random
+from exegete.importance.written import write
 from exegete.models.classifier import SITE, Classifier
+from exegete.models.deletion import without_each_word
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts
 
@@ -54,13 +58,23 @@ def test_leave_one_out_is_the_tvd_after_deleting_each_word(spec: str) -> None:
                 assert float(row[t]) == pytest.approx(float(0.5 * (p - q).abs().sum()), abs=1e-5)
 
 
+@torch.no_grad()
+def re_encoded(model: Classifier, batch: Batch) -> torch.Tensor:
+    """Logits [batch, token, class] without each word, from every shortened text written out and run."""
+    rows, gone = windows(batch, 1)
+    logits = model.trace(write(batch, rows, gone, "delete").batch(torch.arange(len(rows)))).logits
+    out = logits.new_full((*batch.tokens.shape, logits.shape[-1]), torch.nan)
+    out[rows, gone.byte().argmax(-1)] = logits
+    return out
+
+
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("spec", [s for s in SPECS if s.startswith("bilstm")])
 def test_deletion_by_reuse_equals_writing_out_every_shortened_text(spec: str, wrap: bool) -> None:
     examples = texts(40, longest=14)
     model = small_model(spec, examples, wrap)
     batch = batch_of(model, examples)
-    fast, literal = deletions(model, batch), re_encoded(model, batch)
+    fast, literal = without_each_word(model, batch), re_encoded(model, batch)
     assert torch.equal(fast.isnan(), literal.isnan())
     assert (fast - literal).abs().nan_to_num().max() < 1e-5
     spread = fast[batch.words].amax(0) - fast[batch.words].amin(0)

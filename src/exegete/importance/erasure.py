@@ -1,0 +1,155 @@
+"""Erasure: what does a model predict without some words? Each text that remains is run once (PROTOCOLS 3.2, 3.3).
+
+Leave-one-out, occlusion, LIME, KernelSHAP and the faithfulness measures all ask for predictions on erased texts. They
+ask here. An erased text is written down as what the model will see of it; that writing is its key. So two masks that
+leave the same text are one input (deleting either of two equal neighbours; replacing a word that is unknown already),
+and inside `sharing()` an input that one caller has asked for is not run again for another.
+
+What the model sees depends on the words alone, so a result doesn't depend on the batch in which it was asked for.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from exegete.base.errors import unknown
+from exegete.importance.written import Written, write
+from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel
+from exegete.models.deletion import without_each_word
+from exegete.models.encoders import BiLSTM
+from exegete.tasks.batching import Batch
+
+Removal = Literal["delete", "zero", "unknown"]
+
+CHUNK = 1 << 21  # tokens of erased texts that are written down at a time: bounds memory, and is many forward passes
+TOKENS = 8_192  # tokens that one forward pass holds: enough for fast products, few enough for the cache
+FEW = 16  # texts of one length that are too few for a pass of their own; the next longer ones join them
+
+
+class _Results:
+    """Logits of one model, by what it was shown."""
+
+    def __init__(self, model: AttentionModel) -> None:
+        self.model = model  # held on to: its identity is a key
+        self.place: dict[bytes, int] = {}
+        self.logits: Tensor | None = None  # [place, class]
+
+    def add(self, keys: list[bytes], logits: Tensor) -> None:
+        """Keep what was computed."""
+        self.logits = logits if self.logits is None else torch.cat([self.logits, logits])
+        self.place.update(zip(keys, range(len(self.place), len(self.place) + len(keys)), strict=True))
+
+
+_Shared = dict[tuple[object, ...], _Results]
+_shared: ContextVar[_Shared | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def sharing() -> Iterator[None]:
+    """Inside, an erased text is run once for all callers; all results are let go at the end. Inner blocks join it.
+
+    Memory grows with the number of different texts in a block (a key and a row of logits each): open one per batch.
+    """
+    if _shared.get() is not None:
+        yield
+        return
+    before = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(before)
+
+
+def _results(model: AttentionModel) -> _Results:
+    """Those of this block, or new ones; a model whose weights have changed since is another model."""
+    shared = _shared.get()
+    if shared is None:
+        return _Results(model)
+    state = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
+    identity = (id(model), *((tensor.data_ptr(), tensor._version) for tensor in state))
+    return shared.setdefault(identity, _Results(model))
+
+
+@torch.no_grad()
+def erased(model: AttentionModel, batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Tensor:
+    """Logits [ask, class] in float64 of text rows[i] of the batch with its words gone[i] erased.
+
+    `delete` writes the text without the words, `zero` leaves a zero embedding in their place, `unknown` the unknown
+    word. Wrappers stay. A text without any word gets what the model gives to no words: a classifier its decoder's bias.
+    """
+    _check(batch, rows, gone, by)
+    results = _results(model)
+    places = []
+    for part in torch.arange(len(rows)).split(max(1, CHUNK // batch.tokens.shape[1])):
+        written = write(batch, rows[part], gone[part], by)
+        _run_new(results, batch, written)
+        places.append(torch.tensor([results.place[key] for key in written.keys], dtype=torch.int64))
+    if results.logits is None:  # nothing was asked for, ever
+        return model.trace(batch).logits.double()[:0]
+    return results.logits[torch.cat(places)]
+
+
+def _check(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> None:
+    if by not in get_args(Removal):
+        raise unknown("removal", by, get_args(Removal))
+    if gone.dtype != torch.bool or gone.shape != (len(rows), batch.tokens.shape[1]):
+        raise ValueError(f"gone is bool [ask, token], here {(len(rows), batch.tokens.shape[1])}: got {gone.shape}")
+    if bool((gone & ~batch.words[rows]).any()):
+        raise ValueError("only words can be erased: gone marks padding or wrappers")
+
+
+def _run_new(results: _Results, batch: Batch, written: Written) -> None:
+    """Run what is not known yet, each different text once."""
+    new = {key: i for i, key in reversed(list(enumerate(written.keys))) if key not in results.place}
+    asks = torch.tensor(sorted(new.values()), dtype=torch.int64)
+    alone = _worth_reuse(results.model, batch, written, asks)
+    if alone.any():
+        assert isinstance(results.model, Classifier)
+        results.add(written.keys_of(asks[alone]), _by_reuse(results.model, batch, written, asks[alone]))
+    asks = asks[~alone]
+    asks = asks[written.lengths[asks].argsort(stable=True)]
+    for members in _passes(asks, written.lengths[asks]):
+        results.add(written.keys_of(members), _forward(results.model, written.batch(members)))
+
+
+def _worth_reuse(model: AttentionModel, batch: Batch, written: Written, asks: Tensor) -> Tensor:
+    """Which asks are single deletions from a text of which at least half of the single deletions are asked for."""
+    if type(model) is not Classifier or not isinstance(model.encoder, BiLSTM):
+        return torch.zeros(len(asks), dtype=torch.bool)
+    rows = written.rows[asks]
+    one = written.deleted[asks].sum(-1) == 1
+    asked = torch.zeros(len(batch.ids), dtype=torch.int64).index_add_(0, rows, one.long())
+    return one & (2 * asked >= batch.lengths)[rows]
+
+
+def _by_reuse(model: Classifier, batch: Batch, written: Written, asks: Tensor) -> Tensor:
+    """Single deletions, with the states before and after the gap computed once (exegete.models.deletion)."""
+    rows, row = written.rows[asks].unique(return_inverse=True)
+    every = without_each_word(model, Batch(*(column[rows] for column in batch)))  # [text, token, class]
+    return every[row, written.deleted[asks].byte().argmax(-1)].double()
+
+
+def _passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+    """Asks sorted by length, cut into passes of one length; where a length has few, the next ones join, padded."""
+    start = 0
+    while start < len(asks):
+        sizes = lengths[start : start + TOKENS] * torch.arange(1, 1 + min(TOKENS, len(asks) - start))
+        fits = max(1, int((sizes <= TOKENS).sum()))  # lengths grow, so all that fit come first
+        same = int(torch.searchsorted(lengths, lengths[start], right=True)) - start
+        count = min(fits, same if same >= FEW else 2 * FEW)
+        yield asks[start : start + count]
+        start += count
+
+
+def _forward(model: AttentionModel, batch: Batch) -> Tensor:
+    """One pass over erased texts, whose zeroed words are tokens −1."""
+    zeroed = batch.tokens < 0
+    # A zeroed word has no row in the embedding table: any will do, its embedding is replaced.
+    batch = batch._replace(tokens=batch.tokens.clamp(min=0))
+    embedded = model.embed(batch).masked_fill(zeroed[..., None], 0)
+    return model.trace(batch, embedded=embedded).logits.double()
