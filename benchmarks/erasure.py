@@ -1,0 +1,142 @@
+"""All that erases words, planned together: importances and measures in one block against the sum of each alone.
+
+Alone, each runs a text once, too. The five importances have their defaults; the measures are those of the experiment
+faithfulness with deletion, for the orders of all importances that a BiLSTM allows, by score and by magnitude. LIME and
+KernelSHAP dominate and share one design, so that the ratio can hardly exceed 2. The second comparison asks for the same
+importances in logits and in probabilities, as the papers explain them: what a study of the choice needs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, get_args
+
+import torch
+from torch import Tensor
+
+from common import seconds
+from exegete.importance import erasure
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import refusal
+from exegete.importance.erasure import erased, sharing
+from exegete.measures.faithfulness import (
+    FRACTIONS,
+    Ranking,
+    comprehensiveness,
+    flips,
+    log_odds,
+    order_of,
+    prefixes,
+    sizes,
+    sufficiency,
+    without_words,
+)
+from exegete.models.build import build
+from exegete.models.classifier import Classifier
+from exegete.models.deletion import without_each_word
+from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.tasks.catalogue import load_task
+from exegete.training.fit import Fit
+from exegete.training.settings import TrainingSettings
+
+METHODS = ("leave_one_out", "occlusion", "replacement", "lime", "kernel_shap")
+BOTH = (*METHODS, "leave_one_out:of=logit", *(f"{name}:of=probability" for name in METHODS))
+MEASURES: dict[str, tuple[Callable[..., Tensor], bool]] = {  # and whether the first words are removed, or alone kept
+    "comprehensiveness": (comprehensiveness, True),
+    "comprehensiveness of logits": (partial(comprehensiveness, of="logit"), True),
+    "log-odds": (log_odds, True),
+    "sufficiency": (sufficiency, False),
+    "sufficiency of logits": (partial(sufficiency, of="logit"), False),
+}
+TEXTS = 100
+
+
+class Counted:
+    """How many texts a model was shown; a deletion with reused states counts as one."""
+
+    def __init__(self, model: Classifier) -> None:
+        self.texts = 0
+        trace = model.trace
+
+        def traced(batch: Batch, **settings: Any) -> Any:
+            self.texts += len(batch.ids)
+            return trace(batch, **settings)
+
+        def deleted(model: Classifier, batch: Batch) -> Tensor:
+            self.texts += int(batch.words.sum())
+            return without_each_word(model, batch)
+
+        model.trace = traced  # type: ignore[method-assign]
+        setattr(erasure, "without_each_word", deleted)  # noqa: B010 (it is not its own)
+
+
+def orders_of(model: Classifier, batch: Batch) -> Tensor:
+    """The words of every text, as all importances of the catalogue order them."""  # [order, text, word]
+    methods = [IMPORTANCES.make(name) for name in IMPORTANCES]
+    scores = [method(model, batch).values for method in methods if refusal(method, model) is None]
+    return torch.stack([order_of(values, batch.ids, by) for values in scores for by in get_args(Ranking)])
+
+
+def measured(model: Classifier, batch: Batch, orders: Tensor, name: str) -> Tensor:
+    """One measure of all orders, asking for no more than it needs."""
+    every = torch.arange(len(batch.ids))
+    whole = erased(model, batch, every, torch.zeros_like(batch.words), "delete")
+    if name == "flips":
+        return flips(model, batch, orders, whole.argmax(-1), "delete").share
+    measure, removed = MEASURES[name]
+    top = torch.stack([prefixes(orders, sizes(batch.lengths, q)) for q in FRACTIONS], 2)
+    gone = top if removed else ~top  # [order, text, fraction, word]
+    rows = every[:, None].expand(gone.shape[:-1])
+    left = without_words(model, batch, rows.flatten(), gone.flatten(0, -2), "delete").view(*gone.shape[:-1], -1)
+    return measure(whole, left, whole.argmax(-1))
+
+
+Work = Sequence[tuple[Batch, Tensor]]  # batches and the orders of their words
+
+
+def pieces(model: Classifier, batch: Batch, orders: Tensor, methods: Sequence[str]) -> Iterator[Callable[[], object]]:
+    """All importances, then all measures."""
+    yield from (partial(IMPORTANCES.make(name), model, batch) for name in methods)
+    yield from (partial(measured, model, batch, orders, name) for name in (*MEASURES, "flips"))
+
+
+def run(model: Classifier, work: Work, methods: Sequence[str], shared: bool) -> None:
+    for batch, orders in work:
+        with sharing() if shared else nullcontext():
+            for piece in pieces(model, batch, orders, methods):
+                piece()
+
+
+def compare(model: Classifier, work: Work, methods: Sequence[str], counted: Counted, bar: str) -> None:
+    found = []
+    for shared in (False, True):
+        counted.texts = 0
+        found.append((seconds(partial(run, model, work, methods, shared)), counted.texts))
+    (slow, many), (fast, few) = found
+    print(f"  {len(methods)} importances, {len(MEASURES) + 1} measures")
+    print(f"    each alone  {slow:6.1f} s  {many:9,} texts run")
+    print(f"    together    {fast:6.1f} s  {few:9,} texts run  {slow / fast:5.2f}x  ({bar})")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    data = load_task("rotten_tomatoes")
+    model = build("bilstm:size=300,hidden=128", data)
+    Fit(model, data, TrainingSettings(epochs=1), 0).run()
+    model.eval()
+    by_length = sorted(data.split("test"), key=len)
+    middle = (len(by_length) - TEXTS) // 2
+    examples = by_length[middle : middle + TEXTS]  # of usual lengths, so that batches are as large as with all texts
+    batches = [
+        collate([examples[i] for i in members], model.vocabulary)
+        for members in batches_of_one_length(examples, size=256, budget=8192)
+    ]
+    work = [(batch, orders_of(model, batch)) for batch in batches]
+    counted = Counted(model)
+    print(f"erasure, {TEXTS} texts of {data.name}:")
+    compare(model, work, METHODS, counted, "at most about 2x")
+    compare(model, work, BOTH, counted, "bar 2x")
+
+
+if __name__ == "__main__":
+    main()
