@@ -8,8 +8,31 @@ IMPORTANCES = Catalogue(
     "importance",
     {
         "attention": Entry(f"{_ROOM}.attention:Attention", "the model's own attention weights"),
+        "attention_x_gradient": Entry(
+            f"{_ROOM}.attention_x_gradient:AttentionXGradient", "weight · derivative of the prediction by the weight"
+        ),
+        "attention_x_norm": Entry(
+            f"{_ROOM}.attention_x_norm:AttentionXNorm", "weight · length of the state that it multiplies"
+        ),
         "gradient": Entry(f"{_ROOM}.gradient:Gradient", "|gradient · embedding|, or the gradient's L1 or L2 norm"),
+        "gradient_x_input": Entry(
+            f"{_ROOM}.gradient_x_input:GradientXInput", "gradient · embedding, for or against the class"
+        ),
+        "smoothgrad": Entry(f"{_ROOM}.smoothgrad:SmoothGrad", "mean gradient over noisy copies (Smilkov et al. 2017)"),
+        "integrated_gradients": Entry(
+            f"{_ROOM}.integrated_gradients:IntegratedGradients",
+            "the prediction shared out on the way from an empty text (Sundararajan et al. 2017)",
+        ),
+        "lrp": Entry(f"{_ROOM}.lrp:Lrp", "the logit handed back to the words, layer by layer (Arras et al. 2017)"),
+        "deeplift": Entry(
+            f"{_ROOM}.deeplift:DeepLift",
+            "difference to an empty text, through average or cnn (Shrikumar et al. 2017)",
+        ),
+        "occlusion": Entry(f"{_ROOM}.occlusion:Occlusion", "loss of the prediction with the word's embedding zeroed"),
         "leave_one_out": Entry(f"{_ROOM}.leave_one_out:LeaveOneOut", "change of the prediction with the word deleted"),
+        "replacement": Entry(f"{_ROOM}.replacement:Replacement", "loss of the prediction with the word made unknown"),
+        "lime": Entry(f"{_ROOM}.lime:Lime", "weighted ridge regression on many erased texts (Ribeiro et al. 2016)"),
+        "kernel_shap": Entry(f"{_ROOM}.kernel_shap:KernelShap", "Shapley values by regression (Lundberg & Lee 2017)"),
         "random": Entry(f"{_ROOM}.random:Random", "keyed noise: the level that knowing nothing gives"),
     },
 )

@@ -1,0 +1,123 @@
+"""DeepLIFT: share the difference to a baseline among the words (Shrikumar et al. 2017, rescale rule).
+
+An activation y = act(z) has the multiplier Δy / Δz instead of its derivative, where Δ is the difference between a text
+and a baseline in which its words say nothing. So a word counts all the way from the baseline, past any kink, and
+
+    Σ_t s_t = f(x) − f(baseline).
+
+Attention is imposed: f keeps the weights of the text at the baseline too, as constants. For models of linear layers and
+activations only: where gates multiply signals, as in LSTM and GRU, the rescale rule doesn't hold and sums go wrong.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from exegete.base.errors import UsageError
+from exegete.importance.baselines import Baseline, baseline, no_mean_word
+from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
+from exegete.importance.derivative import passes
+from exegete.models.classifier import SITE, Classifier
+from exegete.models.contract import AttentionModel
+from exegete.models.encoders import CNN, Average
+from exegete.tasks.batching import Batch
+
+FLOOR = 1e-3  # below this difference of logits, the error is relative to this
+
+
+@dataclass(frozen=True)
+class DeepLift:
+    """Contributions to f(x) − f(baseline), f the logit of the class; in the baseline every word is replaced."""
+
+    baseline: Baseline = "zero"
+
+    def refuses(self, model: AttentionModel) -> str | None:
+        """Only linear layers and activations."""
+        if type(model) is not Classifier:
+            return f"deeplift doesn't know the layers of {type(model).__name__}: use it on average or cnn"
+        if not isinstance(model.encoder, Average | CNN):
+            return f"deeplift is wrong where gates multiply signals, as in {model.name}: use lrp, or average or cnn"
+        return no_mean_word(model) if self.baseline == "mean" else None
+
+    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+        """Text and baseline forward and backward together, once; then both once more to check the sum."""
+        if (reason := self.refuses(model)) is not None:
+            raise UsageError(reason)
+        if target is not None and target.of != "logit":
+            raise UsageError(f"deeplift explains the logit of a class, not its {target.of}: ask for of=logit")
+        assert isinstance(model, Classifier)
+        with torch.no_grad():
+            trace = model.trace(batch)
+        target = target or predicted(trace.logits)
+        values = torch.zeros(batch.tokens.shape, dtype=torch.float64)
+        error = torch.zeros(len(batch.ids), dtype=torch.float64)
+        for rows, texts in passes(batch, torch.arange(len(batch.ids))):
+            weights = trace.attention[SITE][rows, 0, 0, : texts.tokens.shape[1]].double()
+            found, error[rows] = self._contributions(model, texts, (weights, target.label[rows]))
+            values[rows, : found.shape[1]] = found
+        run = cost(batch, forward=5, backward=2)  # for the weights; text and baseline; both again for the error
+        return Scores(on_words(values, batch), signed=True, target=target, error=error, cost=run)
+
+    def _contributions(self, model: Classifier, texts: Batch, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Σ_d m_td (e_td − b_td) [batch, token] at given weights for a given class, and the error [batch]."""
+        with torch.no_grad():
+            x, b = model.embed(texts).double(), baseline(model, texts, self.baseline).double()
+        network = Imposed(model)
+        with torch.enable_grad(), _captum() as deeplift:
+            found = deeplift(network).attribute(x, b, additional_forward_args=given).detach().sum(-1)
+        with torch.no_grad():
+            difference = network(x, *given) - network(b, *given)
+        return found, (found.sum(-1) - difference).abs() / difference.abs().clamp(min=FLOOR)
+
+
+@contextmanager
+def _captum() -> Iterator[Any]:
+    """captum's DeepLIFT, imported only now (that is slow), without its warning that it sets hooks: we gave it them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Setting forward, backward hooks", UserWarning)
+        warnings.filterwarnings("ignore", module="captum")
+        from captum.attr import DeepLift as Captum
+
+        yield Captum
+
+
+class Imposed(nn.Module):
+    """A classifier from embeddings to the logit of a class under given attention weights, in float64.
+
+    The weights are the model's own. The activation is new: captum hooks it, and the hooks go where it goes.
+    """
+
+    def __init__(self, model: Classifier) -> None:
+        super().__init__()
+        self._model = (model,)  # in a tuple, so that it is no submodule: no hook reaches the model itself
+        tanh = isinstance(model.encoder, Average) and model.encoder.activation_name == "tanh"
+        self.activation = nn.Tanh() if tanh else nn.ReLU()
+
+    def forward(self, x: Tensor, weights: Tensor, label: Tensor) -> Tensor:
+        """[batch, token, size], [batch, token] and [batch] -> [batch]."""
+        (model,) = self._model
+        states = self.activation(_before_activation(model.encoder, x))  # [batch, token, size]
+        context = (weights[:, None] @ states)[:, 0]
+        logits = model.two_sided(functional.linear(context, *_double(model.decoder)))
+        return explained(logits, Target(label))
+
+
+def _before_activation(encoder: nn.Module, x: Tensor) -> Tensor:
+    """What the encoder's linear layers give; beyond its ends a text is zero."""  # [batch, token, size]
+    if isinstance(encoder, Average):
+        return functional.linear(x, *_double(encoder.linear))
+    assert isinstance(encoder, CNN)
+    layers = [_double(convolution) for convolution in encoder.convolutions]
+    sides = [functional.conv1d(x.mT, weight, bias, padding=weight.shape[-1] // 2) for weight, bias in layers]
+    return torch.cat(sides, 1).mT
+
+
+def _double(layer: nn.Module) -> tuple[Tensor, Tensor]:
+    """Weight and bias in float64."""
+    return layer.get_parameter("weight").detach().double(), layer.get_parameter("bias").detach().double()

@@ -1,0 +1,112 @@
+"""LRP: hand a prediction's logit back, layer by layer, to the words (Arras et al. 2017, 2019; PROTOCOLS 3.3).
+
+A word's relevance is its part of the logit, for (> 0) or against (< 0) the class. The parts of all words, of start and
+end symbols and of the initial states of recurrent encoders sum to the logit. The rules are those of
+`exegete.importance.relevance`; here they are composed as a classifier composes its layers.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.functional import one_hot, pad
+
+from exegete.base.errors import UsageError
+from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
+from exegete.importance.derivative import passes
+from exegete.importance.lrp_encoders import ENCODERS, weight_and_bias
+from exegete.importance.relevance import Dials, Layers
+from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel
+from exegete.tasks.batching import Batch
+
+
+class Relevance(NamedTuple):
+    """The parts of the explained logits."""
+
+    tokens: Tensor  # [batch, token]: words, and start and end symbols; 0 on padding
+    initial: Tensor  # [batch, state]: what h (and c) of each direction absorb; no column without recurrence
+    logit: Tensor  # [batch]
+    label: Tensor  # [batch]
+
+    @property
+    def error(self) -> Tensor:
+        """|Σ R − logit| / Σ|R|; 1 where nobody got any (a text without words)."""  # [batch]
+        parts = torch.cat([self.tokens, self.initial], -1)
+        size = parts.abs().sum(-1)
+        return torch.where(size > 0, (parts.sum(-1) - self.logit).abs() / size, (self.logit != 0).double())
+
+
+@dataclass(frozen=True)
+class Lrp:
+    """Layer-wise relevance propagation, rule ε.
+
+    Gates (in LSTM and GRU, and attention) say how much passes and get nothing. With `bias`, the inputs of a layer share
+    the relevance of its bias; without, that part is lost, and `Scores.error` says how much.
+    """
+
+    epsilon: float = 0.001
+    bias: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < float("inf"):
+            raise UsageError(f"importance 'lrp': epsilon is a number above 0, not {self.epsilon}")
+
+    def refuses(self, model: AttentionModel) -> str | None:
+        """Every layer needs a rule, and only our own classifiers are known to have no others."""
+        if type(model) is Classifier and type(model.encoder) in ENCODERS:
+            return None
+        return f"lrp has no rules for the layers of {type(model).__name__}: use it on bilstm, bigru, average or cnn"
+
+    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+        """One pass forward and one backward, in float64."""
+        if (reason := self.refuses(model)) is not None:
+            raise UsageError(reason)
+        if target is not None and target.of != "logit":
+            raise UsageError(f"lrp explains the logit of a class, not its {target.of}: ask for of=logit")
+        assert isinstance(model, Classifier)
+        found = relevance(model, batch, target, Dials(self.epsilon, self.bias))
+        values, once = on_words(found.tokens, batch), cost(batch, forward=1, backward=1)
+        return Scores(values, signed=True, target=target or Target(found.label), error=found.error, cost=once)
+
+
+def relevance(model: Classifier, batch: Batch, target: Target | None, dials: Dials) -> Relevance:
+    """The parts of every text's logit. Texts of one length go together, so that there is no padding."""
+    width, order, parts = batch.tokens.shape[1], [], []
+    for rows, texts in passes(batch, torch.arange(len(batch.ids))):
+        found = _relevance(model, texts, None if target is None else target.label[rows], Layers(dials))
+        order.append(rows)
+        parts.append(found._replace(tokens=pad(found.tokens, (0, width - found.tokens.shape[1]))))
+    back = torch.cat(order).argsort()
+    return Relevance(*(torch.cat(columns)[back] for columns in zip(*parts, strict=True)))
+
+
+def _relevance(model: Classifier, texts: Batch, label: Tensor | None, layers: Layers) -> Relevance:
+    """Forward in layers that carry relevance, and back from the logit of one class."""
+    with torch.enable_grad():
+        x = model.embed(texts).detach().double().requires_grad_()
+        states, initial = ENCODERS[type(model.encoder)](model.encoder, x, layers)
+        logits = _decoded(model, states, texts.words, layers)
+    label = predicted(logits).label if label is None else label
+    start = logits.detach() * one_hot(label, logits.shape[-1])  # R of the output: the class's logit, 0 elsewhere
+    of_words, *absorbed = (part.sum(-1) for part in torch.autograd.grad(logits, (x, *initial), start))
+    of_initial = torch.cat([of_words.new_empty(0, len(of_words)), *absorbed]).mT  # [batch, state]
+    return Relevance(of_words, of_initial, explained(logits.detach(), Target(label)), label)
+
+
+def _decoded(model: Classifier, states: Tensor, words: Tensor, layers: Layers) -> Tensor:
+    """Attention, pool and decoder."""  # [batch, class]
+    weights = _in_double(model.project, _in_double(model.scorer, states.detach()), words)
+    context = layers("pool", states, weights, words)  # [batch, size]
+    weight, bias = weight_and_bias(model.decoder)
+    return layers("linear", context, model.two_sided(weight.T).T, model.two_sided(bias))
+
+
+@torch.no_grad()
+def _in_double(module: nn.Module, *arguments: Tensor) -> Tensor:
+    """What a module computes, in float64; it stays as it is."""
+    weights = {name: weight.double() for name, weight in module.named_parameters()}
+    result: Tensor = functional_call(module, weights, arguments)
+    return result

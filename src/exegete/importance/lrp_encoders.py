@@ -1,0 +1,119 @@
+"""The encoders once more, in layers that carry relevance backwards (`exegete.importance.relevance`).
+
+They compute what `exegete.models.encoders` computes, in float64, for texts of one length. Gates are computed beside the
+layers, from detached values: nothing flows into them.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from exegete.importance.relevance import Layers
+from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM
+
+
+class Read(NamedTuple):
+    """A text as an encoder has read it."""
+
+    states: Tensor  # [batch, token, size]
+    initial: tuple[Tensor, ...] = ()  # [way, batch, hidden] each: zeros, but they share in ε and in biases
+
+
+def weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor]:
+    """A linear layer's weight and bias, in float64."""
+    return layer.get_parameter("weight").detach().double(), layer.get_parameter("bias").detach().double()
+
+
+def average(encoder: Average, x: Tensor, layers: Layers) -> Read:
+    """h = act(P x + b)."""
+    return Read(layers(encoder.activation_name, layers("linear", x, *weight_and_bias(encoder.linear))))
+
+
+def cnn(encoder: CNN, x: Tensor, layers: Layers) -> Read:
+    """h = relu of all convolutions, side by side."""
+    sides = [layers("convolution", x, *weight_and_bias(part)) for part in encoder.convolutions]
+    return Read(layers("relu", torch.cat(sides, -1)))
+
+
+class _Weights(NamedTuple):
+    """The weights of a recurrent layer: of both ways, and of each gate and the signal in PyTorch's order."""
+
+    W: Tensor  # [way, gate, hidden, size]
+    U: Tensor  # [way, gate, hidden, hidden]
+    b: Tensor  # [way, gate, hidden], beside W x
+    b_: Tensor  # [way, gate, hidden], beside U h
+
+    def of_words(self, x: Tensor) -> Tensor:
+        """W x + b of all words at once."""  # [way, batch, token, size] -> [way, batch, token, gate, hidden]
+        product = x.detach().flatten(1, 2) @ self.W.flatten(1, 2).mT
+        return product.view(*x.shape[:3], *self.b.shape[1:]) + self.b[:, None, None]
+
+    def gates(self, of_word: Tensor, h: Tensor) -> tuple[Tensor, ...]:
+        """σ(W x + b + U h + b') of every gate; that of the signal means nothing."""  # [way, batch, hidden] each
+        of_state = (h.detach() @ self.U.flatten(1, 2).mT).view_as(of_word) + self.b_[:, None]
+        return (of_word + of_state).sigmoid().unbind(2)
+
+    def signal(self) -> tuple[Tensor, ...]:
+        """W, U, b and b' of what is no gate, third in both LSTM and GRU."""
+        return self.W[:, 2], self.U[:, 2], self.b[:, None, 2], self.b_[:, None, 2]
+
+
+Memory = tuple[Tensor, ...]  # h, and c in an LSTM: [way, batch, hidden]
+Cell = Callable[[_Weights, Tensor, Tensor, Memory, Layers], Memory]
+
+
+def _lstm(weights: _Weights, x: Tensor, of_word: Tensor, memory: Memory, layers: Layers) -> Memory:
+    """g = tanh(W x + U h + b),  c ← i ⊙ g + f ⊙ c,  h ← o ⊙ tanh c."""
+    (h, c), (W, U, b, b_) = memory, weights.signal()
+    i, f, _, o = weights.gates(of_word, h)
+    g = layers("tanh", layers("joined", x, W, h, U, torch.ones_like(h), b + b_))
+    c = layers("sum", layers("gate", i, g), layers("gate", f, c))
+    return layers("gate", o, layers("tanh", c)), c
+
+
+def _gru(weights: _Weights, x: Tensor, of_word: Tensor, memory: Memory, layers: Layers) -> Memory:
+    """n = tanh(W x + b + r ⊙ (U h + b')),  h ← (1 − z) ⊙ n + z ⊙ h."""
+    (h,), (W, U, b, b_) = memory, weights.signal()
+    r, z, _ = weights.gates(of_word, h)
+    n = layers("tanh", layers("joined", x, W, h, U, r, b + r * b_))
+    return (layers("sum", layers("gate", 1 - z, n), layers("gate", z, h)),)
+
+
+def _weights(layer: nn.LSTM | nn.GRU) -> _Weights:
+    def both(name: str) -> Tensor:
+        ways = [layer.get_parameter(f"{name}_l0{way}").detach().double() for way in ("", "_reverse")]
+        return torch.stack(ways).view(2, -1, layer.hidden_size, *ways[0].shape[1:])
+
+    return _Weights(both("weight_ih"), both("weight_hh"), both("bias_ih"), both("bias_hh"))
+
+
+def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, memories: int, x: Tensor, layers: Layers) -> Read:
+    """A cell from left to right and one from right to left, side by side, both from zero states."""
+    weights, ways = _weights(layer), torch.stack([x, x.flip(1)])  # [way, batch, token, size]
+    start = tuple(x.new_zeros(2, len(x), layer.hidden_size).requires_grad_() for _ in range(memories))
+    memory, states = start, []
+    for word, of_word in zip(ways.unbind(2), weights.of_words(ways).unbind(2), strict=True):
+        memory = cell(weights, word, of_word, memory, layers)
+        states.append(memory[0])
+    right, left = torch.stack(states, 2)  # [batch, token, hidden] each, in the order of their reading
+    return Read(torch.cat([right, left.flip(1)], -1), start)
+
+
+def bilstm(encoder: BiLSTM, x: Tensor, layers: Layers) -> Read:
+    """Two LSTMs; h and c start at zero."""
+    return _both_ways(encoder.lstm, _lstm, 2, x, layers)
+
+
+def bigru(encoder: BiGRU, x: Tensor, layers: Layers) -> Read:
+    """Two GRUs; h starts at zero."""
+    return _both_ways(encoder.gru, _gru, 1, x, layers)
+
+
+ENCODERS: dict[type[nn.Module], Callable[[Any, Tensor, Layers], Read]] = {
+    BiLSTM: bilstm,
+    BiGRU: bigru,
+    Average: average,
+    CNN: cnn,
+}
