@@ -7,6 +7,7 @@ import pytest
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import fit_vocabulary
+from exegete.tasks.word_labels import NOTE
 
 pytestmark = [
     pytest.mark.data,
@@ -32,7 +33,7 @@ def test_sizes(name: str, sizes: tuple[int, int, int], classes: int) -> None:
     task = load_task(name)
     assert tuple(len(task.split(split)) for split in ("train", "dev", "test")) == sizes
     assert len(task.labels) == classes
-    assert task.notes == ()
+    assert task.notes == ((NOTE,) if name == "sst" else ())
 
 
 def test_jain_and_wallace_on_sst() -> None:

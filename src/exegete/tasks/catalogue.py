@@ -85,7 +85,7 @@ def check_task(text: str) -> Any:
 def _read(spec: Spec, settings: TaskSettings, subset: str) -> Task:
     name = spec.name
     if folder.has(name):
-        return prepare(str(spec), folder.read(name, subset), settings, f"{folder.VARIABLE}/{name}")
+        return prepare(str(spec), folder.read(name, subset), settings, f"{folder.VARIABLE}/{name}", folder.notes(name))
     if name not in reviews.SOURCES:
         raise ExegeteError(f"task '{name}' is not here: {_how_to_get(name)}")
     if subset != "all":

@@ -8,6 +8,7 @@ from exegete.base.errors import ExegeteError
 from exegete.tasks.opening import read_jsonl
 from exegete.tasks.prepare import SPLITS, Row
 from exegete.tasks.records import record
+from exegete.tasks.word_labels import NOTE, with_weak_rationale
 
 VARIABLE = "EXEGETE_DATA"
 
@@ -46,4 +47,11 @@ def _rows(path: Path, subset: str) -> Iterator[Row]:
     """Rows of one file, one at a time."""
     for row, (line, fields) in enumerate(read_jsonl(path)):
         if subset == "all" or fields.get(subset) == 1:
-            yield Row(row, record(fields, f"{path}, line {line}"))
+            where = f"{path}, line {line}"
+            yield Row(row, with_weak_rationale(record(fields, where), fields, where))
+
+
+def notes(name: str) -> tuple[str, ...]:
+    """What is different about this data set: rationales that are only weak ones."""
+    first = next(read_jsonl((data_folder() or Path()) / name / "train.jsonl.gz"), (0, {}))[1]
+    return (NOTE,) if "word_labels" in first and "rationale" not in first else ()

@@ -47,6 +47,9 @@ def prepare(
     kept = {split: _selected(split, whole[split], settings, said) for split in SPLITS}
     labels = _labels(name, kept)
     splits = {split: _numbered(found, labels) for split, found in kept.items()}
+    if settings.planting:
+        splits, note = settings.planting(splits, labels, settings.min_df)
+        said.append(note)
     check_labels(splits["train"], splits, labels)
     return Task(
         name=name,

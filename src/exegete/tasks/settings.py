@@ -9,6 +9,7 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks.example import Task
 from exegete.tasks.lengths import LengthFilter
+from exegete.tasks.planting import Kind, Planting
 from exegete.tasks.tokenizers import TOKENIZERS
 
 Count = Annotated[int, Field(ge=1)]
@@ -34,7 +35,9 @@ class TaskSettings(BaseModel):
     train_limit: Count | None = None
     dev_limit: Count | None = None
     test_limit: Count | None = None
-    split_seed: int = 0  # of splits and limits by hash
+    split_seed: int = 0  # of splits and limits by hash, and of planting
+    planted: Kind | None = None  # made-up words that decide the label
+    planted_share: float = Field(0.2, gt=0, le=0.5)  # of train and dev
 
     @model_validator(mode="after")
     def _some_length_is_left(self) -> Self:
@@ -52,6 +55,11 @@ class TaskSettings(BaseModel):
     def limits(self) -> dict[str, int | None]:
         """The largest size of every split."""
         return {"train": self.train_limit, "dev": self.dev_limit, "test": self.test_limit}
+
+    @property
+    def planting(self) -> Planting | None:
+        """The shortcut that these settings ask for."""
+        return Planting(self.planted, self.planted_share, self.split_seed) if self.planted else None
 
 
 class Source(TaskSettings, ABC):
