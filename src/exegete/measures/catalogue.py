@@ -27,5 +27,25 @@ MEASURES = Catalogue(
             "exegete.measures.divergence:normalised_entropy",
             "entropy of a distribution as a share of the uniform one's",
         ),
+        "comprehensiveness": Entry(
+            "exegete.measures.faithfulness:comprehensiveness", "what the class loses without a method's first words"
+        ),
+        "sufficiency": Entry(
+            "exegete.measures.faithfulness:sufficiency", "what the class loses with nothing but a method's first words"
+        ),
+        "log_odds": Entry(
+            "exegete.measures.faithfulness:log_odds", "comprehensiveness in log-odds, where nothing saturates"
+        ),
+        "flip": Entry("exegete.measures.faithfulness:flip", "share of the words that must go until another class wins"),
+        "infidelity": Entry(
+            "exegete.measures.robustness:infidelity", "how far scores are from adding up to what removals do"
+        ),
+        "sensitivity_max": Entry(
+            "exegete.measures.robustness:sensitivity_max", "how far scores move when the embeddings hardly do"
+        ),
+        "auprc": Entry("exegete.measures.plausibility:auprc", "average precision of scores against marked words"),
+        "token_f1": Entry("exegete.measures.plausibility:token_f1", "F1 of the k highest words against marked words"),
+        "iou_f1": Entry("exegete.measures.plausibility:iou_f1", "F1 of runs of words that overlap by more than half"),
+        "precision_at": Entry("exegete.measures.plausibility:precision_at", "share of marked words in the k highest"),
     },
 )

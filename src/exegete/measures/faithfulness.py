@@ -1,0 +1,151 @@
+"""Faithfulness: does the prediction hang on the words that a method ranks first? (DeYoung et al. 2020, section 4)
+
+Let c be the class predicted for the whole text x of T words, r_q the ⌈qT⌉ words that a method ranks first, and f_c the
+class's probability, logit, or log-odds log p/(1 − p) (Shrikumar et al. 2017).
+
+    comprehensiveness(q) = f_c(x) − f_c(x without r_q)    high is good: without its reasons, the model gives up
+    sufficiency(q)       = f_c(x) − f_c(r_q alone)        low is good: its reasons alone carry the prediction
+    flip                 = share of the words that must go, in their order, until another class wins; low is good
+
+Every measure needs to say how a word is removed (exegete.importance.erasure). Nothing is drawn but the order of ties.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from exegete.base.noise import stable_seed, uniform
+from exegete.importance.erasure import Removal, erased
+from exegete.models.contract import AttentionModel
+from exegete.tasks.batching import Batch
+
+Ranking = Literal["signed", "magnitude"]
+Function = Literal["probability", "logit", "log_odds"]
+
+FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
+EXACT = 50  # words up to which a flip is looked for after every word; in longer texts after every twentieth of them
+TWENTY = 20
+
+
+def order_of(values: Tensor, ids: Tensor, by: Ranking = "signed", seed: int = 0) -> Tensor:
+    """The words of every text from first to last, [..., text, word] twice; NaN is no word and comes last.
+
+    `signed`: what speaks most for the class comes first. `magnitude`: what matters most, for or against. Ties are
+    broken by a shuffle that is keyed by the text, so it is the same for every method, and a sparse attention is
+    neither helped nor hurt by where its zeros stand.
+    """
+    key = (values.abs() if by == "magnitude" else values).double().masked_fill(values.isnan(), -torch.inf)
+    noise = uniform(stable_seed("ties", seed), ids[:, None], torch.arange(values.shape[-1]))
+    shuffled = noise.argsort(-1).expand_as(values)  # [..., text, word]
+    return shuffled.gather(-1, key.gather(-1, shuffled).argsort(dim=-1, descending=True, stable=True))
+
+
+def prefixes(order: Tensor, k: Tensor) -> Tensor:
+    """Which words are among the first k of their text: [..., text, word] and [text] -> bool [..., text, word]."""
+    return order.argsort(-1) < k[:, None]
+
+
+def sizes(lengths: Tensor, fraction: float) -> Tensor:
+    """⌈qT⌉ of every text, in whole numbers: 0.01 · 700 is 7.000000000000001 to a computer, and 7 to a reader."""
+    q = Fraction(str(fraction))
+    return (lengths * q.numerator + q.denominator - 1) // q.denominator
+
+
+def without_words(model: AttentionModel, batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Tensor:
+    """Logits of text rows[i] without its words gone[i], words counted without wrappers: [ask, word] -> [ask, class]."""
+    place = (batch.words.cumsum(-1) - 1).clamp(min=0)[rows]  # [ask, token]: which word a token is
+    return erased(model, batch, rows, gone.gather(-1, place) & batch.words[rows], by)
+
+
+class Curves(NamedTuple):
+    """What remains of the prediction as more words are removed, or kept."""
+
+    without: Tensor  # [order, text, fraction, class]: logits of x without r_q
+    only: Tensor  # [order, text, fraction, class]: logits of r_q alone
+
+
+def curves(
+    model: AttentionModel, batch: Batch, orders: Tensor, by: Removal, fractions: Sequence[float] = FRACTIONS
+) -> Curves:
+    """Ask for all orders [order, text, word] and all fractions at once: what two methods share is run once."""
+    real = torch.arange(orders.shape[-1]) < batch.lengths[:, None]  # [text, word]
+    top = torch.stack([prefixes(orders, sizes(batch.lengths, q)) for q in fractions], 1)
+    gone = torch.stack([top & real, ~top & real])  # [2, order, fraction, text, word]
+    rows = torch.arange(len(batch.ids)).expand(gone.shape[:-1])
+    logits = without_words(model, batch, rows.flatten(), gone.flatten(0, -2), by)
+    return Curves(*logits.view(*gone.shape[:-1], -1).transpose(2, 3))
+
+
+def worth(logits: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
+    """f_c of logits [..., class] for the class `label` [...]. Log-odds come from logits: no p is too near to 1."""
+    own = logits.gather(-1, label[..., None])[..., 0]
+    if of == "logit":
+        return own
+    if of == "probability":
+        return (own - logits.logsumexp(-1)).exp()
+    return own - logits.scatter(-1, label[..., None], -torch.inf).logsumexp(-1)
+
+
+def lost(whole: Tensor, left: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
+    """f_c(x) − f_c(what is left of x): [text, class], [..., text, fraction, class], [text] -> [..., text, fraction]."""
+    return worth(whole, label, of)[:, None] - worth(left, label[:, None].expand(left.shape[:-1]), of)
+
+
+def comprehensiveness(whole: Tensor, without: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
+    """The mean over fractions of f_c(x) − f_c(x without r_q), called AOPC: divided by the number of fractions.
+
+    (DeYoung et al. divide by one more, for a fraction of nothing, where the difference is 0.) In a short text 1 % and
+    5 % are the same word, which then counts twice.
+    """
+    return lost(whole, without, label, of).mean(-1)
+
+
+def sufficiency(whole: Tensor, only: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
+    """The mean over fractions of f_c(x) − f_c(r_q alone); below 0 where the words alone convince more than the text."""
+    return lost(whole, only, label, of).mean(-1)
+
+
+def log_odds(whole: Tensor, without: Tensor, label: Tensor) -> Tensor:
+    """Comprehensiveness in log-odds. With one sigmoid output it is exactly twice that in logits."""
+    return comprehensiveness(whole, without, label, "log_odds")
+
+
+class Flips(NamedTuple):
+    """When the decision changes."""
+
+    share: Tensor  # [order, text]: words gone when another class first wins, as a share of all; 1 if none ever does
+    never: Tensor  # [order, text]: True where no class but c wins, down to the last word
+
+
+def flips(model: AttentionModel, batch: Batch, orders: Tensor, label: Tensor, by: Removal) -> Flips:
+    """Remove words in their order [order, text, word] until another class wins, at the latest with one word left.
+
+    The text without any word is not asked: it is the same for every method. So a text of one word never flips. Round by
+    round, because most flips come early: only texts that haven't flipped go on, and a round asks for all orders
+    together. Asking every prefix at once would run several times as many texts.
+    """
+    steps = _steps(batch.lengths)  # [text, round]
+    found = torch.zeros(orders.shape[:-1], dtype=torch.int64)  # [order, text]: words gone at the flip; 0: not yet
+    for k in steps.unbind(-1):
+        which, rows = ((found == 0) & (k > 0)).nonzero(as_tuple=True)
+        gone = prefixes(orders[which, rows], k[rows])
+        flipped = without_words(model, batch, rows, gone, by).argmax(-1) != label[rows]
+        found[which, rows] = k[rows] * flipped
+    return Flips((found / batch.lengths).where(found > 0, 1.0).double(), found == 0)
+
+
+def flip(model: AttentionModel, batch: Batch, values: Tensor, label: Tensor, by: Removal = "delete") -> Tensor:
+    """The share of words gone when another class first wins, for one method's scores [text, word]: [text]."""
+    return flips(model, batch, order_of(values, batch.ids)[None], label, by).share[0]
+
+
+def _steps(lengths: Tensor) -> Tensor:
+    """How many words are gone in every round, 0 where a text has no such round: [text, round]."""
+    last = int(torch.where(lengths <= EXACT, lengths - 1, TWENTY - 1).clamp(min=0).max()) if len(lengths) else 0
+    number = torch.arange(1, last + 1)
+    every = number.where(number < lengths[:, None], 0)
+    twentieth = ((number * lengths[:, None] + TWENTY - 1) // TWENTY).where(number < TWENTY, 0)
+    return every.where((lengths <= EXACT)[:, None], twentieth)
