@@ -29,7 +29,7 @@ def test_labels_name_what_differs_and_nothing_else() -> None:
 
 def test_pairs_measures_and_sizes() -> None:
     assert pair_label("attention", "leave_one_out") == "attention – leave-one-out"
-    assert importance_label("lime:samples=100") == "lime (samples=100)"
+    assert importance_label("lime:samples=100") == "LIME (samples=100)"
     assert measure_label("legacy") == "legacy top-k τ"
     assert measure_label("my_own") == "my own"
     assert (size_label("nonzeros"), size_label("5")) == ("support", "5")

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
+from exegete.experiments.summaries import columns, interval_of, number
 from exegete.measures.rank import kendall, spearman
-from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean, within
 from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
 
 TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
@@ -88,6 +88,9 @@ class Agreement:
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example, pair, measure and k."""
+        for name in self.importances:
+            if name in subject.refused:
+                raise UsageError(f"experiment 'agreement' can't compare {name}: {subject.refused[name]}")
         parts = [part for first, second in self.pairs for part in self._pair(subject, first, second)]
         return pl.concat(parts).sort("example", maintain_order=True)
 
@@ -183,37 +186,17 @@ def _column(values: Tensor | None, n: int) -> pl.Series:
 def _numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
     """n, mean, population std, interval, significant fraction, chance, attainable maximum, number undefined."""
     values = group["value"]
-    interval = _interval(group)
+    found = columns(group.with_columns(pl.lit(ALL).alias("every")), ["every"])
+    interval = interval_of(found.values[0], bound=1.0)  # a coefficient lies in [−1, 1]
     return {
         "seeds": group["seed"].n_unique(),
         "n": interval.n,
         "undefined": values.null_count(),
-        "mean": _number(values.mean()),
-        "std": _number(values.std(ddof=0)),
-        "low": _number(interval.low),
-        "high": _number(interval.high),
-        "significant": _number((group["p"] <= 0.05).mean()),
-        "chance": _number(group["chance"].mean()),
-        "maximum": _number(group["maximum"].mean()),
+        "mean": number(values.mean()),
+        "std": number(values.std(ddof=0)),
+        "low": number(interval.low),
+        "high": number(interval.high),
+        "significant": number((group["p"] <= 0.05).mean()),
+        "chance": number(group["chance"].mean()),
+        "maximum": number(group["maximum"].mean()),
     }  # fmt: skip
-
-
-def _interval(group: pl.DataFrame) -> Interval:
-    """Over examples for one seed; over seeds and the examples that they share for several.
-
-    By predicted class not every seed has every example: the width is then that of the examples that all seeds put into
-    the class, around the mean of all.
-    """
-    table = group.pivot("seed", index="example", values="value", maintain_order=True).drop("example")
-    values = torch.from_numpy(table.fill_null(float("nan")).to_numpy().T.copy())  # [seed, example]
-    if len(values) == 1:
-        return bootstrap_mean(values[0])
-    shared, mean = crossed_mean(values), values.nanmean().item()
-    low, high = (bound + mean - shared.mean for bound in (shared.low, shared.high))
-    n = int((~values.isnan()).sum())
-    return within(Interval(mean, low, high, n, shared.undefined), 1.0)  # a coefficient lies in [−1, 1]
-
-
-def _number(value: Any) -> float | None:
-    """A float, or None for what is undefined."""
-    return None if value is None or value != value else float(value)

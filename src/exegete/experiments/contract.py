@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 from torch import Tensor
@@ -23,6 +23,32 @@ class Subject:
     mean_length: float  # of all texts that are studied, not of this shard
     signed: Mapping[str, bool] = field(default_factory=dict)  # by importance: saliency or sensitivity
     refused: Mapping[str, str] = field(default_factory=dict)  # importances that are not for this model, and why
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """An experiment that is not for every task."""
+
+    def unsuited(self, task: Task) -> str | None:
+        """Why it can't be asked about a task, as a sentence; None if it can."""
+
+
+def unsuited(experiment: "Experiment", task: Task) -> str | None:
+    """Why an experiment can't be asked about a task, or None."""
+    return experiment.unsuited(task) if isinstance(experiment, Selective) else None
+
+
+@runtime_checkable
+class Careful(Protocol):
+    """An experiment whose numbers mean less on some tasks."""
+
+    def caveats(self, task: Task) -> list[str]:
+        """What a reader must know, in sentences."""
+
+
+def caveats(experiment: "Experiment", task: Task) -> list[str]:
+    """What a reader must know of an experiment on a task."""
+    return experiment.caveats(task) if isinstance(experiment, Careful) else []
 
 
 class Experiment(Protocol):

@@ -14,6 +14,10 @@ MEASURES = {
     "bucket": "bucket top-k τ",
     "legacy": "legacy top-k τ",
 }
+METHODS = {
+    "leave_one_out": "leave-one-out", "lrp": "LRP", "lime": "LIME", "kernel_shap": "KernelSHAP", "deeplift": "DeepLIFT",
+    "smoothgrad": "SmoothGrad",
+}  # fmt: skip
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
 _DIALS = {"lam": "λ", "alpha": "α"}  # settings of a projection, shown in its brackets
 _SHOWN = {"attention", "projection", *_DIALS}  # settings that every label shows anyway
@@ -74,6 +78,18 @@ def _setting(settings: dict[str, str], key: str, model: str = "") -> str:
     return "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
 
 
+def importance_labels(names: Iterable[str]) -> dict[str, str]:
+    """A label for every importance, with settings only where two would be called the same.
+
+    >>> importance_labels(["leave_one_out:of=logit", "lrp"])
+    {'leave_one_out:of=logit': 'leave-one-out', 'lrp': 'LRP'}
+    """
+    every = list(dict.fromkeys(names))
+    short = {name: importance_label(parse(name).name) for name in every}
+    said = list(short.values())
+    return {name: label if said.count(label) == 1 else importance_label(name) for name, label in short.items()}
+
+
 def importance_label(name: str) -> str:
     """An importance in words.
 
@@ -83,7 +99,7 @@ def importance_label(name: str) -> str:
     'integrated gradients (steps=50)'
     """
     read, settings = parse(name)
-    words = "leave-one-out" if read == "leave_one_out" else read.replace("_", " ")
+    words = METHODS.get(read, read.replace("_x_", " × ").replace("_", " "))
     written = ", ".join(f"{key}={value}" for key, value in settings.items())
     return f"{words} ({written})" if written else words
 

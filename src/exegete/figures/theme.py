@@ -64,6 +64,7 @@ def config(ink: Mapping[str, str] = INK, ground: str = INK["paper"]) -> dict[str
             "note": {"color": ink["muted"], "fontSize": 10},
             "sentence": {"color": ink["muted"], "fontSize": 13},
             "room": {"color": ink["rule"]},
+            "ground": {"color": ink["paper"]},
         },
     }
 
