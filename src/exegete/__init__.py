@@ -1,10 +1,14 @@
 """Exegete: may I read a model's attention as an explanation of its predictions, and if not, what should I read?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from exegete.studies.audit import Audit
+    from exegete.studies.explanation import Explanation
+    from exegete.studies.questions import Of
+    from exegete.studies.vouching import Model
 
 __version__ = "0.1.0"
 
@@ -18,3 +22,21 @@ def audit(model: str, task: str, out: str | Path | None = None) -> "Audit":
     from exegete.studies.auditing import audit as run
 
     return run(model, task, out)
+
+
+def explain(
+    model: "Model", text: str, methods: Sequence[str] | None = None, target: str | None = None, of: "Of" = "logit"
+) -> "Explanation":
+    """What every method says of the prediction for a text, and whether attention may be read here.
+
+    `model` is a checkpoint or its folder; None is the default audit's model, which is trained into `runs/audit` if it
+    isn't there. `methods` are names of importances with settings, all of them unless given; `target` is the class to
+    explain, the predicted one unless given.
+
+    >>> found = explain(None, "a charming and often affecting journey")  # doctest: +SKIP
+    >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP
+    >>> found.save("journey.html")  # doctest: +SKIP
+    """
+    from exegete.studies.explaining import explain as run
+
+    return run(model, text, methods, target, of)

@@ -1,4 +1,4 @@
-"""The front door: `exegete ls | train | run | report | audit`.
+"""The front door: `exegete ls | train | explain | run | report | audit`.
 
 Nothing heavy is imported before a command needs it, so that help and listings answer at once.
 """
@@ -267,9 +267,50 @@ def _show_audit(found: "Audit", as_json: bool) -> None:
     print(f"report: {page}")
 
 
+@app.command()
+def explain(
+    text: Annotated[str | None, typer.Argument(help="The text, in quotes.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A file with one text per line, instead of TEXT.")] = None,
+    model: Annotated[str | None, typer.Option(help="A checkpoint folder; else the default audit's.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run whose model and leaderboard are taken.")] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The class to explain; the predicted one unless given.")] = None,
+    of: Annotated[str, typer.Option(help="What is explained: logit or probability.")] = "logit",
+    by: Annotated[str, typer.Option(help="What is shaded: word or sentence.")] = "word",
+    html: Annotated[Path | None, typer.Option(help="Also write the heat maps to this HTML file.")] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Marks instead of colours.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Heat maps of all methods for one prediction, and whether attention may be read here."""
+    from exegete.report.explanations import show, write_page
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.explaining import explain_all
+    from exegete.studies.questions import methods_in, quantity, texts_of, unit
+
+    if (text is None) == (file is None):
+        raise UsageError("give a text in quotes, or --file with one text per line")
+    wanted = [method for written in methods for method in methods_in(written)] if methods else None
+    shaded, explained = unit(by), quantity(of)
+    texts = [text] if text is not None else texts_of(file or Path())
+    with ProgressBars(quiet or as_json) as bars:
+        found = explain_all(model, texts, wanted, target, explained, run, bars)
+    if html is not None:
+        write_page(html, found, shaded)
+    if as_json:
+        said = [each.to_json(shaded) for each in found]
+        _print_json(said if text is None else said[0])
+        return
+    show(found, shaded, Console(highlight=False, no_color=no_color or None))
+    if html is not None:
+        print(f"heat maps: {html}")
+
+
 def _show_summary(folder: Path) -> None:
-    """What must be known first (the data, how well the models predict), then agreement."""
-    from exegete.report.build import agreement_table, notes, predictions
+    """What must be known first (the data, how well the models predict), then what each experiment found."""
+    from exegete.report.build import headlines, notes, predictions
     from exegete.report.tables import rich_table
 
     console = Console(highlight=False)
@@ -277,5 +318,6 @@ def _show_summary(folder: Path) -> None:
         console.print(f"[yellow]note:[/] {_escaped(note)}")
     for line in predictions(folder):
         console.print(_escaped(line))
-    console.print()
-    console.print(rich_table(agreement_table(folder)))
+    for table in headlines(folder):
+        console.print()
+        console.print(rich_table(table))

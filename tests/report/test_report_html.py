@@ -10,9 +10,9 @@ import altair as alt
 import polars as pl
 import pytest
 
+from exegete.base.elements import VOID, Markup, tag
 from exegete.figures.theme import SENTINELS, inline, themed
 from exegete.report.blocks import LONGEST
-from exegete.report.elements import VOID, Markup, tag
 from exegete.report.html import render
 from exegete.report.page import Figure, Report, Section, Table, Verdict, anchor
 from tests.figures.colours import contrast

@@ -4,9 +4,9 @@ from base64 import b64encode
 
 import polars as pl
 
+from exegete.base.elements import Markup, joined, safe, tag
 from exegete.figures.theme import inline_svg, numbers, to_svg
 from exegete.report.columns import Column
-from exegete.report.elements import Markup, joined, safe, tag
 from exegete.report.page import Figure, Table, anchor
 from exegete.report.tables import to_csv
 

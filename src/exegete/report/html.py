@@ -5,8 +5,8 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import count
 
+from exegete.base.elements import Markup, joined, tag
 from exegete.report.blocks import figure_block, table_block
-from exegete.report.elements import Markup, joined, tag
 from exegete.report.page import Report, Section, anchor, scorecard
 
 

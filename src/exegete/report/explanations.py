@@ -1,0 +1,26 @@
+"""Explanations for people: heat maps in the terminal, or one HTML file with all of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.rule import Rule
+
+from exegete.base.files import write_text
+from exegete.figures.heatmap_html import page
+from exegete.figures.heatmap_terminal import terminal
+from exegete.studies.explanation import Explanation, Unit
+
+
+def show(found: Sequence[Explanation], by: Unit, console: Console) -> None:
+    """One after the other, a line between two."""
+    for place, each in enumerate(found):
+        if place:
+            console.print(Rule(style="dim"))
+        console.print(terminal(each.heatmap(by), console))
+
+
+def write_page(path: Path, found: Sequence[Explanation], by: Unit) -> None:
+    """One file that works offline."""
+    title = f"What explains “{found[0].prediction}”?" if len(found) == 1 else f"{len(found)} predictions explained"
+    write_text(path, page(title, *(each.html(by) for each in found)))
