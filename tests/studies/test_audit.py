@@ -10,8 +10,9 @@ import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.measures.statistics import Interval
+from exegete.studies.answering import decision
 from exegete.studies.audit import load_criteria
-from exegete.studies.judging import decision, judge, verdict
+from exegete.studies.judging import judge, verdict
 from exegete.studies.study import Study
 
 
@@ -60,7 +61,7 @@ def made_up(*tau: float, n: int = 200, seeds: int = 1, ceiling: float = 1.0, spr
 def test_agreement_is_judged_against_the_others_agreement(
     study: Study, tau: tuple[float, ...], spread: float, expected: str
 ) -> None:
-    audit = judge(made_up(*tau, spread=spread), study, load_criteria())
+    audit = judge({"agreement": made_up(*tau, spread=spread)}, study, load_criteria())
     named = {test.name: test for test in audit.tests}
     agrees = named["agrees"]
     assert agrees.statistic == pytest.approx((tau[0] + tau[1]) / 2 - tau[2], abs=0.05)
@@ -75,7 +76,7 @@ def test_agreement_is_judged_against_the_others_agreement(
 
 
 def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:
-    audit = judge(made_up(0.3, 0.3, 0.6, ceiling=0.5), study, load_criteria())
+    audit = judge({"agreement": made_up(0.3, 0.3, 0.6, ceiling=0.5)}, study, load_criteria())
     named = {test.name: test for test in audit.tests}
     assert (named["agrees"].verdict, named["agrees_beyond_ties"].verdict) == ("fails", "holds")
     assert decision(named) == ("cannot tell", True)
@@ -83,24 +84,24 @@ def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:
 
 
 def test_a_handful_of_texts_settles_nothing(study: Study) -> None:
-    audit = judge(made_up(0.6, 0.6, 0.6, n=5), study, load_criteria())
+    audit = judge({"agreement": made_up(0.6, 0.6, 0.6, n=5)}, study, load_criteria())
     assert {test.verdict for test in audit.tests} == {"cannot tell"}
 
 
 def test_undefined_numbers_are_null_in_json(study: Study) -> None:
     rows = made_up(0.6, 0.6, 0.6).with_columns(pl.lit(None, pl.Float64).alias("value"))
-    said = judge(rows, study, load_criteria()).to_json()
+    said = judge({"agreement": rows}, study, load_criteria()).to_json()
     assert json.loads(json.dumps(said, allow_nan=False))["tests"][0]["chance"] is None
 
 
 def test_three_seeds_do_not_settle_a_recipe(study: Study) -> None:
-    audit = judge(made_up(0.2, 0.2, 0.6, seeds=3), study, load_criteria())
+    audit = judge({"agreement": made_up(0.2, 0.2, 0.6, seeds=3)}, study, load_criteria())
     assert audit.tests[0].verdict == "cannot tell"
     assert "recipe" in audit.tests[0].about
 
 
 def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) -> None:
-    audit = judge(pl.read_parquet(whole / "tables" / "agreement.parquet"), study, load_criteria(), whole)
+    audit = judge({"agreement": pl.read_parquet(whole / "tables" / "agreement.parquet")}, study, load_criteria(), whole)
     assert [test.verdict for test in audit.tests] == ["cannot tell"] * 6  # two models of two seeds
     assert study.models[0] in audit.answer
     assert "<table" in audit._repr_html_()

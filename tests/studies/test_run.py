@@ -104,7 +104,7 @@ def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     with (
         patch("exegete.studies.cell.train", side_effect=AssertionError),
-        patch("exegete.studies.stages.score_frame", side_effect=AssertionError),
+        patch("exegete.studies.stages.score_frames", side_effect=AssertionError),
     ):
         run_study(study, run, [study.cells[0]], here())
 

@@ -20,7 +20,9 @@ def load(tmp_path: Path, text: str) -> None:
 
 
 def test_built_in_studies_are_right() -> None:
-    assert {path.stem for path in built_in()} == {"audit", "neely_schouten_2020"}
+    assert {path.stem for path in built_in()} == {
+        "audit", "faithfulness", "faithfulness_imdb", "known_answer", "neely_schouten_2020", "plausibility", "sanity",
+    }  # fmt: skip
     for path in built_in():
         assert load_study(path.stem).name == path.stem
     assert len(load_study("neely_schouten_2020").cells) == 2 * 4 * 5
@@ -47,6 +49,9 @@ def test_built_in_studies_are_right() -> None:
         ),
         (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention", "random"]', "only as `noise`"),
         (GOOD + "[[experiments]]\ndraws = 3", "an experiment needs a name"),
+        (GOOD + '[[experiments]]\nname = "agreement"\ntasks = "sst"', "a list of patterns"),
+        (GOOD + '[[experiments]]\nname = "agreement"\ntasks = ["sst*"]', "no task of study"),
+        (GOOD + '[[experiments]]\nname = "faithfulness"\nmethods = ["random"]', "against attention and random"),
         (GOOD + '[[experiments]]\nname = "agreement"\n[[experiments]]\nname = "agreement"', "there twice"),
         (GOOD + "seeds = [0, 0]", "there twice"),
         (GOOD + 'name = "my study"', "letters, digits"),
@@ -58,6 +63,14 @@ def test_built_in_studies_are_right() -> None:
 def test_wrong_studies_are_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(ExegeteError, match=sentence):
         load(tmp_path, text)
+
+
+def test_an_experiment_may_be_about_some_tasks_only() -> None:
+    audit = load_study("audit")
+    plain, planted = audit.tasks
+    assert list(audit.built_experiments(plain)) == ["agreement", "faithfulness", "plausibility"]
+    assert list(audit.built_experiments(planted)) == ["known_answer"]
+    assert len(audit.built_experiments()) == 4
 
 
 def test_a_missing_study_says_what_there_is() -> None:

@@ -2,24 +2,27 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from exegete.base.files import read_json, whole_file, write_text
-from exegete.experiments.agreement import ALL, Agreement
-from exegete.figures.labels import importance_label, model_labels, pair_label, task_labels
-from exegete.report.columns import Column, count, interval, number, share, spread, text
+from exegete.figures.labels import model_labels, task_labels
+from exegete.report.columns import count, number, text
 from exegete.report.comparison import comparison
 from exegete.report.html import render
-from exegete.report.page import Figure, Report, Section, Table, Verdict
+from exegete.report.page import Report, Section, Table, Verdict
 from exegete.report.page import scorecard as verdict_table
+from exegete.report.sections.contract import Found, Sections
 from exegete.studies.audit import Audit
 from exegete.studies.auditing import judge_run
 from exegete.studies.run import STUDY, read_manifest, write_csv
 from exegete.studies.study import Study
 
+_ROOM = "exegete.report.sections"
+OWN = ("agreement", "faithfulness", "plausibility", "known_answer", "sanity")  # the others are told plainly
 HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
 QUESTION = "May this model's attention be read as an explanation of its predictions, and if not, what should be read?"
 CITE = "Exegete (software). Cite the paper whose test you quote as well: each is named beside its test."
@@ -54,7 +57,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         answer=audit.answer,
         verdicts=verdicts(audit),
         facts=_facts(manifest),
-        sections=list(_sections(run, study, audit, beside)),
+        sections=list(_sections(run, study, beside)),
         cite=CITE,
     )
 
@@ -105,119 +108,28 @@ def _facts(manifest: dict[str, Any]) -> dict[str, str]:
     }
 
 
-AGREEMENT = (
-    "Kendall's τ-b between the rankings that two importances give the words of a text, averaged over texts. Unrelated "
-    "rankings score 0 on average. Wiegreffe & Pinter (2019) object that τ disfavours models whose states mix words."
-)
-TOP_K = (
-    "The coefficient behind the published top-k numbers (here: legacy) leaves out pairs of words of which each list "
-    "holds only one. Lists that share nothing then score about +0.8. Random scores show it: if they do as well as "
-    "attention, the coefficient tells nothing. Fagin's coefficient counts those pairs; every value stands beside what "
-    "unrelated rankings of the same length, k and ties score."
-)
-TIES = (
-    "Sparse attention gives many words exactly 0. Tied words cap τ-b: with s non-zeros among n words it can't exceed "
-    "√(1 − C(n−s,2)/C(n,2)). τ-b over this maximum, and Goodman & Kruskal's γ, which ignores tied pairs, are corrected "
-    "for it."
-)
+def found_in(run: Path, study: Study) -> Iterator[tuple[Sections, Found]]:
+    """Every experiment that left something in a run, with what tells it to a person."""
+    for name, built in study.built_experiments().items():
+        if (run / "tables" / f"{name}.parquet").is_file():
+            told: Any = import_module(f"{_ROOM}.{name if name in OWN else 'plain'}")
+            yield told, Found(run, name, built)
 
 
-def _sections(run: Path, study: Study, audit: Audit, beside: Table | None) -> Iterator[Section]:
-    summary = audit.frame
-    rows = pl.read_parquet(run / "tables" / "agreement.parquet")
-    asked = study.built_experiments()["agreement"]
-    assert isinstance(asked, Agreement)
-    charts = asked.figures(rows, summary)
-    histogram = Figure("τ by predicted class", charts["histogram"], "Share of texts in each of 30 bins of τ.")
-    density = Figure("τ of the pairs", charts["density"], "Densities, reflected at ±1; all seeds together.")
-    yield Section(
-        "Do importances agree?",
-        "",
-        [AGREEMENT],
-        [agreement_table(run), _by_class(summary, asked)],
-        [histogram, density],
-    )
-    if "topk" in charts:
-        figure = Figure("Attention and random scores against gradient", charts["topk"])
-        yield Section("Top-k agreement and its chance level", "", [TOP_K], [_topk(summary, asked)], [figure])
-    figure = Figure("τ-b, its attainable maximum, and what remains", charts["ties"])
-    yield Section("What ties allow", "", [TIES], [_ties(summary, asked)], [figure])
+def headlines(run: Path) -> list[Table]:
+    """The one table of each experiment that a terminal shows."""
+    study = Study.model_validate(read_json(run / STUDY, "run"))
+    return [told.headline(found) for told, found in found_in(run, study)]
+
+
+def _sections(run: Path, study: Study, beside: Table | None) -> Iterator[Section]:
+    for told, found in found_in(run, study):
+        yield from told.sections(found)
     if beside is not None:
         yield Section("Beside the published numbers", "", study.notes, [beside])
+    elif study.notes:
+        yield Section("What differs", "", study.notes)
     yield Section("The models", "", [*predictions(run), *notes(run)], [_models(run)])
-
-
-def agreement_table(run: Path) -> Table:
-    """τ of every pair over all texts, with interval and chance."""
-    summary = pl.read_parquet(run / "tables" / "agreement_summary.parquet")
-    shown = _labelled(summary.filter((pl.col("measure") == "tau") & (pl.col("class") == ALL)))
-    columns = [*_which(shown), text("pair"), number("mean", "τ"), interval("low", "high"), number("chance")]
-    columns += [share("significant", "p ≤ .05"), count("n"), *_if_any(shown, "undefined")]
-    return Table("Rank agreement", shown, "Mean τ-b over texts; interval over texts, and seeds if several.", columns)
-
-
-def _if_any(frame: pl.DataFrame, name: str) -> list[Column]:
-    """A count that is shown only where it is not 0 throughout."""
-    return [count(name)] if frame[name].sum() else []
-
-
-def _which(frame: pl.DataFrame) -> list[Column]:
-    """Task and model, where there is more than one."""
-    return [text(name) for name in ("task", "model") if frame[name].n_unique() > 1]
-
-
-def _labelled(summary: pl.DataFrame) -> pl.DataFrame:
-    """Task, model and pair as people say them."""
-    models = model_labels(summary["model"].unique().to_list())
-    pairs = pl.struct("first", "second").map_elements(lambda p: pair_label(p["first"], p["second"]), pl.String)
-    return summary.with_columns(
-        pl.col("task").replace_strict(task_labels(summary["task"])),
-        pl.col("model").replace_strict(models),
-        pairs.alias("pair"),
-    )
-
-
-def _by_class(summary: pl.DataFrame, asked: Agreement) -> Table:
-    shown = _labelled(
-        summary.filter((pl.col("measure") == "tau") & (pl.col("class") != ALL) & (pl.col("first") != asked.noise))
-    )
-    columns = [
-        *_which(shown), text("pair"), text("class", "class"), spread("mean", "std"), interval("low", "high"),
-        share("significant", "p ≤ .05"), count("n"), count("undefined"),
-    ]  # fmt: skip
-    return Table("By class", shown, "Mean ± standard deviation of τ-b, and the share of texts with p ≤ 0.05.", columns)
-
-
-def _topk(summary: pl.DataFrame, asked: Agreement) -> Table:
-    kept = summary.filter((pl.col("k") != ALL) & (pl.col("class") == ALL) & (pl.col("second") == asked.against[1]))
-    shown = kept.pivot("first", index=["task", "model", "measure", "k"], values=["mean", "chance"], maintain_order=True)
-    models = model_labels(shown["model"].unique().to_list())
-    shown = shown.with_columns(
-        pl.col("task").replace_strict(task_labels(shown["task"])), pl.col("model").replace_strict(models)
-    )
-    pairs = [(first, importance_label(first)) for first in kept["first"].unique(maintain_order=True)]
-    columns = [*_which(shown), text("measure"), text("k")]
-    for first, label in pairs:
-        columns += [number(f"mean_{first}", label), number(f"chance_{first}", "chance")]
-    return Table("Top-k τ with gradient", shown, "Mean over texts (and seeds), and its chance level.", columns)
-
-
-def _ties(summary: pl.DataFrame, asked: Agreement) -> Table:
-    over_all = summary.filter((pl.col("k") == ALL) & (pl.col("class") == ALL) & (pl.col("first") != asked.noise))
-    index = ["task", "model", "first", "second"]
-    wide = over_all.pivot("measure", index=index, values="mean", maintain_order=True)
-    maximum = over_all.filter(pl.col("measure") == "tau").select(*index, "maximum")
-    shown = _labelled(wide.join(maximum, on=index, maintain_order="left"))
-    columns = [
-        *_which(shown), text("pair"), number("tau", "τ-b"), number("maximum", "attainable"),
-        number("tau_corrected", "τ-b / attainable"),        number("gamma", "γ"), number("spearman", "ρ"),
-    ]  # fmt: skip
-    return Table(
-        "Corrected for ties",
-        shown,
-        "Means over texts; the attainable maximum is that of each text's own ties.",
-        columns,
-    )
 
 
 def _models(run: Path) -> Table:
@@ -228,26 +140,20 @@ def _models(run: Path) -> Table:
 
 
 def notes(run: Path) -> list[str]:
-    """What a reader must know of the data: what was left out, how it was split, what a model may have seen."""
-    return sorted({f"{cell['task']}: {note}" for cell in read_manifest(run)["cells"] for note in cell["data"]["notes"]})
+    """What a reader must know: what was left out of the data, what a model may have seen, which method said nothing."""
+    cells = read_manifest(run)["cells"]
+    data = {f"{cell['task']}: {note}" for cell in cells for note in cell["data"]["notes"]}
+    methods = {f"{cell['task']}, {cell['model']}: {note}" for cell in cells for note in cell["notes"]}
+    return sorted(data) + sorted(methods)
 
 
 def predictions(run: Path) -> list[str]:
     """How well every model predicts, beside always naming the most frequent class; hardly better is said aloud."""
     table = pl.read_csv(run / "tables" / "models.csv")
     means = table.group_by("task", "model", maintain_order=True).agg(
-        pl.len().alias("seeds"), pl.col("test_accuracy").mean()
+        pl.len().alias("seeds"), pl.col("test_accuracy", "majority").mean()
     )
-    return [
-        _prediction(row) for row in means.join(_majorities(run), on="task", maintain_order="left").iter_rows(named=True)
-    ]
-
-
-def _majorities(run: Path) -> pl.DataFrame:
-    """The share of the most frequent class among the texts that were studied, by task."""
-    rows = pl.scan_parquet(run / "tables" / "agreement.parquet").select("task", "example", "gold").unique()
-    shares = pl.col("gold").unique_counts().max() / pl.len()
-    return rows.group_by("task").agg(shares.alias("majority")).collect()
+    return [_prediction(row) for row in means.iter_rows(named=True)]
 
 
 def _prediction(row: dict[str, Any]) -> str:

@@ -46,6 +46,10 @@ class Criteria(BaseModel):
     agrees: Criterion
     agrees_beyond_ties: Criterion
     beats_chance: Criterion
+    faithful_over_random: Criterion
+    faithful_as_best: Criterion
+    plausible: Criterion
+    known_answer: Criterion
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Test:
     verdict: Verdict
     about: str  # this checkpoint, or this training recipe
     paper: str
+    against: str = ""  # what attention is compared with
+    doubt: str = ""  # why nothing can be told, whatever the numbers
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,9 @@ class Audit:
     tests: tuple[Test, ...]
     criteria_version: int
     run: Path | None = None
-    frame: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)  # the summary of agreement
+    frame: pl.DataFrame = field(
+        default_factory=pl.DataFrame, repr=False
+    )  # agreement's summary, or else the first one's
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""

@@ -4,15 +4,18 @@ from pathlib import Path
 
 import polars as pl
 
+from exegete.base.errors import UsageError
 from exegete.base.files import read_json, write_json
-from exegete.base.names import parse, validate
+from exegete.base.names import Spec, parse, validate
 from exegete.base.progress import Progress, silent
+from exegete.studies.asking import ASK
 from exegete.studies.audit import Audit, Criteria, load_criteria
 from exegete.studies.engine import LocalEngine
 from exegete.studies.judging import judge
 from exegete.studies.keys import key_of
 from exegete.studies.run import run_study
-from exegete.studies.study import Study, checked, load_study
+from exegete.studies.study import Study, checked, is_asked, load_study
+from exegete.training.checkpoint import is_checkpoint
 
 DEFAULT = "audit"
 CRITERIA = "criteria.json"
@@ -23,11 +26,29 @@ def study_for(source: str | None, task: str | None, model: str | None) -> Study:
     study = load_study(source or DEFAULT)
     if task is None and model is None:
         return study
-    tasks, models = (task,) if task else study.tasks, (model,) if model else study.models
+    models = (model,) if model else study.models
+    tasks: tuple[str, ...] = (task or study.tasks[0],)
+    if not is_checkpoint(Path(models[0])):  # what is trained already can't be trained on planted words
+        tasks = (*tasks, planted(tasks[0]))
+    experiments = tuple(entry for entry in study.experiments if any(is_asked(entry, task) for task in tasks))
     name = f"audit_{parse(tasks[0]).name.replace(':', '_').replace('/', '_')}_{key_of(tasks=tasks, models=models)[:6]}"
     return checked(
-        study.model_copy(update={"name": name, "title": f"{models[0]} on {tasks[0]}", "tasks": tasks, "models": models})
+        study.model_copy(
+            update={
+                "name": name,
+                "title": f"{models[0]} on {tasks[0]}",
+                "tasks": tasks,
+                "models": models,
+                "experiments": experiments,
+            }
+        )
     )
+
+
+def planted(task: str) -> str:
+    """The same task with planted words that decide the class."""
+    spec = parse(task)
+    return str(Spec(spec.name, spec.settings | {"planted": "token"}))
 
 
 def audit_study(
@@ -37,7 +58,9 @@ def audit_study(
     engine: LocalEngine | None = None,
     progress: Progress = silent,
 ) -> Audit:
-    """Run (or resume) a study and judge its agreement."""
+    """Run (or resume) a study and judge what it found."""
+    if not set(ASK) & set(study.built_experiments()):
+        raise UsageError(f"study '{study.name}' has no experiment that the audit judges: add one of {', '.join(ASK)}")
     wanted = load_criteria(criteria)
     run_study(study, out, None, engine, progress)
     write_json(out / CRITERIA, wanted.model_dump())
@@ -50,8 +73,10 @@ def judge_run(study: Study, out: Path) -> Audit:
     criteria = (
         validate(Criteria, read_json(kept, "criteria"), f"criteria in {kept}") if kept.is_file() else load_criteria()
     )
-    rows, summary = (pl.read_parquet(out / "tables" / f"agreement{part}.parquet") for part in ("", "_summary"))
-    return judge(rows, study, criteria, out, summary)
+    tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
+    rows = {name: pl.read_parquet(path) for name, path in tables.items() if path.is_file()}
+    first = "agreement" if "agreement" in rows else next(iter(rows))
+    return judge(rows, study, criteria, out, pl.read_parquet(out / "tables" / f"{first}_summary.parquet"))
 
 
 def audit(model: str, task: str, out: str | Path | None = None, progress: Progress = silent) -> Audit:

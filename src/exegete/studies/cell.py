@@ -1,6 +1,7 @@
 """Cell: train one model, score the words of its texts, ask every experiment; what is done already is not done again."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 from exegete.base.errors import ExegeteError
 from exegete.base.files import write_json
 from exegete.base.progress import Progress, silent
+from exegete.experiments.contract import Experiment, caveats, unsuited
 from exegete.models.build import build
 from exegete.models.classifier import Classifier
 from exegete.studies.keys import code_hash, key_of
@@ -19,7 +21,7 @@ from exegete.studies.stages import Case, experiment_stage, predict_stage
 from exegete.studies.store import read_shards, stage
 from exegete.studies.study import Cell, Study
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.example import Task
+from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
 from exegete.training.fit import evaluate_held_out
 from exegete.training.settings import TrainingSettings
@@ -49,19 +51,62 @@ def run_cell(work: Work) -> dict[str, Any]:
     checkpoint = trained(work, task)
     case = Case(work.run, work.study.split, task, checkpoint, work.tell)
     predicted = predict_stage(case)
-    rows = {name: experiment_stage(case, name, built) for name, built in work.study.built_experiments().items()}
+    experiments = work.study.built_experiments(work.cell.task)
+    reasons = {name: reason for name, built in experiments.items() if (reason := unsuited(built, task)) is not None}
+    asked = {name: _ask(case, name, built) for name, built in experiments.items() if name not in reasons}
+    notes = [note for found in asked.values() for note in found.notes]
+    notes += [f"{name}: {caveat}" for name in asked for caveat in caveats(experiments[name], task)]
+    notes += [f"{name} was not asked: {reason}" for name, reason in reasons.items()]
     facts = {
         **work.cell._asdict(),
         "code": work.code,
         "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
+        "majority": majority(case.examples),
         "training": checkpoint.key,
         "predict": predicted.folder.name,
-        "experiments": {name: done.folder.name for name, done in rows.items()},
+        "experiments": {name: found.folders for name, found in asked.items()},
+        "costs": {name: found.costs for name, found in asked.items()},
+        "notes": sorted(set(notes)),
     }
     write_json(work.run / "cells" / f"{key_of(**work.cell._asdict())}.json", facts)
     return facts
+
+
+def majority(examples: Sequence[Example]) -> float:
+    """The share of the most frequent class."""
+    return max(Counter(e.label for e in examples).values()) / len(examples)
+
+
+class _Found(NamedTuple):
+    """Where an experiment's rows are, what their scores took, and what must be said of these."""
+
+    folders: dict[str, str]  # by split
+    costs: list[dict[str, Any]]  # by importance
+    notes: list[str]
+
+
+def _ask(case: Case, name: str, built: Experiment) -> _Found:
+    """One experiment on every split that it asks about."""
+    folders, costs, notes = {}, [], []
+    for split in built.splits or (case.split,):
+        there = case._replace(split=split, texts=built.texts)
+        at, scored, refused = experiment_stage(there, name, built)
+        folders[split] = at.folder.name
+        told = {importance: stage.result() for importance, stage in scored.items()}
+        costs += [{"split": split, "method": importance} | _cost(facts) for importance, facts in told.items()]
+        notes += [f"{importance} is left out: {reason}" for importance, reason in refused.items()]
+        notes += [
+            f"{importance} gives every word 0 in {facts['all_zero']} of {facts['n']} texts ({split})"
+            for importance, facts in told.items()
+            if facts["all_zero"]
+        ]
+    return _Found(folders, costs, notes)
+
+
+def _cost(facts: dict[str, Any]) -> dict[str, Any]:
+    return {key: facts[key] for key in ("n", "forward", "backward", "ms", "mean_error", "max_error", "all_zero")}
 
 
 def trained(work: Work, task: Task) -> Checkpoint:
@@ -131,10 +176,12 @@ def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:
 
 
 def rows_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[pl.DataFrame]:
-    """The rows of a finished cell, with its task, model and seed in front."""
-    for part in read_shards(run / "stages" / facts["experiments"][experiment]):
-        yield pl.read_parquet(part).select(
-            *(pl.lit(facts[name]).alias(name) for name in ("task", "model")),
-            pl.lit(facts["seed"], dtype=pl.Int64).alias("seed"),
-            pl.all(),
-        )
+    """The rows of a finished cell, with its task, model, seed and split in front."""
+    for split, folder in facts["experiments"].get(experiment, {}).items():
+        for path in read_shards(run / "stages" / folder):
+            yield pl.read_parquet(path).select(
+                *(pl.lit(facts[name]).alias(name) for name in ("task", "model")),
+                pl.lit(facts["seed"], dtype=pl.Int64).alias("seed"),
+                pl.lit(split).alias("split"),
+                pl.all(),
+            )

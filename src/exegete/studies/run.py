@@ -17,6 +17,7 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, whole_file, write_json
 from exegete.base.progress import Progress, silent
+from exegete.experiments.leaderboard import with_costs
 from exegete.studies.cell import Work, rows_of, run_cell
 from exegete.studies.engine import LocalEngine
 from exegete.studies.keys import code_hash
@@ -25,7 +26,8 @@ from exegete.studies.study import Cell, Study
 
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
-LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "safetensors")
+TOLD = ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")  # of every cell
+LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "captum", "safetensors")
 
 
 def run_study(
@@ -38,7 +40,7 @@ def run_study(
     """Run or resume a study, or some cells of it; returns the run folder."""
     started, code = time.time(), code_hash("exegete.studies.cell")  # of the code that is about to run
     with locked(out):
-        _claim(out, study)
+        claim(out, study)
         wanted = cells or study.cells
         _no_other_code(out, study, wanted, code)
         _sweep(out)
@@ -58,7 +60,7 @@ def _job(work: Work, progress: Progress) -> dict[str, Any]:
     return run_cell(work._replace(progress=progress))
 
 
-def _claim(out: Path, study: Study) -> None:
+def claim(out: Path, study: Study) -> None:
     """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
     mine = study.model_dump(mode="json")
     theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
@@ -142,15 +144,39 @@ def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]]) -> No
     from exegete.figures.theme import save
 
     write_csv(out / "tables" / "models.csv", models_table(cells))
+    if not any(facts["experiments"] for facts in cells):
+        reasons = {note for facts in cells for note in facts["notes"]}
+        raise ExegeteError(f"no experiment of study '{study.name}' suits its tasks: {'; '.join(sorted(reasons))}")
     for name, built in study.built_experiments().items():
-        rows = pl.concat([frame for facts in cells for frame in rows_of(out, facts, name)])
+        frames = [frame for facts in cells for frame in rows_of(out, facts, name)]
+        if not frames:  # a narrowed run may have none of this experiment's tasks
+            continue
+        rows = pl.concat(frames)
         summary = built.summary(rows)
         write_parquet(out / "tables" / f"{name}.parquet", rows)
         write_parquet(out / "tables" / f"{name}_summary.parquet", summary)
-        for table, frame in ({"summary": summary} | dict(built.tables(rows))).items():
+        tables = {"summary": summary, "costs": costs_table(cells, name)} | dict(built.tables(rows))
+        if "leaderboard" in tables:
+            tables["leaderboard"] = with_costs(tables["leaderboard"], tables["costs"])
+        for table, frame in tables.items():
             write_csv(out / "tables" / f"{name}_{table}.csv", frame)
         for figure, chart in built.figures(rows, summary).items():
             save(chart, out / "figures", f"{name}_{figure}")
+
+
+def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFrame:
+    """What the scores of an experiment took per text, and their errors: means over seeds, on the split asked last."""
+    rows = [{"task": c["task"], "model": c["model"]} | found for c in cells for found in c["costs"].get(experiment, ())]
+    if not rows:
+        return pl.DataFrame(schema={"task": pl.String, "model": pl.String, "method": pl.String})
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    last = frame.filter(pl.col("split") == frame["split"][-1])
+    keys = ["task", "model", "split", "method"]
+    return last.group_by(keys, maintain_order=True).agg(
+        pl.col("n", "all_zero").sum(),
+        pl.col("forward", "backward", "ms", "mean_error").mean(),
+        pl.col("max_error").max(),
+    )
 
 
 def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
@@ -158,6 +184,7 @@ def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {"task": c["task"], "model": c["model"], "seed": c["seed"], "best_epoch": c["metrics"]["best_epoch"]}
+            | {"majority": c["majority"]}
             | {f"test_{name}": value for name, value in c["metrics"]["test"].items()}
             for c in cells
         ],
@@ -178,7 +205,10 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
         "exegete": __version__,
         "study": study.model_dump(mode="json"),
         "cells": [
-            {k: c[k] for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments")}
+            {
+                k: c[k]
+                for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")
+            }
             for c in cells
         ],
         "code": ", ".join(sorted({cell["code"] for cell in cells})),

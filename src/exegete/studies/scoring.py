@@ -1,43 +1,91 @@
 """Scoring: the importances of many texts, in shards that are written one by one."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.base.errors import ExegeteError
-from exegete.importance.contract import Importance
+from exegete.base.noise import stable_seed, uniform
+from exegete.importance.checks import finite
+from exegete.importance.contract import Importance, Scores
+from exegete.importance.erasure import sharing
 from exegete.models.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example
 
-SHARD = 512  # texts that are scored before the result is written
+SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
+TIMED = 16  # texts whose scoring is timed
+SCHEMA: dict[str, Any] = {
+    "example": pl.Int64,
+    "scores": pl.List(pl.Float64),
+    "signed": pl.Boolean,
+    "error": pl.Float64,
+    "forward": pl.Int64,
+    "backward": pl.Int64,
+}
 
 
 def shards(examples: Sequence[Example]) -> list[tuple[Example, ...]]:
     """Texts by length, so that those of a shard go into few batches; of equal length, in their own order."""
-    ordered = sorted(examples, key=len)
-    return [tuple(ordered[start : start + SHARD]) for start in range(0, len(ordered), SHARD)]
+    found: list[list[Example]] = [[]]
+    words = 0
+    for e in sorted(examples, key=len):
+        if len(found[-1]) == SHARD or (found[-1] and words + len(e) > WORDS):
+            found.append([])
+            words = 0
+        found[-1].append(e)
+        words += len(e)
+    return [tuple(shard) for shard in found if shard]
 
 
-def score_frame(model: Classifier, importance: Importance, examples: Sequence[Example]) -> pl.DataFrame:
-    """One row per text: its id and the scores of its words."""
-    rows: list[list[float]] = [[] for _ in examples]
+def chosen(examples: Sequence[Example], texts: int | None) -> tuple[Example, ...]:
+    """A keyed choice of so many texts, the same in every process and for every model; in their own order."""
+    if texts is None or texts >= len(examples):
+        return tuple(examples)
+    drawn = uniform(stable_seed("texts"), torch.tensor([e.id for e in examples])).argsort()[:texts]
+    return tuple(examples[i] for i in sorted(drawn.tolist()))
+
+
+def score_frames(
+    model: Classifier, importances: Mapping[str, Importance], examples: Sequence[Example]
+) -> dict[str, pl.DataFrame]:
+    """By importance, one row per text: its id, the scores of its words, their error and what they took.
+
+    All importances of a batch come one after the other, so that a text with the same words erased is run only once.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {name: [{}] * len(examples) for name in importances}
     for members in batches_of_one_length(examples, size=256, budget=8192):
         batch = collate([examples[i] for i in members], model.vocabulary)
-        values = importance(model, batch).values.double()
-        for i, row, words in zip(members, values, batch.words, strict=True):
-            if not bool(row[words].isfinite().all()):
-                raise ExegeteError(
-                    f"{type(importance).__name__} gave a word of example {examples[i].id} no finite score: an "
-                    "importance must give every word a number"
-                )
-            rows[i] = row[words].tolist()
-    return pl.DataFrame(
-        {"example": [e.id for e in examples], "scores": rows},
-        schema={"example": pl.Int64, "scores": pl.List(pl.Float64)},
-    )
+        with sharing():
+            for name, importance in importances.items():
+                for i, row in zip(members, _rows(name, importance(model, batch), batch), strict=True):
+                    rows[name][i] = row
+    return {name: pl.DataFrame(found, schema=SCHEMA) for name, found in rows.items()}
+
+
+def _rows(name: str, scores: Scores, batch: Batch) -> Iterator[dict[str, Any]]:
+    finite(name, scores, batch)
+    for i, words in enumerate(batch.words):
+        yield {
+            "example": int(batch.ids[i]),
+            "scores": scores.values[i, words].double().tolist(),
+            "signed": scores.signed,
+            "error": None if scores.error is None else float(scores.error[i]),
+            "forward": None if scores.cost is None else int(scores.cost.forward[i]),
+            "backward": None if scores.cost is None else int(scores.cost.backward[i]),
+        }
+
+
+def milliseconds(model: Classifier, importance: Importance, examples: Sequence[Example]) -> float:
+    """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
+    some = chosen(examples, TIMED)
+    started = time.perf_counter()
+    for members in batches_of_one_length(some, size=256, budget=8192):
+        importance(model, collate([some[i] for i in members], model.vocabulary))
+    return 1000 * (time.perf_counter() - started) / max(1, len(some))
 
 
 def padded(rows: Sequence[Sequence[float]]) -> Tensor:

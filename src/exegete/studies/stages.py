@@ -1,7 +1,7 @@
 """Stages: predict, score and ask, each kept under the content that determines it, shard by shard."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +13,11 @@ from exegete.base.names import parse
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Experiment, Subject
 from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import Importance, refusal
+from exegete.models.contract import AttentionModel
 from exegete.studies.keys import code_hash, key_of
-from exegete.studies.scoring import padded, score_frame, shards
-from exegete.studies.store import Stage, read_shards, stage, write_shards
+from exegete.studies.scoring import chosen, milliseconds, padded, score_frames, shards
+from exegete.studies.store import Stage, part, read_shards, stage, write_parquet, write_shards
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.fit import predict
@@ -29,6 +31,7 @@ class Case(NamedTuple):
     task: Task
     checkpoint: Checkpoint
     tell: Callable[[str, int, int], None]
+    texts: int | None = None  # how many of the split's texts; all, unless given
 
     @property
     def content(self) -> dict[str, str]:
@@ -37,12 +40,19 @@ class Case(NamedTuple):
         means = key_of(
             spec=model.spec, words=model.vocabulary.words, wrap=model.vocabulary.wrap
         )  # softmax has no weights
-        return {"data": self.task.hash, "weights": self.checkpoint.weights_hash, "model": means, "split": self.split}
+        texts = {} if self.texts is None else {"texts": str(self.texts)}
+        split = {"split": self.split} | texts
+        return {"data": self.task.hash, "weights": self.checkpoint.weights_hash, "model": means} | split
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The texts."""
+        return chosen(self.task.split(self.split), self.texts)
 
     @property
     def shards(self) -> list[tuple[Example, ...]]:
         """The texts, in the order and the portions in which they are worked on."""
-        return shards(self.task.split(self.split))
+        return shards(self.examples)
 
 
 def predict_stage(case: Case) -> Stage:
@@ -70,16 +80,44 @@ def _predictions(case: Case, examples: tuple[Example, ...]) -> pl.DataFrame:
     )
 
 
-def score_stage(case: Case, importance: str) -> Stage:
-    """One importance of all words of all texts."""
-    built = IMPORTANCES.make(importance)
-    facts = case.content | {"importance": importance}
-    at = stage(case.run, "score", key_of(**facts, code=[_code_of(built), code_hash(__name__)]), **facts)
-    if not at.done:
-        score = partial(score_frame, case.checkpoint.model, built)
-        write_shards(at.folder, case.shards, score, partial(case.tell, parse(importance).name))
-        at.finish()
+def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
+    """The importances of all words of all texts, each in a stage of its own, worked on side by side."""
+    built = {name: IMPORTANCES.make(name) for name in importances}
+    at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
+    todo = [name for name in at if not at[name].done]
+    names = " ".join(parse(name).name for name in todo)
+    for number, examples in enumerate(case.shards if todo else ()):
+        missing = [name for name in todo if not part(at[name].folder, number).is_file()]
+        found = score_frames(case.checkpoint.model, {name: built[name] for name in missing}, examples)
+        for name, frame in found.items():
+            write_parquet(part(at[name].folder, number), frame)
+        case.tell(_short(names), number + 1, len(case.shards))
+    for name in todo:
+        at[name].finish(ms=milliseconds(case.checkpoint.model, built[name], case.examples), **_told(at[name].folder))
     return at
+
+
+def _short(names: str) -> str:
+    return names if len(names) <= 40 else f"{len(names.split())} importances"
+
+
+def _score_stage(case: Case, name: str, importance: Importance) -> Stage:
+    facts = case.content | {"importance": name}
+    return stage(case.run, "score", key_of(**facts, code=[_code_of(importance), code_hash(__name__)]), **facts)
+
+
+def _told(folder: Path) -> dict[str, float | int | None]:
+    """What the scores of a stage tell of themselves: passes, errors, and texts of which no word got any score."""
+    rows = pl.scan_parquet(sorted(folder.glob("part-*.parquet")))
+    empty = pl.col("scores").list.eval(pl.element() == 0).list.all() & (pl.col("scores").list.len() > 0)
+    found = rows.select(
+        pl.len().alias("n"),
+        pl.col("forward", "backward").mean(),
+        pl.col("error").mean().alias("mean_error"),
+        pl.col("error").max().alias("max_error"),
+        empty.sum().alias("all_zero"),
+    ).collect()
+    return found.row(0, named=True)
 
 
 def _code_of(built: object) -> str:
@@ -90,37 +128,49 @@ def _code_of(built: object) -> str:
     return key_of(source=inspect.getsource(inspect.getmodule(type(built)) or type(built)))
 
 
-def experiment_stage(case: Case, name: str, built: Experiment) -> Stage:
-    """An experiment's rows."""
+def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
+    """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
     predicted = predict_stage(case)
-    scored = {importance: score_stage(case, importance) for importance in built.importances}
+    refused = refusals(case.checkpoint.model, built.importances)
+    scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
     facts = case.content | {"experiment": name, "settings": repr(built)}
     scores = {importance: at.folder.name for importance, at in scored.items()}
     code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__)]
     at = stage(case.run, "experiment", key_of(**facts, scores=scores, code=code), **facts, scores=scores)
     if not at.done:
+        known = Known(predicted, scored, refused)
         numbered = list(enumerate(case.shards))
-        write_shards(
-            at.folder, numbered, lambda n: built.rows(_subject(case, predicted, scored, *n)), partial(case.tell, name)
-        )
+        write_shards(at.folder, numbered, lambda n: built.rows(_subject(case, known, *n)), partial(case.tell, name))
         at.finish()
-    return at
+    return at, scored, refused
 
 
-def _subject(
-    case: Case, predicted: Stage, scored: dict[str, Stage], number: int, examples: tuple[Example, ...]
-) -> Subject:
+def refusals(model: AttentionModel, importances: Sequence[str]) -> dict[str, str]:
+    """The importances that are not for this model, each with the reason."""
+    reasons = {name: refusal(IMPORTANCES.make(name), model) for name in importances}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+class Known(NamedTuple):
+    """What is known of a case's texts before an experiment asks."""
+
+    predicted: Stage
+    scored: dict[str, Stage]
+    refused: dict[str, str]
+
+
+def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...]) -> Subject:
     """One shard of texts with what was predicted and scored."""
-    every = case.task.split(case.split)
-    classes = pl.read_parquet(read_shards(predicted.folder)[number])["predicted"]
+    every = case.examples
+    classes = pl.read_parquet(read_shards(known.predicted.folder)[number])["predicted"]
+    frames = {name: pl.read_parquet(read_shards(at.folder)[number]) for name, at in known.scored.items()}
     return Subject(
         model=case.checkpoint.model,
         task=case.task,
         examples=examples,
         predicted=torch.tensor([case.task.labels.index(c) for c in classes]),
-        scores={
-            name: padded(pl.read_parquet(read_shards(at.folder)[number])["scores"].to_list())
-            for name, at in scored.items()
-        },
+        scores={name: padded(frame["scores"].to_list()) for name, frame in frames.items()},
         mean_length=sum(map(len, every)) / len(every),
+        signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
+        refused=known.refused,
     )

@@ -57,12 +57,17 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> None:
         frame.write_parquet(beside)
 
 
+def part(folder: Path, number: int) -> Path:
+    """The file of one shard."""
+    return folder / f"part-{number:05d}.parquet"
+
+
 def write_shards(
     folder: Path, shards: Sequence[Any], compute: Callable[[Any], pl.DataFrame], tell: Callable[[int, int], None]
 ) -> None:
     """One parquet file per shard; those that are there already are not computed again."""
     for number, shard in enumerate(shards):
-        path = folder / f"part-{number:05d}.parquet"
+        path = part(folder, number)
         if not path.is_file():
             write_parquet(path, compute(shard))
         tell(number + 1, len(shards))

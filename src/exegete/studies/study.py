@@ -62,9 +62,20 @@ class Study(BaseModel):
         """The whole grid."""
         return tuple(Cell(task, model, seed) for task in self.tasks for model in self.models for seed in self.seeds)
 
-    def built_experiments(self) -> dict[str, Experiment]:
-        """Every experiment with its settings, by name."""
-        return {entry.get("name", ""): _experiment(entry) for entry in self.experiments}
+    def built_experiments(self, task: str | None = None) -> dict[str, Experiment]:
+        """Every experiment with its settings, by name; of one task, those that are asked about it."""
+        asked = [entry for entry in self.experiments if task is None or is_asked(entry, task)]
+        return {entry.get("name", ""): _experiment(entry) for entry in asked}
+
+
+def is_asked(entry: dict[str, Any], task: str) -> bool:
+    """Whether an experiment is about a task: about every one, or those that match its `tasks` (`!` says: all but)."""
+    patterns = entry.get("tasks")
+    if patterns is None:
+        return True
+    if not isinstance(patterns, (list, tuple)):
+        raise UsageError(f"experiment '{entry.get('name')}': tasks is a list of patterns, not {patterns!r}")
+    return any(fnmatch(task, str(p).lstrip("!")) != str(p).startswith("!") for p in patterns)
 
 
 def _experiment(entry: dict[str, Any]) -> Experiment:
@@ -72,6 +83,7 @@ def _experiment(entry: dict[str, Any]) -> Experiment:
     if "name" not in settings:
         raise UsageError('an experiment needs a name: write [[experiments]] and name = "agreement"')
     name = settings.pop("name")
+    settings.pop("tasks", None)
     built: Experiment = validate(EXPERIMENTS[name].load(), settings, f"experiment '{name}'")
     return built
 
@@ -160,6 +172,9 @@ def checked(study: Study) -> Study:
             _check_model(model)
         elif len(study.seeds) > 1:
             raise UsageError(f"{model} is one trained model: give the study one seed")
+    for entry in study.experiments:
+        if not any(is_asked(entry, task) for task in study.tasks):
+            raise UsageError(f"no task of study '{study.name}' matches tasks = {entry['tasks']} of '{entry['name']}'")
     for experiment in study.built_experiments().values():
         for importance in experiment.importances:
             IMPORTANCES.make(importance)

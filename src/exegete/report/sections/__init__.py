@@ -1,0 +1,1 @@
+"""Sections: what a report says of each experiment, one file per experiment."""

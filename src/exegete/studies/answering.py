@@ -1,0 +1,152 @@
+"""Answering: what the tests of a scorecard say together, in plain words."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from exegete.studies.audit import Test, Verdict
+
+VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
+NOT_TESTED = "Agreement is not faithfulness: whether the prediction depends on these weights was not tested."
+Named = dict[str, Test]
+
+
+def answer(tests: Sequence[Test]) -> str:
+    """The short answer first, then, in paragraphs of their own, what it is about."""
+    models = _by_model(tests)
+    said = [_paragraph(named) for named in models.values()]
+    about = [f"{_any(named).about}, {model} on {task}" for (task, model), named in models.items()]
+    tested = any("faithful_over_random" in named for named in models.values())
+    last = [] if tested else [NOT_TESTED]
+    if len(said) == 1:
+        return "\n\n".join([said[0], " ".join([f"This is about {about[0]}.", *last])])
+    counts = Counter(decision(named)[0] for named in models.values())
+    numbers = ", ".join(f"{word} for {counts[word]}" for word in VERDICTS)
+    question = "May attention be read as an explanation?" if tested else "Does attention rank words as others do?"
+    each = [f"{where[0].upper()}{where[1:]}: {sentence}" for where, sentence in zip(about, said, strict=True)]
+    return "\n\n".join([f"{question} Of {len(said)} models it {numbers}.", *each, *last])
+
+
+def _any(named: Named) -> Test:
+    return next(iter(named.values()))
+
+
+def _by_model(tests: Sequence[Test]) -> dict[tuple[str, str], Named]:
+    """Tests by task and model; what was found on planted words goes with the same model on its own task."""
+    found: dict[tuple[str, str], Named] = {}
+    planted = [test for test in tests if test.name == "known_answer"]
+    for test in (test for test in tests if test.name != "known_answer"):
+        found.setdefault((test.task, test.model), {})[test.name] = test
+    for test in planted:
+        same = [named for (_, model), named in found.items() if model == test.model]
+        for named in same or [found.setdefault((test.task, test.model), {})]:
+            named.setdefault(test.name, test)
+    return found
+
+
+def decision(named: Named) -> tuple[Verdict, bool]:
+    """What the tests of one model decide, and whether it hangs on ties alone.
+
+    One failure is enough for no; yes needs all. Plausibility never decides: people may like what a model ignores.
+    """
+    agrees, ties = _agreement(named) if "beats_chance" in named else (None, False)
+    deciding = [named[n].verdict for n in ("faithful_over_random", "faithful_as_best", "known_answer") if n in named]
+    every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
+    if "fails" in every:
+        return "fails", False
+    if every and set(every) == {"holds"}:
+        return "holds", False
+    return "cannot tell", ties
+
+
+def _agreement(named: Named) -> tuple[Verdict, bool]:
+    raw = named.get("agrees", named["beats_chance"])
+    corrected = named.get("agrees_beyond_ties", raw)
+    ties = {raw.verdict, corrected.verdict} == {"holds", "fails"}
+    if raw.verdict == corrected.verdict:
+        return raw.verdict, False
+    return "cannot tell", ties
+
+
+def _paragraph(named: Named) -> str:
+    parts = [
+        _agrees(named) if "beats_chance" in named else "",
+        _faithful(named) if "faithful_over_random" in named else "",
+        _known(named["known_answer"]) if "known_answer" in named else "",
+        _plausible(named["plausible"]) if "plausible" in named else "",
+    ]
+    said = " ".join(filter(None, parts))
+    if "faithful_over_random" not in named and "known_answer" not in named:
+        return said
+    short = {"holds": "Yes.", "fails": "No.", "cannot tell": "Undecided."}[decision(named)[0]]
+    return f"{short} {said}"
+
+
+def _agrees(named: Named) -> str:
+    listed = " and ".join(_spoken(name) for name in named["agrees"].against.split(", ")) if "agrees" in named else ""
+    listed = listed or "the other importance"
+    decided, ties = _agreement(named)
+    said = {
+        "holds": f"Yes, as far as agreement goes: attention ranks words about as {listed} do.",
+        "fails": f"Not in place of {listed}: attention ranks words clearly differently. Read {listed} instead.",
+        "cannot tell": f"These texts or seeds don't settle whether attention ranks words as {listed} do.",
+    }[decided]
+    if "faithful_over_random" in named:  # then the short answer and what to read come from there
+        said = {
+            "holds": f"Attention ranks words about as {listed} do.",
+            "fails": f"Attention ranks words clearly differently from {listed}.",
+            "cannot tell": said,
+        }[decided]
+    if decided == "cannot tell" and "recipe" in named["beats_chance"].about:
+        said += " A claim about a training recipe needs 5 seeds or more."
+    if ties:
+        said = "Undecided, for it hangs on ties: corrected for the words that attention ties, the verdict turns around."
+    chance = {
+        "holds": "It does agree with them more than noise would.",
+        "fails": "It does not even agree with them more than noise would.",
+        "cannot tell": "Whether it agrees with them more than noise would is not settled.",
+    }[named["beats_chance"].verdict]
+    return f"{said} {chance}"
+
+
+def _spoken(name: str) -> str:
+    """An importance's name as people say it."""
+    return name.partition(":")[0].replace("_x_", " × ").replace("_", "-")
+
+
+def _faithful(named: Named) -> str:
+    over, best = named["faithful_over_random"], named.get("faithful_as_best")
+    first = {
+        "holds": "Removing the words that it ranks first changes the prediction more than removing random words",
+        "fails": "Removing the words that it ranks first changes the prediction no more than removing random words",
+        "cannot tell": "Whether removing its first words changes the prediction more than random ones is not settled",
+    }[over.verdict]
+    if best is None:
+        return f"{first}."
+    other = _spoken(best.against)
+    return (
+        first
+        + {
+            "holds": f", and about as much as with {other}, the best method on the texts held out for choosing it.",
+            "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more: "
+            f"read {other} instead.",
+            "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",
+        }[best.verdict]
+    )
+
+
+def _known(test: Test) -> str:
+    if test.doubt:
+        return f"Nothing can be told from planted words: {test.doubt}."
+    return {
+        "holds": "It finds words that were planted to decide the class.",
+        "fails": "It misses words that were planted to decide the class.",
+        "cannot tell": "Whether it finds words that were planted to decide the class is not settled.",
+    }[test.verdict]
+
+
+def _plausible(test: Test) -> str:
+    return {
+        "holds": "It marks the words that people marked more than chance does, which says nothing of the model.",
+        "fails": "It does not mark the words that people marked.",
+        "cannot tell": "Whether it marks the words that people marked is not settled.",
+    }[test.verdict]

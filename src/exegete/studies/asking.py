@@ -1,0 +1,148 @@
+"""Asking: which numbers of an experiment's rows each test of the audit rests on.
+
+*Agreement.* "Better than chance" says little with many texts, so what decides is non-inferiority: does attention agree
+with the other importances nearly as well as they agree with each other? Sparse attention ties many words, and ties cap
+τ-b; so the same is asked of τ-b as a share of what its ties allow.
+
+*Faithfulness.* Comprehensiveness (AOPC of the probability), the mean of three ways to remove a word, against random
+words and against the method that was best on texts held out for choosing it.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.base.names import parse
+from exegete.experiments.agreement import Agreement
+from exegete.experiments.faithfulness import AOPC, Faithfulness
+from exegete.experiments.known_answer import KnownAnswer
+from exegete.experiments.plausibility import Plausibility
+from exegete.studies.audit import Criteria, Criterion
+
+
+class Asked(NamedTuple):
+    """A test before it is judged."""
+
+    name: str
+    task: str
+    model: str
+    criterion: Criterion
+    values: Tensor  # [seed, example]
+    threshold: float
+    chance: float
+    bound: float = 1.0  # no value lies beyond ± this
+    against: str = ""  # what attention is compared with
+    doubt: str = ""  # why nothing can be told, whatever the numbers
+
+
+def by_seed(group: pl.DataFrame, **where: str) -> Tensor:
+    """The values of the rows where columns have these contents: [seed, example]."""
+    chosen = [pl.col(column) == content for column, content in where.items()]
+    parts = group.filter(*chosen).sort("seed", "example").partition_by("seed", maintain_order=True)
+    return torch.stack([torch.from_numpy(part["value"].fill_null(math.nan).to_numpy().copy()) for part in parts])
+
+
+def agreement(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
+    """Non-inferiority, raw and corrected for ties, where there are others to agree with each other; and chance."""
+    assert isinstance(asked, Agreement)
+    found = []
+    for name, criterion, measure in (
+        ("agrees", criteria.agrees, "tau"),
+        ("agrees_beyond_ties", criteria.agrees_beyond_ties, "tau_corrected"),
+    ):
+        ours, theirs = _with_and_among_others(group, asked, measure)
+        if theirs is not None:  # a ranking that knows nothing has a mean τ of 0 with all others
+            chance, others = -float(theirs.nanmean()), ", ".join(asked.against[1:])
+            # A difference of two τ lies in [−2, 2].
+            found.append(Asked(name, task, model, criterion, ours - theirs, -criterion.margin, chance, 2.0, others))
+    ours, _ = _with_and_among_others(group, asked, "tau")
+    beats = criteria.beats_chance
+    return [*found, Asked("beats_chance", task, model, beats, ours, beats.margin, 0.0, against="noise")]
+
+
+def _with_and_among_others(group: pl.DataFrame, asked: Agreement, measure: str) -> tuple[Tensor, Tensor | None]:
+    """Mean coefficient of attention with the others, and of these with each other: [seed, example] each."""
+    attention, *others = asked.against
+    tau = {(a, b): by_seed(group, measure=measure, first=a, second=b) for a, b in combinations(asked.against, 2)}
+    ours = torch.stack([tau[attention, other] for other in others]).mean(0)
+    theirs = [tau[pair] for pair in combinations(others, 2)]
+    return ours, torch.stack(theirs).mean(0) if theirs else None
+
+
+def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
+    """Attention's comprehensiveness against random words, and against the best of the other methods on dev."""
+    assert isinstance(asked, Faithfulness)
+    values = {
+        method: _comprehensiveness(group, method, "test") for method in group["method"].unique(maintain_order=True)
+    }
+    attention, noise = values[_named(values, "attention")], values[_named(values, "random")]
+    over, best = criteria.faithful_over_random, criteria.faithful_as_best
+    found = [Asked("faithful_over_random", task, model, over, attention - noise, over.margin, 0.0, 2.0, "random")]
+    winner = _best(group, asked)
+    chance = float((noise - values[winner]).nanmean())
+    difference = attention - values[winner]
+    return [*found, Asked("faithful_as_best", task, model, best, difference, -best.margin, chance, 2.0, winner)]
+
+
+def _named(methods: Iterable[str], name: str) -> str:
+    """A method by its name, whatever its settings."""
+    return next(method for method in methods if parse(method).name == name)
+
+
+def _comprehensiveness(group: pl.DataFrame, method: str, split: str) -> Tensor:
+    """AOPC of the probability, by the signed score, the mean over removals: [seed, example]."""
+    kept = group.filter(
+        pl.col("method") == method, pl.col("split") == split, pl.col("ranking") == "signed",
+        pl.col("measure") == "comprehensiveness", pl.col("fraction") == AOPC,
+    )  # fmt: skip
+    return torch.stack([by_seed(kept, removal=by) for by in kept["removal"].unique(maintain_order=True)]).mean(0)
+
+
+def _best(group: pl.DataFrame, asked: Faithfulness) -> str:
+    """The method, neither attention nor random, of the highest comprehensiveness on the texts for choosing."""
+    methods = [m for m in group["method"].unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
+    if not methods:
+        raise UsageError("experiment 'faithfulness' compares attention with other methods: name some in `methods`")
+    best: str = max(methods, key=lambda m: float(_comprehensiveness(group, m, asked.choose_on).nanmean()))
+    return best
+
+
+def plausibility(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
+    """Average precision of attention against what people marked, above that of a random ranking."""
+    assert isinstance(asked, Plausibility)
+    kept = group.filter(pl.col("method").str.starts_with("attention"), pl.col("measure") == "auprc")
+    own = _named(kept["method"].unique(maintain_order=True), "attention")
+    above = kept.with_columns(pl.col("value") - pl.col("chance"))
+    test = criteria.plausible
+    return [Asked("plausible", task, model, test, by_seed(above, method=own), test.margin, 0.0, 1.0, "chance")]
+
+
+def known_answer(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
+    """Precision at k of attention where words were planted that decide the class, and the model obeys them."""
+    assert isinstance(asked, KnownAnswer)
+    kept = group.filter(
+        pl.col("method").str.starts_with("attention"),
+        pl.col("ranking") == "signed",
+        pl.col("measure") == "precision_at_k",
+    )
+    own = kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
+    obedience = float(own["obeys"].cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
+    doubt = f"the model follows them in only {obedience:.0%} of the texts" if obedience < asked.obedience else ""
+    chance = float(own["chance"].mean() or 0.0)  # type: ignore[arg-type]
+    test = criteria.known_answer
+    return [Asked("known_answer", task, model, test, by_seed(own), test.margin, chance, 1.0, "planted words", doubt)]
+
+
+Ask = Callable[[str, str, pl.DataFrame, Any, Criteria], list[Asked]]
+ASK: dict[str, Ask] = {
+    "agreement": agreement,
+    "faithfulness": faithfulness,
+    "plausibility": plausibility,
+    "known_answer": known_answer,
+}

@@ -1,0 +1,118 @@
+"""Judging faithfulness, plausibility and known answers: verdicts follow from made-up rows whose answer is plain."""
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from exegete.studies.audit import Audit, load_criteria
+from exegete.studies.judging import judge
+from exegete.studies.study import Study
+
+METHODS = ("attention", "lrp", "leave_one_out:of=logit", "random")
+FIXED: dict[str, Any] = {"task": "t", "model": "m", "n": 9, "gold": "x", "predicted": "x"}
+
+
+def study(*experiments: dict[str, Any]) -> Study:
+    return Study.model_validate({"name": "s", "tasks": ["t"], "models": ["m"], "experiments": experiments})
+
+
+def faithful(dev: dict[str, float], test: dict[str, float], n: int = 200) -> pl.DataFrame:
+    """Comprehensiveness with the given means."""
+    rows = [
+        FIXED | {"seed": 0, "split": split, "example": i, "method": method, "removal": removal, "ranking": "signed"}
+        | {"measure": "comprehensiveness", "fraction": "aopc", "value": mean + 0.05 * math.sin(i)}
+        for split, means in (("dev", dev), ("test", test))
+        for method, mean in means.items()
+        for removal in ("delete", "zero", "unknown")
+        for i in range(n)
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def judged(rows: dict[str, pl.DataFrame], *experiments: dict[str, Any]) -> Audit:
+    return judge(rows, study(*experiments), load_criteria(), frame=pl.DataFrame())
+
+
+EXPERIMENT = {"name": "faithfulness", "methods": METHODS}
+
+
+@pytest.mark.parametrize(
+    ("attention", "over", "best", "short"),
+    [(0.38, "holds", "holds", "Yes."), (0.2, "holds", "fails", "No."), (0.05, "fails", "fails", "No.")],
+)
+def test_attention_is_held_against_random_and_against_the_best(
+    attention: float, over: str, best: str, short: str
+) -> None:
+    dev = {"attention": 0.1, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
+    test = {
+        "attention": attention,
+        "lrp": 0.4,
+        "leave_one_out:of=logit": 0.6,
+        "random": 0.1,
+    }  # the winner on dev counts
+    audit = judged({"faithfulness": faithful(dev, test)}, EXPERIMENT)
+    named = {t.name: t for t in audit.tests}
+    assert named["faithful_over_random"].statistic == pytest.approx(attention - 0.1, abs=1e-6)
+    assert named["faithful_as_best"].statistic == pytest.approx(attention - 0.4, abs=1e-6)
+    assert named["faithful_as_best"].against == "lrp"
+    assert named["faithful_as_best"].chance == pytest.approx(-0.3, abs=1e-6)
+    assert (named["faithful_over_random"].verdict, named["faithful_as_best"].verdict) == (over, best)
+    assert audit.answer.startswith(short)
+    assert ("read lrp instead" in audit.answer) == (best == "fails")
+
+
+def marked(precision: float, obeys: float, n: int = 200) -> pl.DataFrame:
+    """Precision at k of planted words."""
+    rows = [
+        FIXED | {"seed": 0, "split": "test", "example": i, "method": method, "ranking": ranking, "shortcut": "token"}
+        | {"measure": "precision_at_k", "chance": 0.1, "obeys": i < obeys * n}
+        | {"value": float(i % 10 < precision * 10) if i < obeys * n else None}
+        for method in ("attention", "attention_x_norm", "random")
+        for ranking in ("signed", "magnitude")
+        for i in range(n)
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("precision", "obeys", "verdict"),
+    [(1.0, 1.0, "holds"), (0.4, 1.0, "fails"), (1.0, 0.5, "cannot tell"), (0.8, 1.0, "cannot tell")],
+)
+def test_planted_words_must_be_found_if_the_model_obeys_them(precision: float, obeys: float, verdict: str) -> None:
+    experiment = {"name": "known_answer", "methods": ("attention", "attention_x_norm", "random")}
+    audit = judged({"known_answer": marked(precision, obeys)}, experiment)
+    (test,) = audit.tests
+    assert (test.name, test.verdict) == ("known_answer", verdict)
+    assert test.chance == pytest.approx(0.1)
+    assert bool(test.doubt) == (obeys < 0.95)
+    assert ("only 50%" in audit.answer) == (obeys < 0.95)
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(0.5, "holds"), (0.1, "fails")])
+def test_plausibility_is_judged_above_its_chance_and_decides_nothing(mean: float, verdict: str) -> None:
+    rows = [
+        FIXED | {"seed": 0, "split": "test", "example": i, "method": "attention", "measure": "auprc"}
+        | {"value": mean + 0.05 * math.sin(i), "chance": 0.3}
+        for i in range(200)
+    ]  # fmt: skip
+    experiment = {"name": "plausibility", "methods": ("attention",)}
+    audit = judged({"plausibility": pl.DataFrame(rows)}, experiment)
+    assert [test.verdict for test in audit.tests] == [verdict]
+    assert not audit.answer.startswith(("Yes", "No."))
+
+
+def test_all_tests_of_a_model_are_answered_together() -> None:
+    means = {"attention": 0.2, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
+    tables = {"faithfulness": faithful(means, means), "known_answer": marked(0.4, 1.0).with_columns(task=pl.lit("t:p"))}
+    audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")})
+    assert audit.answer.count("This is about") == 1
+    assert "misses words that were planted" in audit.answer
+    assert {test.level for test in audit.tests} == {1 - 0.05 / 3}
+
+
+def test_a_run_without_tests_says_so() -> None:
+    audit = judged({"sanity": pl.DataFrame()}, {"name": "sanity"})
+    assert audit.tests == ()
+    assert "No test of attention" in audit.answer
