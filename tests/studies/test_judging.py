@@ -60,7 +60,7 @@ def test_attention_is_held_against_random_and_against_the_best(
     assert named["faithful_as_best"].chance == pytest.approx(-0.3, abs=1e-6)
     assert (named["faithful_over_random"].verdict, named["faithful_as_best"].verdict) == (over, best)
     assert audit.answer.startswith(short)
-    assert ("read lrp instead" in audit.answer) == (best == "fails")
+    assert ("read LRP instead" in audit.answer) == (best == "fails")
 
 
 def marked(precision: float, obeys: float, n: int = 200) -> pl.DataFrame:

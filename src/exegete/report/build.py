@@ -66,7 +66,8 @@ def verdicts(audit: Audit) -> list[Verdict]:
     """The scorecard's lines; where there are several models, each says which it is about."""
     models = model_labels({test.model for test in audit.tests})
     tasks = task_labels(test.task for test in audit.tests)
-    several = len({(test.task, test.model) for test in audit.tests}) > 1
+    names = [test.name for test in audit.tests]
+    several = len(set(names)) < len(names)  # then a name alone doesn't say which model it is about
     return [
         Verdict(
             name=f"{test.name} · {tasks[test.task]} · {models[test.model]}" if several else test.name,

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from exegete.base.names import parse
+from exegete.figures.labels import importance_label
 from exegete.studies.audit import Test, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
@@ -82,7 +84,11 @@ def _paragraph(named: Named) -> str:
 
 
 def _agrees(named: Named) -> str:
-    listed = " and ".join(_spoken(name) for name in named["agrees"].against.split(", ")) if "agrees" in named else ""
+    listed = (
+        " and ".join(importance_label(parse(name).name) for name in named["agrees"].against.split(", "))
+        if "agrees" in named
+        else ""
+    )
     listed = listed or "the other importance"
     decided, ties = _agreement(named)
     said = {
@@ -108,11 +114,6 @@ def _agrees(named: Named) -> str:
     return f"{said} {chance}"
 
 
-def _spoken(name: str) -> str:
-    """An importance's name as people say it."""
-    return name.partition(":")[0].replace("_x_", " × ").replace("_", "-")
-
-
 def _faithful(named: Named) -> str:
     over, best = named["faithful_over_random"], named.get("faithful_as_best")
     first = {
@@ -122,7 +123,7 @@ def _faithful(named: Named) -> str:
     }[over.verdict]
     if best is None:
         return f"{first}."
-    other = _spoken(best.against)
+    other = importance_label(parse(best.against).name)
     return (
         first
         + {

@@ -28,7 +28,7 @@ def headline(found: Found) -> Table:
     shown = named(kept).sort(order, descending=[False, False, True], nulls_last=True, maintain_order=True)
     shown = methods(shown)
     columns = [
-        *which(shown), text("method"), number("mean", "precision at k"), interval("low", "high"), number("chance"),
+        *which(shown), text("method"), number("mean", "prec. at k"), interval("low", "high"), number("chance"),
         share("obedience"), count("n"),
     ]  # fmt: skip
     caption = "On texts where the model obeys the planted words; obedience is the share of such texts."
