@@ -117,7 +117,7 @@ def from_captum(model: Classifier, name: str, examples: Sequence[Example]) -> fl
     for e in examples:
         batch = collate([e], model.vocabulary)
         ours = IMPORTANCES.make(written)(model, batch)
-        theirs = oracle(Logit(model, batch), model.embed(batch).detach(), ours.target.label)
+        theirs = oracle(Logit(model, batch), model.embed(batch).detach(), ours.target.label).detach()
         worst = max(worst, float((ours.values - theirs).abs()[batch.words].max()))
     return worst
 
@@ -150,7 +150,10 @@ def _captum_samples(model: Classifier, name: str, e: Example, seed: int) -> Tens
     def near(_: Tensor, z: Tensor, __: Tensor, **___: Any) -> float:
         return float(lime._kernel(z.double().mean()))
 
-    made = LimeBase(f, SkLearnRidge(alpha=lime.alpha), near, drawn, True, None, None)
+    def same(z: Tensor, _: Tensor, **__: Any) -> Tensor:
+        return z
+
+    made = LimeBase(f, SkLearnRidge(alpha=lime.alpha), near, drawn, True, same, None)
     return made.attribute(whole, n_samples=2000)[0].double()  # type: ignore[no-any-return]
 
 

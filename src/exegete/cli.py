@@ -138,7 +138,7 @@ def train(
         str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")
     ],
     model: Annotated[
-        str, typer.Option(help="bilstm, average or cnn, with settings: bilstm:attention=dot,projection=sparsemax")
+        str, typer.Option(help="bilstm, bigru, average, cnn or rationale, with settings: bilstm:attention=dot")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the checkpoint.")],
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,

@@ -115,8 +115,8 @@ def test_a_part_that_is_enough_is_told() -> None:
 def test_the_summary_recomputed() -> None:
     rows = cell(ASK.rows(subject()))
     summary = ASK.summary(rows)
-    assert summary.height == 2 * 2 * 2
-    for row in summary.iter_rows(named=True):
+    assert summary.height == 2 * 2 * 2 * 2
+    for row in summary.filter(pl.col("where") == "obeys").iter_rows(named=True):
         mine = values(rows, **{key: row[key] for key in ("method", "ranking", "measure")})
         defined = [value for value in mine if value is not None]
         interval = bootstrap_mean(torch.tensor(defined))
@@ -125,6 +125,15 @@ def test_the_summary_recomputed() -> None:
             (sum(defined) / 2, interval.low, interval.high), abs=1e-6
         )
         assert row["chance"] == pytest.approx(0.5)
+
+
+def test_where_every_planted_word_is_needed_is_told_apart() -> None:
+    rows = cell(ASK.rows(subject()))
+    needed = ASK.summary(rows).filter(pl.col("where") == "needed")
+    sure = rows.filter("needed", pl.col("value").is_not_null())
+    assert 0 < sure["example"].n_unique() < rows["example"].n_unique()
+    assert set(needed["n"]) == {sure["example"].n_unique()}
+    assert ASK.summary(rows.with_columns(needed=pl.lit(False)))["where"].unique().to_list() == ["obeys"]
 
 
 def test_one_seed_that_has_not_learnt_is_enough() -> None:

@@ -63,11 +63,11 @@ def test_attention_is_held_against_random_and_against_the_best(
     assert ("read LRP instead" in audit.answer) == (best == "fails")
 
 
-def marked(precision: float, obeys: float, n: int = 200) -> pl.DataFrame:
+def marked(precision: float, obeys: float, needed: float = 1.0, n: int = 200) -> pl.DataFrame:
     """Precision at k of planted words."""
     rows = [
         FIXED | {"seed": 0, "split": "test", "example": i, "method": method, "ranking": ranking, "shortcut": "token"}
-        | {"measure": "precision_at_k", "chance": 0.1, "obeys": i < obeys * n}
+        | {"measure": "precision_at_k", "chance": 0.1, "obeys": i < obeys * n, "needed": i < needed * n}
         | {"value": float(i % 10 < precision * 10) if i < obeys * n else None}
         for method in ("attention", "attention_x_norm", "random")
         for ranking in ("signed", "magnitude")
@@ -103,12 +103,54 @@ def test_plausibility_is_judged_above_its_chance_and_decides_nothing(mean: float
     assert not audit.answer.startswith(("Yes", "No."))
 
 
+def test_planted_words_that_the_model_can_do_without_decide_nothing() -> None:
+    experiment = {"name": "known_answer", "methods": ("attention", "attention_x_norm", "random")}
+    rows = marked(0.5, 1.0, needed=0.05)  # 10 texts
+    (test,) = judged({"known_answer": rows}, experiment).tests
+    assert (test.n, test.verdict) == (10, "cannot tell")
+
+
+def test_one_seed_that_has_not_learnt_is_a_doubt() -> None:
+    experiment = {"name": "known_answer", "methods": ("attention", "attention_x_norm", "random")}
+    rows = pl.concat([marked(1.0, share).with_columns(seed=seed) for seed, share in enumerate([1, 1, 1, 1, 0.7])])
+    (test,) = judged({"known_answer": rows}, experiment).tests
+    assert test.verdict == "cannot tell"
+    assert "only 70%" in test.doubt
+
+
+def test_every_shortcut_and_every_task_counts() -> None:
+    experiment = {"name": "known_answer", "methods": ("attention", "attention_x_norm", "random")}
+
+    def planted(task: str, precision: float) -> pl.DataFrame:
+        return marked(precision, 1.0).with_columns(task=pl.lit(task))
+
+    both = pl.concat([planted("t:planted=token", 1.0), planted("t:planted=pair", 0.4)])
+    audit = judged({"known_answer": both}, experiment)
+    assert audit.answer.startswith("No.")
+    assert "attention finds it" in audit.answer
+    assert "attention misses it" in audit.answer
+    audit = judged({"known_answer": pl.concat([both, planted("u:planted=token", 1.0)])}, experiment)
+    assert "holds for 1, fails for 1" in audit.answer
+
+
+def test_a_method_that_erases_as_the_evaluation_does_is_not_the_best() -> None:
+    means = {"attention": 0.2, "lrp": 0.3, "leave_one_out:of=logit": 0.9, "random": 0.1}
+    audit = judged({"faithfulness": faithful(means, means)}, EXPERIMENT)
+    assert {test.name: test for test in audit.tests}["faithful_as_best"].against == "lrp"
+
+
+def test_an_experiment_without_attention_is_not_judged() -> None:
+    rows = marked(1.0, 1.0).filter(pl.col("method") == "random")
+    assert judged({"known_answer": rows}, {"name": "known_answer", "methods": ("random",)}).tests == ()
+
+
 def test_all_tests_of_a_model_are_answered_together() -> None:
     means = {"attention": 0.2, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
-    tables = {"faithfulness": faithful(means, means), "known_answer": marked(0.4, 1.0).with_columns(task=pl.lit("t:p"))}
+    planted = marked(0.4, 1.0).with_columns(task=pl.lit("t:planted=token"))
+    tables = {"faithfulness": faithful(means, means), "known_answer": planted}
     audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")})
     assert audit.answer.count("This is about") == 1
-    assert "misses words that were planted" in audit.answer
+    assert "attention misses it" in audit.answer
     assert {test.level for test in audit.tests} == {1 - 0.05 / 3}
 
 

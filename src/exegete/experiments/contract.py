@@ -51,6 +51,20 @@ def caveats(experiment: "Experiment", task: Task) -> list[str]:
     return experiment.caveats(task) if isinstance(experiment, Careful) else []
 
 
+@runtime_checkable
+class Building(Protocol):
+    """An experiment that scores words by itself, beside or instead of what it finds in `subject.scores`."""
+
+    @property
+    def builds(self) -> tuple[str, ...]:
+        """The importances that it makes by name: its rows depend on their code."""
+
+
+def builds(experiment: "Experiment") -> tuple[str, ...]:
+    """The importances that an experiment makes by name."""
+    return experiment.builds if isinstance(experiment, Building) else ()
+
+
 class Experiment(Protocol):
     """One question of the debate."""
 

@@ -93,6 +93,11 @@ class Faithfulness:
         return self.methods
 
     @property
+    def builds(self) -> tuple[str, ...]:
+        """Methods that are asked again, here."""
+        return self.methods if self.robustness else ()
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """One to choose the best method on, one to report it on."""
         return (self.choose_on, TEST)

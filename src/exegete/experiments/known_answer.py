@@ -1,9 +1,10 @@
 """Known answer: does an importance find words that were planted so that they decide the class? (Bastings et al. 2021)
 
 The task has a planted shortcut (`planted=token`, `context` or `pair`, see exegete.tasks.planting). Every test text says
-one class in its own words and another by the shortcut. Where the model follows the shortcut, the planted words are the
-reason, whatever else is in the text: precision at k counts how many of them are among the k highest words, k being
-their number. What the model obeys in too few texts it has not learnt, and then nothing follows.
+one class in its own words and another by the shortcut. Where the model follows the shortcut, planted words are the
+reason, and where deleting any of them changes the prediction, all of them are. Precision at k counts how many of them
+are among the k highest words, k being their number. What the model obeys in too few texts it has not learnt, and then
+nothing follows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,8 @@ from exegete.models.classifier import Classifier
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Task
 
-KEYS = ("task", "model", "split", "shortcut", "method", "signed", "ranking", "measure")
+KEYS = ("task", "model", "split", "shortcut", "method", "signed", "ranking", "measure", "where")
+OBEYS, NEEDED = "obeys", "needed"
 CELL = ("task", "model", "split", "shortcut")
 RANKINGS: tuple[Ranking, ...] = ("signed", "magnitude")
 PRECISION, FIRST = "precision_at_k", "first"
@@ -87,8 +89,14 @@ class KnownAnswer:
         return pl.concat(parts).sort("example", maintain_order=True)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """By method, ranking and measure: n, mean, interval, chance; and whether the model has learnt the shortcut."""
-        groups = rows.partition_by(KEYS, as_dict=True, maintain_order=True)
+        """By method, ranking and measure: n, mean, interval, chance; and whether the model has learnt the shortcut.
+
+        `where` the model obeys, and where it needs every planted word besides: deleting any one changes its prediction.
+        Only there are all of them reasons beyond doubt; but methods that delete words are favoured by that choice.
+        """
+        needed = rows.filter("needed").with_columns(where=pl.lit(NEEDED))
+        both = pl.concat([rows.with_columns(where=pl.lit(OBEYS)), needed])
+        groups = both.partition_by(KEYS, as_dict=True, maintain_order=True)
         found = pl.DataFrame(
             [dict(zip(KEYS, key, strict=True)) | numbers(group) for key, group in groups.items()],
             infer_schema_length=None,

@@ -1,14 +1,14 @@
 """Rescoring: the same words scored before and after something was done to the model, and what is left of the scores."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from exegete.experiments.contract import Subject
 from exegete.importance.checks import finite
-from exegete.importance.contract import Importance, Target
+from exegete.importance.contract import Importance, Quantity, Target
 from exegete.importance.erasure import sharing
 from exegete.measures.rank import kendall
 from exegete.models.classifier import Classifier
@@ -36,12 +36,18 @@ def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Fou
         width = len(subject.examples[members[0]])
         with sharing():
             for name, method in methods.items():
-                found = method(model, batch, Target(subject.predicted[members]))
+                found = method(model, batch, Target(subject.predicted[members], of=_quantity(method)))
                 finite(name, found, batch)
                 values[name][members, :width] = found.values[batch.words].double().view(len(members), width)
                 if found.error is not None:
                     errors[name][members] = found.error.double()
     return {name: Found(values[name], None if errors[name].isnan().all() else errors[name]) for name in methods}
+
+
+def _quantity(method: Importance) -> Quantity:
+    """What a method explains by its own settings; the change of all classes together is one of probabilities."""
+    of: Quantity | Literal["tvd"] = getattr(method, "of", "logit")
+    return "probability" if of == "tvd" else of
 
 
 def compared(before: Tensor, after: Tensor) -> dict[str, Tensor]:

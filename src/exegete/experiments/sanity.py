@@ -75,6 +75,11 @@ class Sanity:
         return ()
 
     @property
+    def builds(self) -> tuple[str, ...]:
+        """Methods that are asked again, here."""
+        return self.methods
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """The study's."""
         return ()

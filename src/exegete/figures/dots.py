@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from exegete.figures.labels import importance_label
+from exegete.figures.labels import importance_labels
 from exegete.figures.leaderboard import COLOURS, FAMILIES, family
 from exegete.figures.panels import WIDTH, columns_of, in_order, rows_of, with_panel
 from exegete.figures.theme import inline
@@ -27,7 +27,7 @@ def table_of(kept: pl.DataFrame, column: pl.Expr, order: Sequence[str], note: pl
     means = first.group_by("method", maintain_order=True).agg(pl.col("mean").mean())
     best = means.sort("mean", descending=True, maintain_order=True)["method"].to_list()
     named = with_panel(kept.with_columns(column=column)).with_columns(
-        label=pl.Series([importance_label(method) for method in kept["method"]], dtype=pl.String),
+        label=pl.col("method").replace_strict(importance_labels(kept["method"])),
         family=pl.Series([family(method) for method in kept["method"]], dtype=pl.String),
         place=pl.col("method").replace_strict({method: i for i, method in enumerate(best)}),
         across=pl.col("column").replace_strict({name: i for i, name in enumerate(order)}),

@@ -31,6 +31,7 @@ def precisions(summary: pl.DataFrame) -> pl.DataFrame:
     The settings that make tasks differ are the shortcuts, which have columns of their own: one panel per model.
     """
     kept = summary.filter(pl.col("measure") == "precision_at_k", pl.col("mean").is_not_null())
+    kept = kept.filter(pl.col("where") == "obeys")
     column = pl.col("shortcut").replace_strict(SHORTCUTS)
     obeyed = (100 * pl.col("obedience")).round().cast(pl.Int64).cast(pl.String)
     note = (

@@ -128,11 +128,21 @@ def task_labels(tasks: Iterable[str]) -> dict[str, str]:
 
     >>> task_labels(["imdb:subset=jw", "rotten_tomatoes"])
     {'imdb:subset=jw': 'imdb', 'rotten_tomatoes': 'rotten tomatoes'}
+    >>> task_labels(["sst:min_df=2", "sst:min_df=2,planted=token"])
+    {'sst:min_df=2': 'sst', 'sst:min_df=2,planted=token': 'sst (planted=token)'}
     """
     every = list(dict.fromkeys(tasks))
-    short = {task: _task_name(parse(task).name) for task in every}
-    names = list(short.values())
-    return {task: name if names.count(name) == 1 else task for task, name in short.items()}
+    groups: dict[str, list[str]] = {}
+    for task in every:
+        groups.setdefault(_task_name(parse(task).name), []).append(task)
+    return {task: _told_apart(name, task, groups[name]) for name in groups for task in groups[name]}
+
+
+def _told_apart(name: str, task: str, namesakes: list[str]) -> str:
+    """A task's name, with the settings that not all of its namesakes share."""
+    shared = set.intersection(*(set(parse(other).settings.items()) for other in namesakes))
+    own = ", ".join(f"{key}={value}" for key, value in parse(task).settings.items() if (key, value) not in shared)
+    return f"{name} ({own})" if own else name
 
 
 def _task_name(name: str) -> str:

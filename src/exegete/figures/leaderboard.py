@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.figures.labels import importance_label, measure_label
+from exegete.figures.labels import importance_labels, measure_label
 from exegete.figures.panels import WIDTH, columns_of, in_lines, in_order, rows_of, with_panel
 from exegete.figures.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
@@ -126,9 +126,10 @@ def _best_first(kept: pl.DataFrame) -> list[str]:
 def _named(kept: pl.DataFrame, erasing: Mapping[str, str | None]) -> pl.DataFrame:
     """Labels, families, which methods erase as the evaluation does, and which two are the controls."""
     methods, by = kept["method"].to_list(), kept["removal"].to_list()
+    labels = importance_labels(methods)
     roles = {ATTENTION: ATTENTION, RANDOM: RANDOM}
     return with_panel(kept).with_columns(
-        pl.Series("label", [importance_label(method) for method in methods], dtype=pl.String),
+        pl.Series("label", [labels[method] for method in methods], dtype=pl.String),
         pl.Series("family", [family(method) for method in methods], dtype=pl.String),
         pl.Series("shares", [erasing.get(m) == r for m, r in zip(methods, by, strict=True)], dtype=pl.Boolean),
         pl.Series("role", [roles.get(parse(method).name, "") for method in methods], dtype=pl.String),

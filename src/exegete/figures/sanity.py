@@ -7,7 +7,7 @@ look there.
 import altair as alt
 import polars as pl
 
-from exegete.figures.labels import importance_label
+from exegete.figures.labels import importance_labels
 from exegete.figures.panels import WIDTH, in_lines, in_order, with_panel
 from exegete.figures.theme import PALETTE, SHAPES, inline, nothing, themed
 
@@ -43,7 +43,7 @@ def cascade(summary: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame()
     order = {part: place for place, part in enumerate(p for p in STEPS if p == "trained" or p in kept["part"])}
     named = with_panel(kept).with_columns(
-        method=pl.col("method").map_elements(importance_label, return_dtype=pl.String),
+        method=pl.col("method").replace_strict(importance_labels(kept["method"])),
         place=pl.col("part").replace_strict(order, return_dtype=pl.Int64),
         step=pl.col("part").replace_strict(STEPS),
     )

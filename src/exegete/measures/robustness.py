@@ -10,7 +10,7 @@ from contextvars import Context
 import torch
 from torch import Tensor
 
-from exegete.base.noise import uniform
+from exegete.base.noise import stable_seed, uniform
 from exegete.importance.contract import Importance
 from exegete.importance.erasure import Removal
 from exegete.measures.faithfulness import without_words, worth
@@ -50,8 +50,9 @@ def infidelity(
 def _subsets(batch: Batch, real: Tensor, draws: int) -> Tensor:
     """Random sets of words, 1.0 on members: [text · draw, word]."""
     ids, draw = batch.ids[:, None], torch.arange(draws)
-    size = 1 + (uniform(0, ids, draw, -1) * batch.lengths[:, None]).floor().long()  # [text, draw]
-    noise = uniform(0, ids[..., None], draw[:, None], torch.arange(real.shape[-1]))
+    seed = stable_seed("infidelity")  # other sets than those that LIME and KernelSHAP are fitted to
+    size = 1 + (uniform(seed, ids, draw, -1) * batch.lengths[:, None]).floor().long()  # [text, draw]
+    noise = uniform(seed, ids[..., None], draw[:, None], torch.arange(real.shape[-1]))
     place = noise.masked_fill(~real[:, None], torch.inf).argsort(-1).argsort(-1)  # [text, draw, word]
     return ((place < size[..., None]) & real[:, None]).double().flatten(0, 1)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from exegete.base.names import parse
+from exegete.base.names import Spec, parse
 from exegete.figures.labels import importance_label
 from exegete.studies.audit import Test, Verdict
 
@@ -33,16 +33,24 @@ def _any(named: Named) -> Test:
 
 
 def _by_model(tests: Sequence[Test]) -> dict[tuple[str, str], Named]:
-    """Tests by task and model; what was found on planted words goes with the same model on its own task."""
+    """Tests by task and model; what was found on planted words goes with the same model on the same task without."""
     found: dict[tuple[str, str], Named] = {}
-    planted = [test for test in tests if test.name == "known_answer"]
-    for test in (test for test in tests if test.name != "known_answer"):
-        found.setdefault((test.task, test.model), {})[test.name] = test
-    for test in planted:
-        same = [named for (_, model), named in found.items() if model == test.model]
-        for named in same or [found.setdefault((test.task, test.model), {})]:
-            named.setdefault(test.name, test)
+    for test in tests:
+        if test.name != "known_answer":
+            found.setdefault((test.task, test.model), {})[test.name] = test
+    for test in (test for test in tests if test.name == "known_answer"):
+        named = found.setdefault((_without_planting(test.task), test.model), {})
+        named[f"{test.name} {parse(test.task).settings.get('planted', '')}".strip()] = test
     return found
+
+
+def _without_planting(task: str) -> str:
+    name, settings = parse(task)
+    return str(Spec(name, {key: value for key, value in settings.items() if not key.startswith("planted")}))
+
+
+def _planted(named: Named) -> list[Test]:
+    return [test for name, test in named.items() if name.startswith("known_answer")]
 
 
 def decision(named: Named) -> tuple[Verdict, bool]:
@@ -51,7 +59,8 @@ def decision(named: Named) -> tuple[Verdict, bool]:
     One failure is enough for no; yes needs all. Plausibility never decides: people may like what a model ignores.
     """
     agrees, ties = _agreement(named) if "beats_chance" in named else (None, False)
-    deciding = [named[n].verdict for n in ("faithful_over_random", "faithful_as_best", "known_answer") if n in named]
+    deciding = [named[n].verdict for n in ("faithful_over_random", "faithful_as_best") if n in named]
+    deciding += [test.verdict for test in _planted(named)]
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
         return "fails", False
@@ -73,23 +82,19 @@ def _paragraph(named: Named) -> str:
     parts = [
         _agrees(named) if "beats_chance" in named else "",
         _faithful(named) if "faithful_over_random" in named else "",
-        _known(named["known_answer"]) if "known_answer" in named else "",
+        *(_known(test) for test in _planted(named)),
         _plausible(named["plausible"]) if "plausible" in named else "",
     ]
     said = " ".join(filter(None, parts))
-    if "faithful_over_random" not in named and "known_answer" not in named:
+    if "faithful_over_random" not in named and not _planted(named):
         return said
     short = {"holds": "Yes.", "fails": "No.", "cannot tell": "Undecided."}[decision(named)[0]]
     return f"{short} {said}"
 
 
 def _agrees(named: Named) -> str:
-    listed = (
-        " and ".join(importance_label(parse(name).name) for name in named["agrees"].against.split(", "))
-        if "agrees" in named
-        else ""
-    )
-    listed = listed or "the other importance"
+    others = named["agrees"].against.split(", ") if "agrees" in named else []
+    listed = " and ".join(importance_label(parse(name).name) for name in others) or "the other importance"
     decided, ties = _agreement(named)
     said = {
         "holds": f"Yes, as far as agreement goes: attention ranks words about as {listed} do.",
@@ -136,12 +141,17 @@ def _faithful(named: Named) -> str:
 
 
 def _known(test: Test) -> str:
+    planted = {
+        "context": "a word in the context of another, planted to decide the class",
+        "pair": "two words planted to decide the class by their order",
+    }.get(parse(test.task).settings.get("planted", ""), "a word planted to decide the class")
     if test.doubt:
-        return f"Nothing can be told from planted words: {test.doubt}."
+        return f"Of {planted}, nothing can be told: {test.doubt}."
+    where = "The same model, trained where there is"
     return {
-        "holds": "It finds words that were planted to decide the class.",
-        "fails": "It misses words that were planted to decide the class.",
-        "cannot tell": "Whether it finds words that were planted to decide the class is not settled.",
+        "holds": f"{where} {planted}: there attention finds it.",
+        "fails": f"{where} {planted}: there attention misses it.",
+        "cannot tell": f"{where} {planted}: whether attention finds it there is not settled.",
     }[test.verdict]
 
 

@@ -4,8 +4,8 @@
 with the other importances nearly as well as they agree with each other? Sparse attention ties many words, and ties cap
 τ-b; so the same is asked of τ-b as a share of what its ties allow.
 
-*Faithfulness.* Comprehensiveness (AOPC of the probability), the mean of three ways to remove a word, against random
-words and against the method that was best on texts held out for choosing it.
+*Faithfulness.* Comprehensiveness (AOPC of the probability), the mean over the ways to remove a word, against random
+words and against the method that was best on texts held out for choosing it, of those that don't erase words.
 """
 
 import math
@@ -17,11 +17,11 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.experiments.agreement import Agreement
 from exegete.experiments.faithfulness import AOPC, Faithfulness
 from exegete.experiments.known_answer import KnownAnswer
+from exegete.experiments.leaderboard import removal_of
 from exegete.experiments.plausibility import Plausibility
 from exegete.studies.audit import Criteria, Criterion
 
@@ -85,9 +85,16 @@ def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     over, best = criteria.faithful_over_random, criteria.faithful_as_best
     found = [Asked("faithful_over_random", task, model, over, attention - noise, over.margin, 0.0, 2.0, "random")]
     winner = _best(group, asked)
+    if winner is None:
+        return found
     chance = float((noise - values[winner]).nanmean())
     difference = attention - values[winner]
     return [*found, Asked("faithful_as_best", task, model, best, difference, -best.margin, chance, 2.0, winner)]
+
+
+def _has(group: pl.DataFrame, name: str) -> bool:
+    """Whether a method is among those asked."""
+    return any(parse(method).name == name for method in group["method"].unique())
 
 
 def _named(methods: Iterable[str], name: str) -> str:
@@ -104,18 +111,22 @@ def _comprehensiveness(group: pl.DataFrame, method: str, split: str) -> Tensor:
     return torch.stack([by_seed(kept, removal=by) for by in kept["removal"].unique(maintain_order=True)]).mean(0)
 
 
-def _best(group: pl.DataFrame, asked: Faithfulness) -> str:
-    """The method, neither attention nor random, of the highest comprehensiveness on the texts for choosing."""
-    methods = [m for m in group["method"].unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
-    if not methods:
-        raise UsageError("experiment 'faithfulness' compares attention with other methods: name some in `methods`")
-    best: str = max(methods, key=lambda m: float(_comprehensiveness(group, m, asked.choose_on).nanmean()))
-    return best
+def _best(group: pl.DataFrame, asked: Faithfulness) -> str | None:
+    """The method of the highest comprehensiveness on the texts for choosing, but attention and random.
+
+    Methods that erase words as the evaluation does nearly optimise it, and don't compete.
+    """
+    every = [m for m in group["method"].unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
+    methods = [method for method in every if removal_of(method) not in asked.removals]
+    level = {method: float(_comprehensiveness(group, method, asked.choose_on).nanmean()) for method in methods}
+    return max(level, key=level.__getitem__) if level else None
 
 
 def plausibility(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
     """Average precision of attention against what people marked, above that of a random ranking."""
     assert isinstance(asked, Plausibility)
+    if not _has(group, "attention"):
+        return []
     kept = group.filter(pl.col("method").str.starts_with("attention"), pl.col("measure") == "auprc")
     own = _named(kept["method"].unique(maintain_order=True), "attention")
     above = kept.with_columns(pl.col("value") - pl.col("chance"))
@@ -124,19 +135,19 @@ def plausibility(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
 
 
 def known_answer(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
-    """Precision at k of attention where words were planted that decide the class, and the model obeys them."""
+    """Precision at k of attention where the model obeys planted words and needs every one of them."""
     assert isinstance(asked, KnownAnswer)
-    kept = group.filter(
-        pl.col("method").str.starts_with("attention"),
-        pl.col("ranking") == "signed",
-        pl.col("measure") == "precision_at_k",
-    )
+    if not _has(group, "attention"):
+        return []
+    kept = group.filter(pl.col("ranking") == "signed", pl.col("measure") == "precision_at_k")
     own = kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
-    obedience = float(own["obeys"].cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
-    doubt = f"the model follows them in only {obedience:.0%} of the texts" if obedience < asked.obedience else ""
-    chance = float(own["chance"].mean() or 0.0)  # type: ignore[arg-type]
+    obedience = own.group_by("seed").agg(pl.col("obeys").mean())["obeys"].min()  # every seed must have learnt them
+    least = float(obedience) if isinstance(obedience, float) else 0.0
+    doubt = f"the model follows them in only {least:.0%} of the texts" if least < asked.obedience else ""
+    sure = own.with_columns(pl.when("needed").then("value"))
+    chance = float(sure.filter(pl.col("value").is_not_null())["chance"].mean() or 0.0)  # type: ignore[arg-type]
     test = criteria.known_answer
-    return [Asked("known_answer", task, model, test, by_seed(own), test.margin, chance, 1.0, "planted words", doubt)]
+    return [Asked("known_answer", task, model, test, by_seed(sure), test.margin, chance, 1.0, "planted words", doubt)]
 
 
 Ask = Callable[[str, str, pl.DataFrame, Any, Criteria], list[Asked]]

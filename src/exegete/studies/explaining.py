@@ -99,7 +99,7 @@ def explained(asked: Question, text: str) -> Explanation:
         logits = model.trace(batch).logits.double()[0]
     prediction = model.labels[int(logits.argmax())]
     target = asked.target or prediction
-    names, refused = _allowed(asked.methods, model)
+    names, refused = _allowed(asked.methods, model, asked.of)
     with sharing():
         found = dict(_scores(asked, batch, model.labels.index(target), names))
         values = {name: each.scores.values[batch.words].double() for name, each in found.items()}
@@ -132,13 +132,20 @@ def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
     return tuple(TOKENIZERS[checkpoint.tokenizer](text.lower() if checkpoint.lower else text))
 
 
-def _allowed(methods: Sequence[str], model: Classifier) -> tuple[list[str], dict[str, str]]:
+def _allowed(methods: Sequence[str], model: Classifier, of: Of) -> tuple[list[str], dict[str, str]]:
     """The methods that this model allows, and why it doesn't allow the others."""
-    reasons = {name: refusal(IMPORTANCES.make(name), model) for name in methods}
+    reasons = {name: refusal(IMPORTANCES.make(name), model) or _only_logits(name, of) for name in methods}
     refused = {name: why for name, why in reasons.items() if why is not None}
     if len(refused) == len(methods):
         raise UsageError(f"no method is left: {'; '.join(f'{name}: {why}' for name, why in refused.items())}")
     return [name for name in methods if name not in refused], refused
+
+
+def _only_logits(method: str, of: Of) -> str | None:
+    """Why a method can't explain what is asked, or None."""
+    if of == "logit" or parse(method).name not in ("lrp", "deeplift"):
+        return None
+    return f"{parse(method).name} explains the logit of a class, not its {of}"
 
 
 def _scores(asked: Question, batch: Batch, label: int, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:
@@ -156,8 +163,7 @@ def _scores(asked: Question, batch: Batch, label: int, names: Sequence[str]) -> 
 
 def _order(names: Sequence[str], trust: Trust, gone: Removals) -> list[str]:
     """Those that a run vouches for, best first; then the others, by this text alone."""
-    vouched = trust.comprehensiveness
-    return sorted(names, key=lambda n: (n not in vouched, -vouched.get(n, 0), -gone.comprehensiveness[n]))
+    return sorted(names, key=lambda n: (trust.of(n) is None, -(trust.of(n) or 0), -gone.comprehensiveness[n]))
 
 
 def _method(name: str, found: _Scored, batch: Batch, gone: Removals, trust: Trust) -> Method:
@@ -174,7 +180,7 @@ def _method(name: str, found: _Scored, batch: Batch, gone: Removals, trust: Trus
         complaints=tuple(complaint.replace(f"example {int(batch.ids)}", "this text") for complaint in said),
         comprehensiveness=gone.comprehensiveness[name],
         flip=gone.flip[name],
-        vouched=trust.comprehensiveness.get(name),
+        vouched=trust.of(name),
     )
 
 

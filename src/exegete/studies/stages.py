@@ -11,7 +11,7 @@ import torch
 
 from exegete.base.names import parse
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Experiment, Subject
+from exegete.experiments.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.models.contract import AttentionModel
@@ -135,7 +135,8 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
     scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
     facts = case.content | {"experiment": name, "settings": repr(built)}
     scores = {importance: at.folder.name for importance, at in scored.items()}
-    code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__)]
+    own = [_code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
+    code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__), *own]
     at = stage(case.run, "experiment", key_of(**facts, scores=scores, code=code), **facts, scores=scores)
     if not at.done:
         known = Known(predicted, scored, refused)

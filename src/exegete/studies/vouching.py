@@ -9,6 +9,7 @@ import polars as pl
 
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json
+from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint
 
@@ -25,6 +26,11 @@ class Trust:
     run: Path | None = None
     comprehensiveness: Mapping[str, float] = field(default_factory=dict)  # by method, over the run's test texts
     doubt: str = ""  # why the run's word may not be about this model
+
+    def of(self, method: str) -> float | None:
+        """A method's number, or that of the same method with other settings, if the run has one only."""
+        named = [value for other, value in self.comprehensiveness.items() if parse(other).name == parse(method).name]
+        return self.comprehensiveness.get(method, named[0] if len(named) == 1 else None)
 
     @property
     def sentence(self) -> str:

@@ -8,7 +8,7 @@ from exegete.experiments.agreement import ALL, Agreement
 from exegete.figures.labels import importance_label, pair_label
 from exegete.report.columns import count, interval, number, share, spread, text
 from exegete.report.page import Figure, Section, Table
-from exegete.report.sections.contract import Found, if_any, named, which
+from exegete.report.sections.contract import Found, named, which
 
 AGREEMENT = (
     "Kendall's τ-b between the rankings that two importances give the words of a text, averaged over texts. Unrelated "
@@ -31,8 +31,11 @@ def headline(found: Found) -> Table:
     """τ of every pair over all texts, with interval and chance."""
     shown = _labelled(found.summary.filter((pl.col("measure") == "tau") & (pl.col("class") == ALL)))
     columns = [*which(shown), text("pair"), number("mean", "τ"), interval("low", "high"), number("chance")]
-    columns += [share("significant", "p ≤ .05"), count("n"), *if_any(shown, "undefined")]
-    return Table("Rank agreement", shown, "Mean τ-b over texts; interval over texts, and seeds if several.", columns)
+    columns += [share("significant", "p ≤ .05"), count("n")]
+    undefined = int(shown["undefined"].sum())
+    left = f" {undefined:,} without a τ (all words tied) are left out." if undefined else ""
+    caption = f"Mean τ-b over texts; interval over texts, and seeds if several.{left}"
+    return Table("Rank agreement", shown, caption, columns)
 
 
 def sections(found: Found) -> Iterator[Section]:

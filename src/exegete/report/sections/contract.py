@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import polars as pl
 
 from exegete.figures.labels import importance_labels, model_labels, task_labels
-from exegete.report.columns import Column, count, text
+from exegete.report.columns import Column, text
 from exegete.report.page import Section, Table
 
 
@@ -46,11 +46,6 @@ class Sections(Protocol):
 def which(frame: pl.DataFrame) -> list[Column]:
     """Task and model, where there is more than one."""
     return [text(name) for name in ("task", "model") if frame[name].n_unique() > 1]
-
-
-def if_any(frame: pl.DataFrame, name: str) -> list[Column]:
-    """A count that is shown only where it is not 0 throughout."""
-    return [count(name)] if frame[name].sum() else []
 
 
 def named(frame: pl.DataFrame) -> pl.DataFrame:

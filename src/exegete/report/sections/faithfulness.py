@@ -10,7 +10,7 @@ from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, methods, named, which
 
 MEANING = (
-    "A method's first words are removed, or kept alone, at 1, 5, 10, 20 and 50 % of a text. Comprehensiveness is what "
+    "A method's first words are removed, or kept alone, at {fractions} % of a text. Comprehensiveness is what "
     "the probability of the predicted class loses without them (high is good), sufficiency what it loses with them "
     "alone (low is good); both are means over the shares. Flip is the share of words that must go before another class "
     "wins (low is good). Random words show the level of knowing nothing."
@@ -34,10 +34,10 @@ def headline(found: Found) -> Table:
     """Comprehensiveness under the first removal, and costs."""
     asked: Faithfulness = found.experiment
     shown = _board(found)
-    columns = [
-        *which(shown), text("method"), number("comprehensiveness", "compr."), *_INTERVAL,
-        number("over_attention", "− att."), *_COSTS,
-    ]  # fmt: skip
+    several = which(shown)
+    width = [] if several else _INTERVAL  # a terminal is narrow; the page has all
+    columns = [*several, text("method"), number("comprehensiveness", "compr."), *width]
+    columns += [number("over_attention", "− att."), *_COSTS]
     caption = "Comprehensiveness, its difference from attention's, passes and ms per text; * shares the removal."
     return Table(f"Faithfulness ({asked.removals[0]}, n = {int(shown['n'].to_list()[0]):,})", shown, caption, columns)
 
@@ -59,8 +59,8 @@ def _leaderboard(found: Found) -> Table:
     asked: Faithfulness = found.experiment
     shown = _board(found)
     columns: list[Column] = [
-        *which(shown), text("method"), number("comprehensiveness"), *_INTERVAL,
-        number("over_attention", "− attention"), number("sufficiency"),
+        *which(shown), text("method"), number("comprehensiveness", "compr."), *_INTERVAL,
+        number("over_attention", "− att."), number("sufficiency", "suff."),
         interval("sufficiency_low", "sufficiency_high"), number("flip"), interval("flip_low", "flip_high"),
         number("log_odds", "log-odds"), *_COSTS, count("n"),
     ]  # fmt: skip
@@ -82,7 +82,9 @@ def sections(found: Found) -> Iterator[Section]:
     charts = asked.figures(found.rows, found.summary)
     figure = Figure("Comprehensiveness by method", charts["leaderboard"])
     tables = [_leaderboard(found), _differences(found), _by_size(found)]
-    yield Section("Which words does the prediction hang on?", "", [MEANING], tables, [figure])
+    fractions = ", ".join(f"{100 * q:g}" for q in asked.fractions)
+    meaning = MEANING.format(fractions=fractions)
+    yield Section("Which words does the prediction hang on?", "", [meaning], tables, [figure])
     if "removals" in charts:
         figure = Figure("Ranks of the methods under every removal", charts["removals"])
         yield Section("Does the order survive another removal?", "", [REMOVALS], [_survival(found)], [figure])

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.known_answer import PRECISION, KnownAnswer
-from exegete.report.columns import count, interval, number, share, text
+from exegete.experiments.known_answer import NEEDED, OBEYS, PRECISION, KnownAnswer
+from exegete.report.columns import count, decimal, interval, number, share, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, methods, named, which
 
 MEANING = (
     "Made-up words were planted in the training texts so that they decide the class, and every test text says another "
-    "class in its own words. Where the model follows the planted words, they are the reason, whatever a method says. "
+    "class in its own words. Where the model follows the planted words they are the reason, and where deleting any one "
+    "of them changes the prediction, all are (a choice of texts that favours methods which delete words). "
     "Precision at k is the share of the planted words among the k highest ones, k being their number; chance is that "
     "of a random ranking."
 )
@@ -22,17 +23,37 @@ TOYS = (
 
 
 def headline(found: Found) -> Table:
-    """Precision at k of every method."""
+    """Precision at k of every method: with its interval for one shortcut, side by side for several."""
+    kept = _kept(found)
+    return _table(kept) if kept["shortcut"].n_unique() == 1 else _side_by_side(kept)
+
+
+def _kept(found: Found, where: str = OBEYS) -> pl.DataFrame:
     kept = found.summary.filter(pl.col("measure") == PRECISION, pl.col("ranking") == "signed")
+    kept = kept.filter(pl.col("where") == where)
     order = ["task", "model", "mean"]
-    shown = named(kept).sort(order, descending=[False, False, True], nulls_last=True, maintain_order=True)
-    shown = methods(shown)
+    return methods(named(kept.sort(order, descending=[False, False, True], nulls_last=True, maintain_order=True)))
+
+
+def _table(kept: pl.DataFrame, title: str = "Planted words") -> Table:
+    """Everything."""
     columns = [
-        *which(shown), text("method"), number("mean", "prec. at k"), interval("low", "high"), number("chance"),
+        *which(kept), text("method"), number("mean", "prec. at k"), interval("low", "high"), number("chance"),
         share("obedience"), count("n"),
     ]  # fmt: skip
     caption = "On texts where the model obeys the planted words; obedience is the share of such texts."
-    return Table("Planted words", shown, caption, columns)
+    return Table(title, kept, caption, columns)
+
+
+def _side_by_side(kept: pl.DataFrame) -> Table:
+    """Shortcuts as columns; a star where a model has not learnt one."""
+    shortcuts = kept["shortcut"].unique(maintain_order=True).to_list()
+    star = pl.when("learnt").then(pl.lit("")).otherwise(pl.lit("*"))
+    said = pl.col("mean").map_elements(decimal, pl.String) + star
+    wide = kept.with_columns(said=said).pivot("shortcut", index=["model", "method"], values="said", maintain_order=True)
+    columns = [*([text("model")] if wide["model"].n_unique() > 1 else []), text("method"), *map(text, shortcuts)]
+    caption = "Precision at k where the model obeys the planted words; * not learnt with every seed: nothing follows."
+    return Table("Planted words", wide, caption, columns)
 
 
 def sections(found: Found) -> Iterator[Section]:
@@ -41,6 +62,7 @@ def sections(found: Found) -> Iterator[Section]:
     charts = asked.figures(found.rows, found.summary)
     figures = [Figure("Precision at k by method", chart) for chart in charts.values()]
     learnt = named(found.table("obedience"))
-    tables = [headline(found), Table("What the models have learnt", learnt)]
+    sure = _table(_kept(found, NEEDED), "Planted words that are needed, each of them")
+    tables = [_table(_kept(found)), sure, Table("What the models have learnt", learnt)]
     yield Section("Who finds the words that decide?", "", [MEANING], tables, figures)
     yield Section("Toys whose answer is known by hand", "", [TOYS], [Table("Toys", found.table("toys"))])

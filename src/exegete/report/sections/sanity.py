@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from exegete.experiments.sanity import Sanity
+from exegete.models.perturbed import PARTS
 from exegete.report.columns import count, interval, number, share, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, methods, named, which
@@ -24,8 +25,7 @@ SHIFT = (
 
 def headline(found: Found) -> Table:
     """τ with the original ranking when everything is forgotten, and when the input is shifted."""
-    parts = found.summary.filter(pl.col("test") == "cascade")["part"].unique(maintain_order=True).to_list()
-    last = (pl.col("test") == "cascade") & (pl.col("part") == parts[-1])
+    last = (pl.col("test") == "cascade") & (pl.col("part") == PARTS[-1])
     shown = methods(named(found.summary.filter(last)))
     columns = [*which(shown), text("method"), number("mean", "τ"), interval("low", "high"), count("n")]
     return Table("Rankings of a model that forgot everything, with the original's", shown, "", columns)
