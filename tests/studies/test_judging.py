@@ -18,14 +18,15 @@ def study(*experiments: dict[str, Any]) -> Study:
     return Study.model_validate({"name": "s", "tasks": ["t"], "models": ["m"], "experiments": experiments})
 
 
-def faithful(dev: dict[str, float], test: dict[str, float], n: int = 200) -> pl.DataFrame:
-    """Comprehensiveness with the given means."""
+def faithful(dev: dict[str, float], test: dict[str, float], unsigned: float = 1.0, n: int = 200) -> pl.DataFrame:
+    """Comprehensiveness with the given means, which are at most `unsigned` where words are ranked by size."""
     rows = [
-        FIXED | {"seed": 0, "split": split, "example": i, "method": method, "removal": removal, "ranking": "signed"}
-        | {"measure": "comprehensiveness", "fraction": "aopc", "value": mean + 0.05 * math.sin(i)}
+        FIXED | {"seed": 0, "split": split, "example": i, "method": method, "removal": removal, "ranking": by}
+        | {"measure": "comprehensiveness", "fraction": "aopc", "value": min(mean, most) + 0.05 * math.sin(i)}
         for split, means in (("dev", dev), ("test", test))
         for method, mean in means.items()
         for removal in ("delete", "zero", "unknown")
+        for by, most in (("signed", 1.0), ("magnitude", unsigned))
         for i in range(n)
     ]  # fmt: skip
     return pl.DataFrame(rows)
@@ -61,6 +62,16 @@ def test_attention_is_held_against_random_and_against_the_best(
     assert (named["faithful_over_random"].verdict, named["faithful_as_best"].verdict) == (over, best)
     assert audit.answer.startswith(short)
     assert ("read LRP instead" in audit.answer) == (best == "fails")
+
+
+@pytest.mark.parametrize(("unsigned", "verdict"), [(0.2, "holds"), (1.0, "fails")])
+def test_what_the_sign_alone_does_is_told(unsigned: float, verdict: str) -> None:
+    means = {"attention": 0.2, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
+    audit = judged({"faithfulness": faithful(means, means, unsigned)}, EXPERIMENT)
+    named = {test.name: test for test in audit.tests}
+    assert (named["faithful_as_best"].verdict, named["faithful_by_size"].verdict) == ("fails", verdict)
+    assert ("That is for the sign" in audit.answer) == (verdict == "holds")
+    assert audit.answer.startswith("No.")
 
 
 def marked(precision: float, obeys: float, needed: float = 1.0, n: int = 200) -> pl.DataFrame:
@@ -151,7 +162,7 @@ def test_all_tests_of_a_model_are_answered_together() -> None:
     audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")})
     assert audit.answer.count("This is about") == 1
     assert "attention misses it" in audit.answer
-    assert {test.level for test in audit.tests} == {1 - 0.05 / 3}
+    assert {test.level for test in audit.tests} == {1 - 0.05 / 4}
 
 
 def test_a_run_without_tests_says_so() -> None:

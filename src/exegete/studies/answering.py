@@ -129,15 +129,25 @@ def _faithful(named: Named) -> str:
     if best is None:
         return f"{first}."
     other = importance_label(parse(best.against).name)
-    return (
-        first
-        + {
-            "holds": f", and about as much as with {other}, the best method on the texts held out for choosing it.",
-            "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more: "
-            f"read {other} instead.",
-            "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",
-        }[best.verdict]
-    )
+    second = {
+        "holds": f", and about as much as with {other}, the best method on the texts held out for choosing it.",
+        "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more: "
+        f"read {other} instead.",
+        "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",
+    }[best.verdict]
+    size = named.get("faithful_by_size")
+    return first + second + (_sign(size) if size is not None and best.verdict == "fails" else "")
+
+
+def _sign(size: Test) -> str:
+    """How much of the difference is that attention does not say for which class a word speaks."""
+    other = importance_label(parse(size.against).name)
+    return {
+        "holds": f" That is for the sign: it finds words that matter about as well as {other} does by size alone, but "
+        "not which class they speak for.",
+        "fails": f" That is not for the sign alone: by size, too, {other} finds words that matter clearly better.",
+        "cannot tell": f" How much of that is the sign is not settled: by size alone the best is {other}.",
+    }[size.verdict]
 
 
 def _known(test: Test) -> str:

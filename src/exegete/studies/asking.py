@@ -76,20 +76,24 @@ def _with_and_among_others(group: pl.DataFrame, asked: Agreement, measure: str) 
 
 
 def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
-    """Attention's comprehensiveness against random words, and against the best of the other methods on dev."""
+    """Attention's comprehensiveness against random words, and against the best of the other methods on dev.
+
+    Attention has no sign, so a word against the class may come first. The last test takes the sign from all methods.
+    """
     assert isinstance(asked, Faithfulness)
-    values = {
-        method: _comprehensiveness(group, method, "test") for method in group["method"].unique(maintain_order=True)
-    }
-    attention, noise = values[_named(values, "attention")], values[_named(values, "random")]
-    over, best = criteria.faithful_over_random, criteria.faithful_as_best
+    attention, noise = (_comprehensiveness(group, _named(asked.methods, n), "test") for n in ("attention", "random"))
+    over = criteria.faithful_over_random
     found = [Asked("faithful_over_random", task, model, over, attention - noise, over.margin, 0.0, 2.0, "random")]
-    winner = _best(group, asked)
-    if winner is None:
-        return found
-    chance = float((noise - values[winner]).nanmean())
-    difference = attention - values[winner]
-    return [*found, Asked("faithful_as_best", task, model, best, difference, -best.margin, chance, 2.0, winner)]
+    for name, criterion, ranking in (
+        ("faithful_as_best", criteria.faithful_as_best, "signed"),
+        ("faithful_by_size", criteria.faithful_by_size, "magnitude"),
+    ):
+        winner = _best(group, asked, ranking)
+        if winner is not None:
+            best = _comprehensiveness(group, winner, "test", ranking)
+            chance, difference = float((noise - best).nanmean()), attention - best
+            found.append(Asked(name, task, model, criterion, difference, -criterion.margin, chance, 2.0, winner))
+    return found
 
 
 def _has(group: pl.DataFrame, name: str) -> bool:
@@ -102,23 +106,23 @@ def _named(methods: Iterable[str], name: str) -> str:
     return next(method for method in methods if parse(method).name == name)
 
 
-def _comprehensiveness(group: pl.DataFrame, method: str, split: str) -> Tensor:
-    """AOPC of the probability, by the signed score, the mean over removals: [seed, example]."""
+def _comprehensiveness(group: pl.DataFrame, method: str, split: str, ranking: str = "signed") -> Tensor:
+    """AOPC of the probability, the mean over removals: [seed, example]."""
     kept = group.filter(
-        pl.col("method") == method, pl.col("split") == split, pl.col("ranking") == "signed",
+        pl.col("method") == method, pl.col("split") == split, pl.col("ranking") == ranking,
         pl.col("measure") == "comprehensiveness", pl.col("fraction") == AOPC,
     )  # fmt: skip
     return torch.stack([by_seed(kept, removal=by) for by in kept["removal"].unique(maintain_order=True)]).mean(0)
 
 
-def _best(group: pl.DataFrame, asked: Faithfulness) -> str | None:
+def _best(group: pl.DataFrame, asked: Faithfulness, ranking: str) -> str | None:
     """The method of the highest comprehensiveness on the texts for choosing, but attention and random.
 
     Methods that erase words as the evaluation does nearly optimise it, and don't compete.
     """
     every = [m for m in group["method"].unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
     methods = [method for method in every if removal_of(method) not in asked.removals]
-    level = {method: float(_comprehensiveness(group, method, asked.choose_on).nanmean()) for method in methods}
+    level = {method: float(_comprehensiveness(group, method, asked.choose_on, ranking).nanmean()) for method in methods}
     return max(level, key=level.__getitem__) if level else None
 
 

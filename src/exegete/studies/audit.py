@@ -48,6 +48,7 @@ class Criteria(BaseModel):
     beats_chance: Criterion
     faithful_over_random: Criterion
     faithful_as_best: Criterion
+    faithful_by_size: Criterion
     plausible: Criterion
     known_answer: Criterion
 
