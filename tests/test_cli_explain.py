@@ -23,15 +23,15 @@ def test_a_heat_map_in_the_terminal(
     captured = capsys.readouterr()
     for said in (
         "Predicted: ",
-        "gradient:norm=l2",
+        "gradient",
         "attention",
-        "leave_one_out",
+        "leave-one-out",
         "****",
         "May attention be read here?",
     ):
         assert said in captured.out
     assert "\x1b" not in captured.out  # not a terminal: marks, no colour
-    assert "smoothgrad" not in captured.out
+    assert "SmoothGrad" not in captured.out
     assert page.read_text().startswith("<!doctype html>")
 
 
@@ -73,8 +73,8 @@ def test_a_given_class_and_quantity(
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ((), 2, "give a text in quotes, or --file"),
-        (("a", "--file", "x.txt"), 2, "give a text in quotes, or --file"),
+        ((), 2, "give either a text in quotes or --file"),
+        (("a", "--file", "x.txt"), 2, "give either a text in quotes or --file"),
         (("",), 2, "the text is empty"),
         (("a b", "--target", "maybe"), 2, "choose from no, yes"),
         (("a b", "--with", "gradient,lpr"), 2, "unknown importance 'lpr'"),

@@ -291,21 +291,21 @@ def explain(
     from exegete.studies.questions import methods_in, quantity, texts_of, unit
 
     if (text is None) == (file is None):
-        raise UsageError("give a text in quotes, or --file with one text per line")
+        raise UsageError("give either a text in quotes or --file with one text per line")
     wanted = [method for written in methods for method in methods_in(written)] if methods else None
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else texts_of(file or Path())
     with ProgressBars(quiet or as_json) as bars:
         found = explain_all(model, texts, wanted, target, explained, run, bars)
-    if html is not None:
-        write_page(html, found, shaded)
     if as_json:
         said = [each.to_json(shaded) for each in found]
         _print_json(said if text is None else said[0])
-        return
-    show(found, shaded, Console(highlight=False, no_color=no_color or None))
-    if html is not None:
-        print(f"heat maps: {html}")
+    else:
+        show(found, shaded, Console(highlight=False, no_color=no_color or None))
+    if html is not None:  # last: a place that can't be written must not cost the answer
+        write_page(html, found, shaded)
+        if not as_json:
+            print(f"heat maps: {html}")
 
 
 def _show_summary(folder: Path) -> None:

@@ -50,6 +50,7 @@ def test_built_in_studies_are_right() -> None:
         (GOOD + '[[experiments]]\nname = "agreement"\nagainst = ["attention", "random"]', "only as `noise`"),
         (GOOD + "[[experiments]]\ndraws = 3", "an experiment needs a name"),
         (GOOD + '[[experiments]]\nname = "agreement"\ntasks = "sst"', "a list of patterns"),
+        (GOOD + '[[experiments]]\nname = "sanity"\ntexts = 0', "texts is 1 or more"),
         (GOOD + '[[experiments]]\nname = "agreement"\ntasks = ["sst*"]', "no task of study"),
         (GOOD + '[[experiments]]\nname = "faithfulness"\nmethods = ["random"]', "against attention and random"),
         (GOOD + '[[experiments]]\nname = "agreement"\n[[experiments]]\nname = "agreement"', "there twice"),

@@ -32,9 +32,9 @@ def _sentence(error: Exception, path: Path) -> str | None:
     if number in (errno.ENOSPC, errno.EDQUOT) or re.search(r"os error (28|122)\b|No space left", str(error)):
         return f"no space left for {path}: free some and run the same command again; nothing earlier is lost"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"may not write {path}: choose another folder with --out"
-    if number in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY):
-        return f"can't write {path}: there is something else under that name; choose another with --out"
+        return f"may not write {path}: choose another place"
+    if number in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.EBUSY):
+        return f"can't write {path}: there is something else under that name; choose another"
     return None
 
 
@@ -43,7 +43,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`: what is written there becomes `path` at the end, or vanishes after an error."""
     with said_plainly(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        except FileNotFoundError:  # a folder that takes no files, as /proc
+            raise ExegeteError(f"can't write {path}: no file can be made there; choose another place") from None
         os.close(handle)
         beside = Path(name)
         try:

@@ -21,7 +21,8 @@ CHIPS = {FOR: ("#4A7797", "#0068A8"), AGAINST: ("#9A6A4B", "#B84E00"), SIZE: ("#
 WHOLE = 60  # words up to which every row shows the whole text; beyond, what it ranks first, in context
 TOP, AROUND = 5, 4
 NO_BREAK = "\N{NO-BREAK SPACE}"
-NARROWEST, GAP = 24, 3  # columns of the words at least, and between two columns of the table
+NARROWEST, GAP = 22, 3  # columns of the words at least, and between two columns of the table
+LONGEST = 22  # columns of a method's name, which is folded beyond
 
 
 def terminal(drawn: HeatMap, console: Console) -> Group:
@@ -55,8 +56,8 @@ def _coloured(console: Console) -> bool:
 def _table(drawn: HeatMap, console: Console) -> Table:
     """Method, words, numbers; every row breaks its lines at the same words, so that a word is read down the rows."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("method", no_wrap=True)
-    table.add_column(f"{drawn.unit}s", overflow="fold")
+    table.add_column("method", overflow="fold", max_width=LONGEST)
+    table.add_column(f"{drawn.unit}s", overflow="fold", min_width=NARROWEST)
     for title in drawn.columns:
         table.add_column(Text(title), justify="right", no_wrap=True)
     width = _width(drawn, console)
@@ -72,7 +73,8 @@ def _width(drawn: HeatMap, console: Console) -> int:
     """What is left for the words."""
     columns = [["method", *(row.name for row in drawn.rows)]]
     columns += [[title, *(row.numbers[i] for row in drawn.rows)] for i, title in enumerate(drawn.columns)]
-    taken = sum(max(map(cell_len, cells)) + GAP for cells in columns)
+    widest = [max(map(cell_len, cells)) for cells in columns]
+    taken = min(LONGEST, widest[0]) + sum(widest[1:]) + GAP * len(widest)
     return max(NARROWEST, console.width - taken)
 
 

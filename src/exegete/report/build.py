@@ -161,5 +161,7 @@ def _prediction(row: dict[str, Any]) -> str:
     accuracy, majority = row["test_accuracy"], row["majority"]
     seeds = f", mean of {row['seeds']} seeds" if row["seeds"] > 1 else ""
     said = f"{row['model']} on {row['task']}: test accuracy {accuracy:.3f} (most frequent class {majority:.3f}{seeds})"
-    hardly = accuracy < majority + HARDLY
-    return f"{said}: HARDLY BETTER than the most frequent class; there is little to explain" if hardly else said
+    if accuracy >= majority + HARDLY:
+        return said
+    how = "HARDLY BETTER" if accuracy >= majority else "WORSE"
+    return f"{said}: {how} than the most frequent class; there is little to explain"

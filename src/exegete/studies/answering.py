@@ -128,9 +128,11 @@ def _faithful(named: Named) -> str:
     }[over.verdict]
     if best is None:
         return f"{first}."
+    if best.doubt:
+        return f"{first}: {best.doubt}."
     other = importance_label(parse(best.against).name)
     second = {
-        "holds": f", and about as much as with {other}, the best method on the texts held out for choosing it.",
+        "holds": f"; it is about as much as with {other}, the best method on the texts held out for choosing it.",
         "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more: "
         f"read {other} instead.",
         "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",

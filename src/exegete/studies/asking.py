@@ -92,7 +92,10 @@ def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
         if winner is not None:
             best = _comprehensiveness(group, winner, "test", ranking)
             chance, difference = float((noise - best).nanmean()), attention - best
-            found.append(Asked(name, task, model, criterion, difference, -criterion.margin, chance, 2.0, winner))
+            # Within such a margin of the best method random words would be, too.
+            doubt = "even the best method's first words hardly matter" if -chance <= criterion.margin else ""
+            asking = Asked(name, task, model, criterion, difference, -criterion.margin, chance, 2.0, winner, doubt)
+            found.append(asking)
     return found
 
 
@@ -147,7 +150,7 @@ def known_answer(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     own = kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
     obedience = own.group_by("seed").agg(pl.col("obeys").mean())["obeys"].min()  # every seed must have learnt them
     least = float(obedience) if isinstance(obedience, float) else 0.0
-    doubt = f"the model follows them in only {least:.0%} of the texts" if least < asked.obedience else ""
+    doubt = f"the model obeys in only {least:.0%} of the texts" if least < asked.obedience else ""
     sure = own.with_columns(pl.when("needed").then("value"))
     chance = float(sure.filter(pl.col("value").is_not_null())["chance"].mean() or 0.0)  # type: ignore[arg-type]
     test = criteria.known_answer

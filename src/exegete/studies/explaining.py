@@ -29,7 +29,7 @@ from exegete.tasks.tokenizers import TOKENIZERS
 from exegete.tasks.vocabulary import UNKNOWN
 from exegete.training.checkpoint import Checkpoint
 
-SATURATED = 1e-4  # a probability that is nearer to 0 or 1 hardly changes with a word
+SATURATED = 1e-3  # a probability that is nearer to 0 or 1 hardly changes with a word
 
 
 class Question(NamedTuple):
@@ -72,6 +72,8 @@ def explain_all(
 ) -> list[Explanation]:
     """Explain the predictions for several texts, each by itself; all else as in `explain`."""
     wanted = methods_of(methods, of)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise UsageError("a text is a string: give one to `explain`, a list of them to `explain_all`")
     if any(not text.strip() for text in texts):
         raise UsageError("the text is empty: give at least one word")
     checkpoint, trust = subject(model, run, progress)

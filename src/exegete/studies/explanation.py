@@ -94,7 +94,10 @@ class Explanation:
     def _summed(self) -> list[dict[str, Any]]:
         drawn = self.heatmap("sentence")
         return [
-            {"text": text, "scores": {row.name: row.values[place] for row in drawn.rows}}
+            {
+                "text": text,
+                "scores": {m.name: row.values[place] for m, row in zip(self.methods, drawn.rows, strict=True)},
+            }
             for place, text in enumerate(drawn.words)
         ]
 

@@ -17,7 +17,7 @@ SETTINGS = {"gradient": "norm=l2", "leave_one_out": "of={of}"}  # of methods tha
 def texts_of(path: Path) -> list[str]:
     """The texts of a file, one per line; empty lines are no texts."""
     try:
-        lines = path.read_text(encoding="utf8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise ExegeteError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -62,6 +62,8 @@ def methods_in(written: str) -> list[str]:
 def methods_of(asked: Sequence[str] | None, of: str) -> tuple[str, ...]:
     """The methods as written, or all; a wrong name is found before a model is loaded."""
     quantity(of)
+    if isinstance(asked, str):
+        asked = methods_in(asked)
     if asked is None:
         asked = [f"{name}:{SETTINGS[name].format(of=of)}" if name in SETTINGS else name for name in IMPORTANCES]
     if not asked:
@@ -74,6 +76,8 @@ def methods_of(asked: Sequence[str] | None, of: str) -> tuple[str, ...]:
 def class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
     """The class to explain, if the model has it."""
     labels = checkpoint.model.labels
+    if target is not None and target not in labels:
+        target = target.removeprefix("class ")  # as explanations call it
     if target is not None and target not in labels:
         raise UsageError(f"this model has no class '{target}': choose from {', '.join(labels)}")
     return target

@@ -85,13 +85,18 @@ class Reading:
         """Whether the decision hangs on attention's first words.
 
         Yes: it changes sooner than in random order, and about as soon as by the best method. No: not sooner than in
-        random order. In between, or where no order changes it, this can't be told.
+        random order. In between, where neither of the two changes it, or only when more than half of the words are
+        gone, this can't be told.
         """
         ours, best, chance = map(_or_never, (self.flip, self.best_flip, self.random_flip))
         if self.n < FEWEST or not self.decided or min(ours, best, chance) == NEVER:
             return None
+        if ours == chance == NEVER:
+            return None
         if ours >= chance:
             return False
+        if ours > self.n / 2:  # what is left then is hardly the text
+            return None
         return True if ours <= best + max(1, MARGIN * self.n) else None
 
     @property

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import torch
 
+from exegete.base.names import parse
 from exegete.figures.heatmap import HeatMap, Matrix, Row
+from exegete.figures.labels import importance_labels
 from exegete.importance.aggregation import aggregate
 from exegete.studies.explanation import Explanation, Method, Unit
 
@@ -30,9 +32,15 @@ def heatmap(found: Explanation, by: Unit = "word") -> HeatMap:
         question="May attention be read here?",
         reading=_reading(found),
         small_print=_small_print(found, by),
-        matrix=Matrix(found.agreement.names, found.agreement.tau, CAPTION) if len(found.methods) > 1 else None,
+        matrix=Matrix(_labels(found), found.agreement.tau, CAPTION) if len(found.methods) > 1 else None,
         unit=by,
     )
+
+
+def _labels(found: Explanation) -> tuple[str, ...]:
+    """The methods as people say them, in the order of the agreement."""
+    labels = importance_labels(found.agreement.names)
+    return tuple(labels[name] for name in found.agreement.names)
 
 
 def _title(found: Explanation) -> str:
@@ -62,12 +70,12 @@ def _summed(scores: Sequence[float], sentences: Sequence[int]) -> tuple[float, .
 def _row(found: Explanation, method: Method, by: Unit, vouched: bool) -> Row:
     run = ("–" if method.vouched is None else _decimal(method.vouched),) if vouched else ()
     return Row(
-        name=method.name,
+        name=importance_labels(each.name for each in found.methods)[method.name],
         values=method.scores if by == "word" else _summed(method.scores, found.sentences),
         signed=method.signed,
         numbers=(_with_attention(found, method), *run, _decimal(method.comprehensiveness), _flip(method)),
         complaint=" ".join(method.complaints),
-        main=method.name.partition(":")[0] == "attention",
+        main=parse(method.name).name == "attention",
     )
 
 

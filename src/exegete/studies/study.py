@@ -85,6 +85,8 @@ def _experiment(entry: dict[str, Any]) -> Experiment:
     name = settings.pop("name")
     settings.pop("tasks", None)
     built: Experiment = validate(EXPERIMENTS[name].load(), settings, f"experiment '{name}'")
+    if built.texts is not None and built.texts < 1:
+        raise UsageError(f"experiment '{name}': texts is 1 or more, not {built.texts}")
     return built
 
 

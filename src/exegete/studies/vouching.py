@@ -28,19 +28,28 @@ class Trust:
     doubt: str = ""  # why the run's word may not be about this model
 
     def of(self, method: str) -> float | None:
-        """A method's number, or that of the same method with other settings, if the run has one only."""
-        named = [value for other, value in self.comprehensiveness.items() if parse(other).name == parse(method).name]
-        return self.comprehensiveness.get(method, named[0] if len(named) == 1 else None)
+        """A method's number, or that of the same method with another number of samples; None: not tested."""
+        same = [value for other, value in self.comprehensiveness.items() if _plain(other) == _plain(method)]
+        return self.comprehensiveness.get(method, same[0] if same else None)
 
     @property
     def sentence(self) -> str:
         """Whose word the order of the methods is."""
         if self.comprehensiveness:
-            return f"Methods are ordered by their comprehensiveness over the test texts of {self.run}."
+            return (
+                f"Methods are ordered by their comprehensiveness over the test texts of {self.run}; those without a "
+                "number there (–) come last, untested."
+            )
         return (
             "Methods are ordered by comprehensiveness on this text alone: no run vouches for them, and methods that "
             "delete words themselves have it easy."
         )
+
+
+def _plain(method: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A method without what only says how long it draws."""
+    name, settings = parse(method)
+    return name, tuple(sorted(item for item in settings.items() if item[0] not in ("samples", "seed")))
 
 
 def subject(model: Model, run: str | Path | None = None, progress: Progress = silent) -> tuple[Checkpoint, Trust]:

@@ -42,6 +42,8 @@ def _table(kept: pl.DataFrame, title: str = "Planted words") -> Table:
         share("obedience"), count("n"),
     ]  # fmt: skip
     caption = "On texts where the model obeys the planted words; obedience is the share of such texts."
+    if not kept["learnt"].all():
+        caption += " Where it is too low the model has not learnt them, and nothing follows."
     return Table(title, kept, caption, columns)
 
 
