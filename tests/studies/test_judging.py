@@ -55,11 +55,11 @@ def test_attention_is_held_against_random_and_against_the_best(
     }  # the winner on dev counts
     audit = judged({"faithfulness": faithful(dev, test)}, EXPERIMENT)
     named = {t.name: t for t in audit.tests}
-    assert named["faithful_over_random"].statistic == pytest.approx(attention - 0.1, abs=1e-6)
+    assert named["beats_random"].statistic == pytest.approx(attention - 0.1, abs=1e-6)
     assert named["faithful_as_best"].statistic == pytest.approx(attention - 0.4, abs=1e-6)
     assert named["faithful_as_best"].against == "lrp"
     assert named["faithful_as_best"].chance == pytest.approx(-0.3, abs=1e-6)
-    assert (named["faithful_over_random"].verdict, named["faithful_as_best"].verdict) == (over, best)
+    assert (named["beats_random"].verdict, named["faithful_as_best"].verdict) == (over, best)
     assert audit.answer.startswith(short)
     assert ("read LRP instead" in audit.answer) == (best == "fails")
 

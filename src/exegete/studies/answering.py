@@ -17,7 +17,7 @@ def answer(tests: Sequence[Test]) -> str:
     models = _by_model(tests)
     said = [_paragraph(named) for named in models.values()]
     about = [f"{_any(named).about}, {model} on {task}" for (task, model), named in models.items()]
-    tested = any("faithful_over_random" in named for named in models.values())
+    tested = any("beats_random" in named for named in models.values())
     last = [] if tested else [NOT_TESTED]
     if len(said) == 1:
         return "\n\n".join([said[0], " ".join([f"This is about {about[0]}.", *last])])
@@ -59,7 +59,7 @@ def decision(named: Named) -> tuple[Verdict, bool]:
     One failure is enough for no; yes needs all. Plausibility never decides: people may like what a model ignores.
     """
     agrees, ties = _agreement(named) if "beats_chance" in named else (None, False)
-    deciding = [named[n].verdict for n in ("faithful_over_random", "faithful_as_best") if n in named]
+    deciding = [named[n].verdict for n in ("beats_random", "faithful_as_best") if n in named]
     deciding += [test.verdict for test in _planted(named)]
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
@@ -81,12 +81,12 @@ def _agreement(named: Named) -> tuple[Verdict, bool]:
 def _paragraph(named: Named) -> str:
     parts = [
         _agrees(named) if "beats_chance" in named else "",
-        _faithful(named) if "faithful_over_random" in named else "",
+        _faithful(named) if "beats_random" in named else "",
         *(_known(test) for test in _planted(named)),
         _plausible(named["plausible"]) if "plausible" in named else "",
     ]
     said = " ".join(filter(None, parts))
-    if "faithful_over_random" not in named and not _planted(named):
+    if "beats_random" not in named and not _planted(named):
         return said
     short = {"holds": "Yes.", "fails": "No.", "cannot tell": "Undecided."}[decision(named)[0]]
     return f"{short} {said}"
@@ -101,7 +101,7 @@ def _agrees(named: Named) -> str:
         "fails": f"Not in place of {listed}: attention ranks words clearly differently. Read {listed} instead.",
         "cannot tell": f"These texts or seeds don't settle whether attention ranks words as {listed} do.",
     }[decided]
-    if "faithful_over_random" in named:  # then the short answer and what to read come from there
+    if "beats_random" in named:  # then the short answer and what to read come from there
         said = {
             "holds": f"Attention ranks words about as {listed} do.",
             "fails": f"Attention ranks words clearly differently from {listed}.",
@@ -120,7 +120,7 @@ def _agrees(named: Named) -> str:
 
 
 def _faithful(named: Named) -> str:
-    over, best = named["faithful_over_random"], named.get("faithful_as_best")
+    over, best = named["beats_random"], named.get("faithful_as_best")
     first = {
         "holds": "Removing the words that it ranks first changes the prediction more than removing random words",
         "fails": "Removing the words that it ranks first changes the prediction no more than removing random words",

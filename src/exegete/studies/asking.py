@@ -82,8 +82,8 @@ def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     """
     assert isinstance(asked, Faithfulness)
     attention, noise = (_comprehensiveness(group, _named(asked.methods, n), "test") for n in ("attention", "random"))
-    over = criteria.faithful_over_random
-    found = [Asked("faithful_over_random", task, model, over, attention - noise, over.margin, 0.0, 2.0, "random")]
+    over = criteria.beats_random
+    found = [Asked("beats_random", task, model, over, attention - noise, over.margin, 0.0, 2.0, "random")]
     for name, criterion, ranking in (
         ("faithful_as_best", criteria.faithful_as_best, "signed"),
         ("faithful_by_size", criteria.faithful_by_size, "magnitude"),

@@ -46,7 +46,7 @@ class Criteria(BaseModel):
     agrees: Criterion
     agrees_beyond_ties: Criterion
     beats_chance: Criterion
-    faithful_over_random: Criterion
+    beats_random: Criterion
     faithful_as_best: Criterion
     faithful_by_size: Criterion
     plausible: Criterion
