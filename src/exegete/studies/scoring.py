@@ -17,7 +17,7 @@ from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
-TIMED = 16  # texts whose scoring is timed
+TIMED, TIMED_WORDS = 16, 2048  # texts, and their words, whose scoring is timed
 SCHEMA: dict[str, Any] = {
     "example": pl.Int64,
     "scores": pl.List(pl.Float64),
@@ -28,12 +28,12 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def shards(examples: Sequence[Example]) -> list[tuple[Example, ...]]:
+def shards(examples: Sequence[Example], most: int = WORDS) -> list[tuple[Example, ...]]:
     """Texts by length, so that those of a shard go into few batches; of equal length, in their own order."""
     found: list[list[Example]] = [[]]
     words = 0
     for e in sorted(examples, key=len):
-        if len(found[-1]) == SHARD or (found[-1] and words + len(e) > WORDS):
+        if len(found[-1]) == SHARD or (found[-1] and words + len(e) > most):
             found.append([])
             words = 0
         found[-1].append(e)
@@ -81,7 +81,7 @@ def _rows(name: str, scores: Scores, batch: Batch) -> Iterator[dict[str, Any]]:
 
 def milliseconds(model: Classifier, importance: Importance, examples: Sequence[Example]) -> float:
     """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
-    some = chosen(examples, TIMED)
+    some = shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
     started = time.perf_counter()
     for members in batches_of_one_length(some, size=256, budget=8192):
         importance(model, collate([some[i] for i in members], model.vocabulary))
