@@ -61,7 +61,7 @@ def test_attention_is_held_against_random_and_against_the_best(
     assert named["faithful_as_best"].chance == pytest.approx(-0.3, abs=1e-6)
     assert (named["beats_random"].verdict, named["faithful_as_best"].verdict) == (over, best)
     assert audit.answer.startswith(short)
-    assert ("read LRP instead" in audit.answer) == (best == "fails")
+    assert ("Read LRP instead" in audit.answer) == (best == "fails")
 
 
 @pytest.mark.parametrize(("unsigned", "verdict"), [(0.2, "holds"), (1.0, "fails")])

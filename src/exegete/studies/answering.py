@@ -20,11 +20,16 @@ def answer(tests: Sequence[Test]) -> str:
     tested = any("beats_random" in named for named in models.values())
     last = [] if tested else [NOT_TESTED]
     if len(said) == 1:
-        return "\n\n".join([said[0], " ".join([f"This is about {about[0]}.", *last])])
+        short = _short(next(iter(models.values())))
+        return "\n\n".join([*short, said[0], " ".join([f"This is about {about[0]}.", *last])])
     counts = Counter(decision(named)[0] for named in models.values())
     numbers = ", ".join(f"{word} for {counts[word]}" for word in VERDICTS)
     question = "May attention be read as an explanation?" if tested else "Does attention rank words as others do?"
-    each = [f"{where[0].upper()}{where[1:]}: {sentence}" for where, sentence in zip(about, said, strict=True)]
+    short = [" ".join(_short(named)) for named in models.values()]
+    each = [
+        f"{where[0].upper()}{where[1:]}: {f'{first} {sentence}'.strip()}"
+        for where, first, sentence in zip(about, short, said, strict=True)
+    ]
     return "\n\n".join([f"{question} Of {len(said)} models it {numbers}.", *each, *last])
 
 
@@ -85,11 +90,17 @@ def _paragraph(named: Named) -> str:
         *(_known(test) for test in _planted(named)),
         _plausible(named["plausible"]) if "plausible" in named else "",
     ]
-    said = " ".join(filter(None, parts))
+    return " ".join(filter(None, parts))
+
+
+def _short(named: Named) -> list[str]:
+    """Yes or no, and what to read instead; nothing where only agreement or plausibility was asked for."""
     if "beats_random" not in named and not _planted(named):
-        return said
+        return []
     short = {"holds": "Yes.", "fails": "No.", "cannot tell": "Undecided."}[decision(named)[0]]
-    return f"{short} {said}"
+    best = named.get("faithful_as_best")
+    instead = best is not None and best.verdict == "fails"
+    return [f"{short} Read {importance_label(parse(best.against).name)} instead." if instead and best else short]
 
 
 def _agrees(named: Named) -> str:
@@ -133,8 +144,7 @@ def _faithful(named: Named) -> str:
     other = importance_label(parse(best.against).name)
     second = {
         "holds": f"; it is about as much as with {other}, the best method on the texts held out for choosing it.",
-        "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more: "
-        f"read {other} instead.",
+        "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more.",
         "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",
     }[best.verdict]
     size = named.get("faithful_by_size")
