@@ -220,7 +220,7 @@ def main() -> None:
             rows += checked(task, spec, folder)
     table = pl.DataFrame(rows, infer_schema_length=None)
     folder.mkdir(parents=True, exist_ok=True)
-    table.write_csv(folder / "correctness.csv", float_precision=12)
+    table.write_csv(folder / "correctness.csv")
     broken = failures(table)
     print(f"{table.height} lines, {broken.height} broken; table in {folder / 'correctness.csv'}")
     if broken.height:

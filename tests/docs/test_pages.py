@@ -11,7 +11,8 @@ import typer
 
 import exegete
 from exegete.cli import app
-from exegete.experiments.agreement import Agreement
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.settings import MODELS
 from exegete.studies.study import Study, load_study
 from exegete.tasks.catalogue import ImdbTask, check_task
@@ -109,10 +110,19 @@ def test_the_reference_has_every_setting_of_a_model(name: str) -> None:
         assert facts.default is None or str(facts.default).lower() in row[1], f"{field}: {row[1]}"
 
 
-def test_the_reference_has_every_setting_of_agreement() -> None:
+@pytest.mark.parametrize("name", [*EXPERIMENTS])
+def test_the_reference_has_every_setting_of_an_experiment(name: str) -> None:
     page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8")
-    for field in Agreement.__dataclass_fields__:
+    for field in EXPERIMENTS[name].load().__dataclass_fields__:
         assert f"| `{field}` |" in page, field
+
+
+@pytest.mark.parametrize("name", [*IMPORTANCES])
+def test_the_reference_has_every_setting_of_an_importance(name: str) -> None:
+    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8")
+    assert f"`{name}" in page
+    for field, facts in IMPORTANCES[name].load().__dataclass_fields__.items():
+        assert not facts.init or f"`{field}`" in page or f"`{field}=" in page, field
 
 
 def test_the_citation_is_of_this_version() -> None:
