@@ -81,7 +81,7 @@ def stopped_at_write(number: int) -> Iterator[list[Path]]:
         real(path, frame)
         written.append(path)
 
-    with patch("exegete.studies.store.write_parquet", write):
+    with patch("exegete.studies.store.write_parquet", write), patch("exegete.studies.stages.write_parquet", write):
         yield written
 
 
