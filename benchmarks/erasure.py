@@ -46,7 +46,7 @@ MEASURES: dict[str, tuple[Callable[..., Tensor], bool]] = {  # and whether the f
     "sufficiency": (sufficiency, False),
     "sufficiency of logits": (partial(sufficiency, of="logit"), False),
 }
-TEXTS = 100
+TEXTS = 24
 
 
 class Counted:

@@ -86,7 +86,7 @@ def enough(model: Classifier, all_of: Sequence[Batch], error: float) -> int:
     return next((n for n in steps if all(float(theirs(model, b, n).max()) <= error for b in all_of)), STEPS)
 
 
-def main(most: int | None = None) -> None:
+def main(most: int = 300) -> None:
     data = task()
     model, examples = trained(data), data.split("test")[:most]
     all_of = batches(model, examples)
@@ -104,4 +104,4 @@ def main(most: int | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main(*map(int, sys.argv[1:2]))
