@@ -22,10 +22,10 @@ from exegete.importance.erasure import erased, sharing
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.lime import Lime
 from exegete.models.classifier import Classifier
-from exegete.studies.scoring import chosen
 from exegete.studies.training import train_model
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.catalogue import load_task
+from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 
 METHODS = {name: name for name in IMPORTANCES} | {

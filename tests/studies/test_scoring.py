@@ -11,8 +11,9 @@ from exegete.importance.integrated_gradients import IntegratedGradients
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.occlusion import Occlusion
 from exegete.models.contract import AttentionModel
-from exegete.studies.scoring import chosen, milliseconds, score_frames, shards
+from exegete.studies.scoring import milliseconds, score_frames, shards
 from exegete.tasks.batching import Batch, collate
+from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 from tests.small import SPECS, small_model, texts
 

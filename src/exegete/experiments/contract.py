@@ -23,6 +23,7 @@ class Subject:
     mean_length: float  # of all texts that are studied, not of this shard
     signed: Mapping[str, bool] = field(default_factory=dict)  # by importance: saliency or sensitivity
     refused: Mapping[str, str] = field(default_factory=dict)  # importances that are not for this model, and why
+    split: str = "test"  # which the texts are of
 
 
 @runtime_checkable

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import parse
-from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.contract import Subject
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal, sharing
@@ -23,6 +22,7 @@ from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, los
 from exegete.measures.robustness import infidelity, sensitivity_max
 from exegete.models.classifier import Classifier
 from exegete.tasks.batching import Batch, collate
+from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 
 METHODS = (
@@ -176,11 +176,9 @@ class Faithfulness:
 
     def _few(self, subject: Subject) -> Tensor:
         """Which texts are asked about robustness: the first of their split in a keyed order, the one of `texts`."""
-        ids = torch.tensor([e.id for e in subject.examples])
-        if not self.robustness:
-            return torch.zeros(len(ids), dtype=torch.bool)
-        every = uniform(stable_seed("texts"), torch.tensor([e.id for e in _split_of(subject)])).sort().values
-        return uniform(stable_seed("texts"), ids) <= every[: self.robustness][-1]
+        first = chosen(subject.task.split(subject.split), self.robustness)
+        ids = {e.id for e in first}
+        return torch.tensor([e.id in ids for e in subject.examples], dtype=torch.bool)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By split, method, removal, ranking and measure: n, mean, interval, chance, differences from the controls."""
@@ -230,12 +228,6 @@ def _scores(methods: Sequence[str], subject: Subject, members: Sequence[int]) ->
     """By method that the model allows: scores of some texts, [text, word], as wide as the longest."""
     width = max(len(subject.examples[i]) for i in members)
     return {name: subject.scores[name][members, :width] for name in methods if name not in subject.refused}
-
-
-def _split_of(subject: Subject) -> Sequence[Example]:
-    """The split that the subject's texts are of; the smallest, should several hold them all."""
-    ours = set(subject.examples)
-    return min((split for split in subject.task.splits.values() if ours <= set(split)), key=len)
 
 
 def _only(few: Tensor, values: Tensor) -> Tensor:

@@ -73,7 +73,7 @@ class Plausibility:
         reason = self.unsuited(subject.task)
         if reason is not None:
             raise UsageError(reason)
-        every = _split_of(subject)
+        every = subject.task.split(subject.split)
         marked = marks(subject.examples, max(len(e) for e in subject.examples))
         size = self._size(marked, subject, every)
         asked = _Asked(marked, size, *self._spans(subject, marked, size))
@@ -131,8 +131,3 @@ class Plausibility:
         from exegete.figures.plausibility import plausibility
 
         return {"plausibility": plausibility(summary)}
-
-
-def _split_of(subject: Subject) -> Sequence[Example]:
-    """The split that the subject's texts are of."""
-    return next(split for split in subject.task.splits.values() if subject.examples[0] in split)

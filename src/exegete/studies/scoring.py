@@ -8,12 +8,12 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.base.noise import stable_seed, uniform
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Scores
 from exegete.importance.erasure import sharing
 from exegete.models.classifier import Classifier
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
@@ -39,14 +39,6 @@ def shards(examples: Sequence[Example], most: int = WORDS) -> list[tuple[Example
         found[-1].append(e)
         words += len(e)
     return [tuple(shard) for shard in found if shard]
-
-
-def chosen(examples: Sequence[Example], texts: int | None) -> tuple[Example, ...]:
-    """A keyed choice of so many texts, the same in every process and for every model; in their own order."""
-    if texts is None or texts >= len(examples):
-        return tuple(examples)
-    drawn = uniform(stable_seed("texts"), torch.tensor([e.id for e in examples])).argsort()[:texts]
-    return tuple(examples[i] for i in sorted(drawn.tolist()))
 
 
 def score_frames(

@@ -16,8 +16,9 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.models.contract import AttentionModel
 from exegete.studies.keys import code_hash, key_of
-from exegete.studies.scoring import chosen, milliseconds, padded, score_frames, shards
+from exegete.studies.scoring import milliseconds, padded, score_frames, shards
 from exegete.studies.store import Stage, part, read_shards, stage, write_parquet, write_shards
+from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.fit import predict
@@ -174,4 +175,5 @@ def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...
         mean_length=sum(map(len, every)) / len(every),
         signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
         refused=known.refused,
+        split=case.split,
     )
