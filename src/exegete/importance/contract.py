@@ -1,6 +1,6 @@
 """The contract of an importance: one score per word of a text, for one prediction."""
 
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -54,6 +54,11 @@ class Choosy(Protocol):
 def refusal(importance: Importance, model: AttentionModel) -> str | None:
     """Why an importance can't be used on a model, or None."""
     return importance.refuses(model) if isinstance(importance, Choosy) else None
+
+
+def explains(importance: Importance, of: Quantity) -> bool:
+    """Whether an importance can explain a quantity: any, unless it names those that it can (`explains`)."""
+    return of in getattr(importance, "explains", get_args(Quantity))
 
 
 def predicted(logits: Tensor, of: Quantity = "logit") -> Target:

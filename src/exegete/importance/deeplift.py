@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from exegete.base.errors import UsageError
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
-from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
+from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
 from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import AttentionModel
@@ -35,6 +35,7 @@ FLOOR = 1e-3  # below this difference of logits, the error is relative to this
 class DeepLift:
     """Contributions to f(x) − f(baseline), f the logit of the class; in the baseline every word is replaced."""
 
+    explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     baseline: Baseline = "zero"
 
     def refuses(self, model: AttentionModel) -> str | None:

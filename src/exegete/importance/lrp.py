@@ -6,7 +6,7 @@ end symbols and of the initial states of recurrent encoders sum to the logit. Th
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from torch.func import functional_call
 from torch.nn.functional import one_hot, pad
 
 from exegete.base.errors import UsageError
-from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
+from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
 from exegete.importance.lrp_encoders import ENCODERS, weight_and_bias
 from exegete.importance.relevance import Dials, Layers
@@ -47,6 +47,7 @@ class Lrp:
     the relevance of its bias; without, that part is lost, and `Scores.error` says how much.
     """
 
+    explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     epsilon: float = 0.001
     bias: bool = True
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from exegete.base.names import Spec, parse
 from exegete.figures.labels import importance_label
-from exegete.studies.audit import Test, Verdict
+from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Test, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 NOT_TESTED = "Agreement is not faithfulness: whether the prediction depends on these weights was not tested."
@@ -119,7 +119,7 @@ def _agrees(named: Named) -> str:
             "cannot tell": said,
         }[decided]
     if decided == "cannot tell" and "recipe" in named["beats_chance"].about:
-        said += " A claim about a training recipe needs 5 seeds or more."
+        said += f" A claim about a training recipe needs {SEEDS_FOR_A_RECIPE} seeds or more."
     if ties:
         said = "Undecided, for it hangs on ties: corrected for the words that attention ties, the verdict turns around."
     chance = {

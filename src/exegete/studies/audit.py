@@ -14,6 +14,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import validate
 
 Verdict = Literal["holds", "fails", "cannot tell"]
+SEEDS_FOR_A_RECIPE = 5  # fewer don't settle a claim about a way of training (PROTOCOLS 16)
 
 
 class Criterion(BaseModel):

@@ -14,7 +14,7 @@ from exegete.base.progress import Progress, silent
 from exegete.importance.aggregation import sentences
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
-from exegete.importance.contract import Scores, Target, refusal
+from exegete.importance.contract import Scores, Target, explains, refusal
 from exegete.importance.erasure import sharing
 from exegete.models.classifier import Classifier
 from exegete.studies.comparing import Removals, agreement, removals
@@ -136,18 +136,17 @@ def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
 
 def _allowed(methods: Sequence[str], model: Classifier, of: Of) -> tuple[list[str], dict[str, str]]:
     """The methods that this model allows, and why it doesn't allow the others."""
-    reasons = {name: refusal(IMPORTANCES.make(name), model) or _only_logits(name, of) for name in methods}
+    reasons = {name: refusal(IMPORTANCES.make(name), model) or _unexplained(name, of) for name in methods}
     refused = {name: why for name, why in reasons.items() if why is not None}
     if len(refused) == len(methods):
         raise UsageError(f"no method is left: {'; '.join(f'{name}: {why}' for name, why in refused.items())}")
     return [name for name in methods if name not in refused], refused
 
 
-def _only_logits(method: str, of: Of) -> str | None:
+def _unexplained(method: str, of: Of) -> str | None:
     """Why a method can't explain what is asked, or None."""
-    if of == "logit" or parse(method).name not in ("lrp", "deeplift"):
-        return None
-    return f"{parse(method).name} explains the logit of a class, not its {of}"
+    name = parse(method).name
+    return None if explains(IMPORTANCES.make(method), of) else f"{name} explains the logit of a class, not its {of}"
 
 
 def _scores(asked: Question, batch: Batch, label: int, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:

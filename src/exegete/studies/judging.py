@@ -13,10 +13,9 @@ import polars as pl
 from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean, within
 from exegete.studies.answering import answer
 from exegete.studies.asking import ASK, Asked
-from exegete.studies.audit import Audit, Criteria, Test, Verdict
+from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Audit, Criteria, Test, Verdict
 from exegete.studies.study import Study
 
-SEEDS_FOR_A_RECIPE = 5  # fewer don't settle a claim about a way of training (PROTOCOLS 16)
 TEXTS_FOR_A_VERDICT = 20  # fewer, and percentile intervals are too narrow
 ERROR = 0.05  # of all intervals of a scorecard together
 NOTHING = f"No test of attention was asked for here (the audit judges {', '.join(ASK)}): see what was found."

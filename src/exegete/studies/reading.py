@@ -117,10 +117,10 @@ class Reading:
             return ""
         if self.with_others is None:
             return "Attention's ranking can't be compared: all of its weights, or all scores of the others, are equal."
-        among = "" if self.among_others is None else f", these have {_decimal(self.among_others)} with each other"
+        among = "" if self.among_others is None else f", these have {decimal(self.among_others)} with each other"
         many = f"{len(self.others)} signed methods" if len(self.others) > 1 else self.others[0]
-        chance = f"; unrelated rankings of {self.n} words have 0 ± {_decimal(self.noise)}"
-        ours = f"{_decimal(self.with_others)} with {many}"
+        chance = f"; unrelated rankings of {self.n} words have 0 ± {decimal(self.noise)}"
+        ours = f"{decimal(self.with_others)} with {many}"
         return f"By size, attention's scores have a mean τ-b of {ours}{among}{chance}."
 
     def _on_removal(self) -> str:
@@ -170,7 +170,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return mean(defined) if defined else None
 
 
-def _decimal(value: float) -> str:
+def decimal(value: float) -> str:
+    """Two places, with a real minus sign."""
     return f"{value + 0.0:.2f}".replace("-", "−")
 
 

@@ -9,6 +9,7 @@ from exegete.figures.heatmap import HeatMap, Matrix, Row
 from exegete.figures.labels import importance_labels
 from exegete.importance.aggregation import aggregate
 from exegete.studies.explanation import Explanation, Method, Unit
+from exegete.studies.reading import decimal
 
 SHOWN = 4  # classes whose probabilities are shown
 CAPTION = (
@@ -68,12 +69,12 @@ def _summed(scores: Sequence[float], sentences: Sequence[int]) -> tuple[float, .
 
 
 def _row(found: Explanation, method: Method, by: Unit, vouched: bool) -> Row:
-    run = ("–" if method.vouched is None else _decimal(method.vouched),) if vouched else ()
+    run = ("–" if method.vouched is None else decimal(method.vouched),) if vouched else ()
     return Row(
         name=importance_labels(each.name for each in found.methods)[method.name],
         values=method.scores if by == "word" else _summed(method.scores, found.sentences),
         signed=method.signed,
-        numbers=(_with_attention(found, method), *run, _decimal(method.comprehensiveness), _flip(method)),
+        numbers=(_with_attention(found, method), *run, decimal(method.comprehensiveness), _flip(method)),
         complaint=" ".join(method.complaints),
         main=parse(method.name).name == "attention",
     )
@@ -85,15 +86,11 @@ def _with_attention(found: Explanation, method: Method) -> str:
     if attention in (None, method.name):
         return ""
     value = found.agreement.tau[names.index(attention)][names.index(method.name)]
-    return "–" if value is None else _decimal(value)
+    return "–" if value is None else decimal(value)
 
 
 def _flip(method: Method) -> str:
     return "–" if method.flip is None else str(method.flip)
-
-
-def _decimal(value: float) -> str:
-    return f"{value + 0.0:.2f}".replace("-", "−")
 
 
 def _reading(found: Explanation) -> tuple[str, ...]:
