@@ -103,7 +103,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, whole: P
 def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     with (
-        patch("exegete.studies.cell.train", side_effect=AssertionError),
+        patch("exegete.studies.training.train", side_effect=AssertionError),
         patch("exegete.studies.stages.score_frames", side_effect=AssertionError),
     ):
         run_study(study, run, [study.cells[0]], here())
@@ -118,8 +118,8 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
         return "changed" if module == "exegete.importance.gradient" else real(module)
 
     with (
-        patch("exegete.studies.stages.code_hash", changed),
-        patch("exegete.studies.cell.train", side_effect=AssertionError),
+        patch("exegete.studies.keys.code_hash", changed),
+        patch("exegete.studies.training.train", side_effect=AssertionError),
     ):
         before = set((run / "stages").iterdir())
         run_study(study, run, [study.cells[0]], here())

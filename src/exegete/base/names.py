@@ -50,6 +50,16 @@ def parse(text: str) -> Spec:
     return Spec(match["name"].strip(), settings)
 
 
+def varied(text: str, **settings: str) -> str:
+    """The same name with other settings.
+
+    >>> varied("bilstm:attention=dot,hidden=64", attention="tanh")
+    'bilstm:attention=tanh,hidden=64'
+    """
+    spec = parse(text)
+    return str(Spec(spec.name, spec.settings | settings))
+
+
 def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
     """Build `cls` (a dataclass or pydantic model) from settings; a wrong key or value is one sentence."""
     fields = getattr(cls, "model_fields", None) or {f.name for f in dataclasses.fields(cls) if f.init}

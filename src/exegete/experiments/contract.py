@@ -9,6 +9,7 @@ from torch import Tensor
 
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Example, Task
+from exegete.training.recipe import Companion, Recipe
 
 
 @dataclass(frozen=True)
@@ -24,19 +25,33 @@ class Subject:
     signed: Mapping[str, bool] = field(default_factory=dict)  # by importance: saliency or sensitivity
     refused: Mapping[str, str] = field(default_factory=dict)  # importances that are not for this model, and why
     split: str = "test"  # which the texts are of
+    companions: Mapping[str, Companion] = field(default_factory=dict)  # models trained beside it, by name
 
 
 @runtime_checkable
 class Selective(Protocol):
-    """An experiment that is not for every task."""
+    """An experiment that is not for every task or model."""
 
-    def unsuited(self, task: Task) -> str | None:
-        """Why it can't be asked about a task, as a sentence; None if it can."""
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:
+        """Why it can't be asked about a task and a model, as a sentence; None if it can."""
 
 
-def unsuited(experiment: "Experiment", task: Task) -> str | None:
-    """Why an experiment can't be asked about a task, or None."""
-    return experiment.unsuited(task) if isinstance(experiment, Selective) else None
+def unsuited(experiment: "Experiment", task: Task, model: AttentionModel) -> str | None:
+    """Why an experiment can't be asked about a task and a model, or None."""
+    return experiment.unsuited(task, model) if isinstance(experiment, Selective) else None
+
+
+@runtime_checkable
+class Accompanied(Protocol):
+    """An experiment that needs other trained models beside the one it asks about."""
+
+    def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
+        """How they are trained, by name, for a model as written and its seed; a later one may build on an earlier."""
+
+
+def recipes(experiment: "Experiment", model: str, seed: int) -> Mapping[str, Recipe]:
+    """The companions that an experiment needs."""
+    return experiment.companions(model, seed) if isinstance(experiment, Accompanied) else {}
 
 
 @runtime_checkable

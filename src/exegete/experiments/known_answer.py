@@ -23,6 +23,7 @@ from exegete.experiments.marking import Ranking, check_methods, marks, numbers, 
 from exegete.importance.erasure import erased
 from exegete.measures.plausibility import precision_at, precision_chance
 from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Task
 
@@ -56,7 +57,7 @@ class KnownAnswer:
         """Only the test texts have labels that contradict their words."""
         return ("test",)
 
-    def unsuited(self, task: Task) -> str | None:
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """Words must have been planted."""
         name, settings = parse(task.name)
         if "planted" in settings:
@@ -66,7 +67,7 @@ class KnownAnswer:
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example, method, ranking and measure; null where the model does not obey."""
-        reason = self.unsuited(subject.task)
+        reason = self.unsuited(subject.task, subject.model)
         if reason is not None:
             raise UsageError(reason)
         shortcut = parse(subject.task.name).settings["planted"]

@@ -19,6 +19,7 @@ from exegete.experiments.contract import Subject
 from exegete.experiments.faithfulness import METHODS
 from exegete.experiments.marking import Ranking, check_methods, marks, numbers, ranked, text_columns, values_frame
 from exegete.measures.plausibility import auprc, auprc_chance, iou_f1, iou_f1_chance, token_f1, token_f1_chance
+from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Example, Task
 
 MEASURES = ("auprc", "token_f1", "iou_f1")
@@ -62,7 +63,7 @@ class Plausibility:
         """The study's."""
         return ()
 
-    def unsuited(self, task: Task) -> str | None:
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """Somebody must have marked words."""
         if any(e.rationale for split in task.splits.values() for e in split):
             return None
@@ -70,7 +71,7 @@ class Plausibility:
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example, method and measure; a text without marks, or all marked, has null."""
-        reason = self.unsuited(subject.task)
+        reason = self.unsuited(subject.task, subject.model)
         if reason is not None:
             raise UsageError(reason)
         every = subject.task.split(subject.split)

@@ -5,6 +5,8 @@
 The last form is why `encode` is done once and `decode` many times: W h_t does not depend on α.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
@@ -70,6 +72,11 @@ class Classifier(nn.Module):
     def two_sided(self, z: Tensor) -> Tensor:
         """One output z as [-z/2, z/2], whose softmax is [σ(-z), σ(z)]: so class 0 has gradients and relevance too."""
         return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """What decides the weights and nothing else: scorer and projection."""
+        yield from self.scorer.parameters()
+        yield from self.project.parameters()
 
     def penalty(self) -> Tensor | float:
         """What training adds to the loss of the batch that was just traced."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from exegete.studies.run import STUDY, read_manifest, write_csv
 from exegete.studies.study import Study
 
 _ROOM = "exegete.report.sections"
-OWN = ("agreement", "faithfulness", "plausibility", "known_answer", "sanity")  # the others are told plainly
+PLAIN = "plain"  # how an experiment without a module of its own is told
 HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
 QUESTION = "May this model's attention be read as an explanation of its predictions, and if not, what should be read?"
 CITE = "Exegete (software). Cite the paper whose test you quote as well: each is named beside its test."
@@ -113,7 +114,7 @@ def found_in(run: Path, study: Study) -> Iterator[tuple[Sections, Found]]:
     """Every experiment that left something in a run, with what tells it to a person."""
     for name, built in study.built_experiments().items():
         if (run / "tables" / f"{name}.parquet").is_file():
-            told: Any = import_module(f"{_ROOM}.{name if name in OWN else 'plain'}")
+            told: Any = import_module(f"{_ROOM}.{name if find_spec(f'{_ROOM}.{name}') else PLAIN}")
             yield told, Found(run, name, built)
 
 

@@ -2,46 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.base.errors import ExegeteError
 from exegete.base.files import write_json
-from exegete.base.progress import Progress, silent
-from exegete.experiments.contract import Experiment, caveats, unsuited
-from exegete.models.build import build
-from exegete.models.classifier import Classifier
-from exegete.studies.keys import code_hash, key_of
+from exegete.experiments.contract import Experiment, caveats, recipes, unsuited
+from exegete.studies.companions import companions
+from exegete.studies.keys import key_of
 from exegete.studies.plugins import load_plugins
 from exegete.studies.stages import Case, experiment_stage, predict_stage
-from exegete.studies.store import read_shards, stage
-from exegete.studies.study import Cell, Study
+from exegete.studies.store import read_shards
+from exegete.studies.training import trained
+from exegete.studies.work import Work
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
-from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
-from exegete.training.fit import evaluate_held_out
-from exegete.training.settings import TrainingSettings
-from exegete.training.train import train
+from exegete.training.checkpoint import Checkpoint, is_checkpoint
 
 cached_task = lru_cache(maxsize=2)(load_task)
-
-
-class Work(NamedTuple):
-    """A cell in its study and run, and who is told how far it is."""
-
-    run: Path
-    study: Study
-    cell: Cell
-    code: str  # of what is about to run, taken before anything ran
-    progress: Progress = silent
-
-    def tell(self, label: str, done: int, total: int) -> None:
-        """Report on a part of this cell's work."""
-        self.progress(f"{self.cell} · {label}", done, total)
 
 
 def run_cell(work: Work) -> dict[str, Any]:
@@ -52,8 +32,16 @@ def run_cell(work: Work) -> dict[str, Any]:
     case = Case(work.run, work.study.split, task, checkpoint, work.tell)
     predicted = predict_stage(case)
     experiments = work.study.built_experiments(work.cell.task)
-    reasons = {name: reason for name, built in experiments.items() if (reason := unsuited(built, task)) is not None}
-    asked = {name: _ask(case, name, built) for name, built in experiments.items() if name not in reasons}
+    reasons = {
+        name: reason
+        for name, built in experiments.items()
+        if (reason := unsuited(built, task, checkpoint.model) or _untrainable(work, built)) is not None
+    }
+    asked = {
+        name: _ask(_accompanied(case, work, built), name, built)
+        for name, built in experiments.items()
+        if name not in reasons
+    }
     notes = [note for found in asked.values() for note in found.notes]
     notes += [f"{name}: {caveat}" for name in asked for caveat in caveats(experiments[name], task)]
     notes += [f"{name} was not asked: {reason}" for name, reason in reasons.items()]
@@ -87,6 +75,19 @@ class _Found(NamedTuple):
     notes: list[str]
 
 
+def _untrainable(work: Work, built: Experiment) -> str | None:
+    """Why an experiment that trains more models can't be asked about one that is trained already."""
+    if not is_checkpoint(Path(work.cell.model)) or not recipes(built, "bilstm", 0):
+        return None
+    return f"it needs more models of the same kind, and {work.cell.model} is one trained model: name its settings"
+
+
+def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
+    """A case with the companions that an experiment needs."""
+    wanted = recipes(built, work.cell.model, work.cell.seed)
+    return case._replace(companions=companions(work, case.task, case.checkpoint, wanted)) if wanted else case
+
+
 def _ask(case: Case, name: str, built: Experiment) -> _Found:
     """One experiment on every split that it asks about."""
     folders, costs, notes = {}, [], []
@@ -107,62 +108,6 @@ def _ask(case: Case, name: str, built: Experiment) -> _Found:
 
 def _cost(facts: dict[str, Any]) -> dict[str, Any]:
     return {key: facts[key] for key in ("n", "forward", "backward", "ms", "mean_error", "max_error", "all_zero")}
-
-
-def trained(work: Work, task: Task) -> Checkpoint:
-    """The cell's model: a given checkpoint, or one trained here, going on where an interrupted training stopped."""
-    given = Path(work.cell.model)
-    if is_checkpoint(given):
-        return fitting(load_checkpoint(given), task, given)
-    settings, seed = work.study.training, work.cell.seed
-    model = build(work.cell.model, task, seed)
-    facts = {
-        "task": work.cell.task,
-        "data": task.hash,
-        "model": work.cell.model,
-        "seed": seed,
-        "training": settings.model_dump(),
-    }
-    at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
-    folder = at.folder / "checkpoint"
-    if at.done:
-        return load_checkpoint(folder)
-    checkpoint = train(model, task, seed, settings, folder, at.facts["key"], work.tell)
-    at.finish(metrics=checkpoint.metrics)
-    return checkpoint
-
-
-def training_key(model: Classifier, task: Task, seed: int, settings: TrainingSettings) -> str:
-    """What determines a trained model.
-
-    Its first weights (vectors included), its data, seed and settings, and the code that trains it.
-    """
-    first = hash_tensors(model.state_dict())
-    return key_of(
-        model=model.spec,
-        first=first,
-        data=task.hash,
-        seed=seed,
-        training=settings.model_dump(),
-        code=code_hash("exegete.training.train"),
-    )
-
-
-def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
-    """Refuse to judge a model on a task with other classes or other words; its scores are those on this task."""
-    if checkpoint.model.labels != task.labels:
-        theirs, ours = (", ".join(labels) for labels in (checkpoint.model.labels, task.labels))
-        raise ExegeteError(
-            f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was "
-            f"trained on ({checkpoint.task})"
-        )
-    if (checkpoint.tokenizer, checkpoint.lower) != (task.tokenizer, task.lower):
-        raise ExegeteError(
-            f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
-            f"'{task.name}' the same settings"
-        )
-    metrics = evaluate_held_out(checkpoint.model, task)
-    return replace(checkpoint, metrics=checkpoint.metrics | metrics)
 
 
 def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import importlib.util
+import inspect
 import json
 from functools import cache
 from pathlib import Path
@@ -66,3 +67,11 @@ def _imports(module: str) -> frozenset[str]:
     # The package's root is left out: it is the front door, which opens to every room, and determines nothing.
     inside = f"{module.partition('.')[0]}."
     return frozenset(name for name in found if name.startswith(inside) and _is_module(name))
+
+
+def code_of(built: object) -> str:
+    """The code of a thing: its module and what that imports; a plugin file's own source."""
+    module = type(built).__module__
+    if module.startswith("exegete."):
+        return code_hash(module)
+    return key_of(source=inspect.getsource(inspect.getmodule(type(built)) or type(built)))

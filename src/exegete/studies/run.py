@@ -18,11 +18,12 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, whole_file, write_json
 from exegete.base.progress import Progress, silent
 from exegete.experiments.leaderboard import with_costs
-from exegete.studies.cell import Work, rows_of, run_cell
+from exegete.studies.cell import rows_of, run_cell
 from exegete.studies.engine import LocalEngine
 from exegete.studies.keys import code_hash
 from exegete.studies.store import peak_memory, write_parquet
 from exegete.studies.study import Cell, Study
+from exegete.studies.work import Work
 
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers

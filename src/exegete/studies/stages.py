@@ -1,9 +1,9 @@
 """Stages: predict, score and ask, each kept under the content that determines it, shard by shard."""
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -15,13 +15,14 @@ from exegete.experiments.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.models.contract import AttentionModel
-from exegete.studies.keys import code_hash, key_of
+from exegete.studies.keys import code_hash, code_of, key_of
 from exegete.studies.scoring import milliseconds, padded, score_frames, shards
 from exegete.studies.store import Stage, part, read_shards, stage, write_parquet, write_shards
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
-from exegete.training.checkpoint import Checkpoint
+from exegete.training.checkpoint import Checkpoint, hash_tensors
 from exegete.training.fit import predict
+from exegete.training.recipe import Companion
 
 
 class Case(NamedTuple):
@@ -33,6 +34,7 @@ class Case(NamedTuple):
     checkpoint: Checkpoint
     tell: Callable[[str, int, int], None]
     texts: int | None = None  # how many of the split's texts; all, unless given
+    companions: Mapping[str, Companion] = MappingProxyType({})  # models trained beside it, by name
 
     @property
     def content(self) -> dict[str, str]:
@@ -104,7 +106,7 @@ def _short(names: str) -> str:
 
 def _score_stage(case: Case, name: str, importance: Importance) -> Stage:
     facts = case.content | {"importance": name}
-    return stage(case.run, "score", key_of(**facts, code=[_code_of(importance), code_hash(__name__)]), **facts)
+    return stage(case.run, "score", key_of(**facts, code=[code_of(importance), code_hash(__name__)]), **facts)
 
 
 def _told(folder: Path) -> dict[str, float | int | None]:
@@ -121,14 +123,6 @@ def _told(folder: Path) -> dict[str, float | int | None]:
     return found.row(0, named=True)
 
 
-def _code_of(built: object) -> str:
-    """The code of a thing: its module and what that imports; a plugin file's own source."""
-    module = type(built).__module__
-    if module.startswith("exegete."):
-        return code_hash(module)
-    return key_of(source=inspect.getsource(inspect.getmodule(type(built)) or type(built)))
-
-
 def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
     """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
     predicted = predict_stage(case)
@@ -136,9 +130,11 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
     scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
     facts = case.content | {"experiment": name, "settings": repr(built)}
     scores = {importance: at.folder.name for importance, at in scored.items()}
-    own = [_code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
+    own = [code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
     code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__), *own]
-    at = stage(case.run, "experiment", key_of(**facts, scores=scores, code=code), **facts, scores=scores)
+    beside = {companion: hash_tensors(found.model.state_dict()) for companion, found in case.companions.items()}
+    key = key_of(**facts, scores=scores, code=code, **({"companions": beside} if beside else {}))
+    at = stage(case.run, "experiment", key, **facts, scores=scores)
     if not at.done:
         known = Known(predicted, scored, refused)
         numbered = list(enumerate(case.shards))
@@ -176,4 +172,5 @@ def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...
         signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
         refused=known.refused,
         split=case.split,
+        companions=case.companions,
     )

@@ -1,17 +1,80 @@
-"""Training one model by name, outside of a study."""
+"""Training in a study, and of one model by name outside of one; what is trained already is not trained again."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.models.build import build
+from exegete.models.classifier import Classifier
 from exegete.models.settings import MODELS
-from exegete.studies.cell import training_key
 from exegete.studies.engine import one_thread
+from exegete.studies.keys import code_hash, key_of
+from exegete.studies.store import stage
+from exegete.studies.work import Work
 from exegete.tasks.catalogue import load_task
-from exegete.training.checkpoint import Checkpoint
+from exegete.tasks.example import Task
+from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
+from exegete.training.fit import Fit, evaluate_held_out
 from exegete.training.settings import TrainingSettings
 from exegete.training.train import train
+
+
+def trained(work: Work, task: Task) -> Checkpoint:
+    """The cell's model: a given checkpoint, or one trained here, going on where an interrupted training stopped."""
+    given = Path(work.cell.model)
+    if is_checkpoint(given):
+        return fitting(load_checkpoint(given), task, given)
+    settings, seed = work.study.training, work.cell.seed
+    model = build(work.cell.model, task, seed)
+    facts = {
+        "task": work.cell.task,
+        "data": task.hash,
+        "model": work.cell.model,
+        "seed": seed,
+        "training": settings.model_dump(),
+    }
+    at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
+    folder = at.folder / "checkpoint"
+    if at.done:
+        return load_checkpoint(folder)
+    checkpoint = train(Fit(model, task, settings, seed), folder, at.facts["key"], work.tell)
+    at.finish(metrics=checkpoint.metrics)
+    return checkpoint
+
+
+def training_key(model: Classifier, task: Task, seed: int, settings: TrainingSettings) -> str:
+    """What determines a trained model.
+
+    Its first weights (vectors included), its data, seed and settings, and the code that trains it.
+    """
+    first = hash_tensors(model.state_dict())
+    return key_of(
+        model=model.spec,
+        first=first,
+        data=task.hash,
+        seed=seed,
+        training=settings.model_dump(),
+        code=code_hash("exegete.training.train"),
+    )
+
+
+def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
+    """Refuse to judge a model on a task with other classes or other words; its scores are those on this task."""
+    if checkpoint.model.labels != task.labels:
+        theirs, ours = (", ".join(labels) for labels in (checkpoint.model.labels, task.labels))
+        raise ExegeteError(
+            f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was "
+            f"trained on ({checkpoint.task})"
+        )
+    if (checkpoint.tokenizer, checkpoint.lower) != (task.tokenizer, task.lower):
+        raise ExegeteError(
+            f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
+            f"'{task.name}' the same settings"
+        )
+    metrics = evaluate_held_out(checkpoint.model, task)
+    return replace(checkpoint, metrics=checkpoint.metrics | metrics)
 
 
 def train_model(
@@ -24,4 +87,4 @@ def train_model(
         loaded = load_task(task)
         built = build(model, loaded, seed)
         key = training_key(built, loaded, seed, settings)
-        return train(built, loaded, seed, settings, out, key, progress), loaded.notes
+        return train(Fit(built, loaded, settings, seed), out, key, progress), loaded.notes

@@ -107,11 +107,13 @@ def _first(run: Path, progress: Progress) -> Checkpoint:
 def _default(run: Path, progress: Progress) -> Checkpoint:
     """The default audit's model, found or trained in its run folder, where the audit will find it too."""
     from exegete.studies.auditing import DEFAULT as STUDY
-    from exegete.studies.cell import Work, cached_task, trained
+    from exegete.studies.cell import cached_task
     from exegete.studies.engine import one_thread
     from exegete.studies.keys import code_hash
     from exegete.studies.run import claim, locked
     from exegete.studies.study import load_study
+    from exegete.studies.training import trained
+    from exegete.studies.work import Work
 
     study = load_study(STUDY)
     with locked(run), one_thread():

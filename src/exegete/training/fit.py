@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import torch
 from torch import Tensor
@@ -11,13 +11,16 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
+from exegete.interventions.contract import renewed
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.training.metrics import Metrics, all_metrics
-from exegete.training.objectives import Likelihood, class_weights
+from exegete.training.objectives import Likelihood, Objective, class_weights
 from exegete.training.settings import TrainingSettings
+
+Moves = Literal["all", "attention"]  # what training may change
 
 
 @dataclass
@@ -46,9 +49,20 @@ def evaluate(model: Classifier, examples: Sequence[Example], intervene: Interven
     return all_metrics(predict(model, examples, intervene), torch.tensor([e.label for e in examples]))
 
 
-def evaluate_held_out(model: Classifier, task: Task) -> dict[str, Metrics]:
+def evaluate_held_out(model: Classifier, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
     """All metrics on every split but train."""
-    return {split: evaluate(model, examples) for split, examples in task.splits.items() if split != "train"}
+    held_out = {split: examples for split, examples in task.splits.items() if split != "train"}
+    return {split: evaluate(model, examples, intervene) for split, examples in held_out.items()}
+
+
+def mean_loss(model: Classifier, examples: Sequence[Example], objective: Objective, at: Intervention | None) -> float:
+    """An objective's mean over examples."""
+    total = 0.0
+    with torch.no_grad():
+        for members in batches_of_one_length(examples, size=512, budget=32_768):
+            batch = collate([examples[i] for i in members], model.vocabulary)
+            total += len(members) * float(objective(model.trace(batch, intervene=at), batch))
+    return total / len(examples)
 
 
 class Fit:
@@ -61,12 +75,12 @@ class Fit:
         settings: TrainingSettings,
         seed: int,
         intervene: Intervention | None = None,
+        objective: Objective | None = None,
+        moves: Moves = "all",
     ) -> None:
         self.model, self.task, self.settings, self.seed, self.intervene = model, task, settings, seed, intervene
-        train = task.split("train")
-        weight = class_weights(train, len(task.labels)) if settings.class_weights else None
-        self.objective = Likelihood(weight)
-        self.optimiser = _optimiser(model, settings)
+        self.objective = objective or _likelihood(task, settings)
+        self.optimiser = _optimiser(model, settings, moves)
         self.state = State()
 
     def run(self, save: Callable[[State], None] | None = None, progress: Progress = silent) -> State:
@@ -109,7 +123,8 @@ class Fit:
 
     def _step(self, examples: Sequence[Example], epoch: int) -> None:
         batch = collate(examples, self.model.vocabulary)
-        loss = self.objective(self.model.trace(batch, intervene=self.intervene), batch) + self.model.penalty()
+        at = renewed(self.intervene, epoch)
+        loss = self.objective(self.model.trace(batch, intervene=at), batch) + self.model.penalty()
         if not bool(loss.isfinite()):
             self._refuse(loss.item(), epoch)
         self.optimiser.zero_grad()
@@ -122,10 +137,13 @@ class Fit:
 
     def _judge(self) -> None:
         """Score the epoch on dev and remember it if it is the best so far."""
-        metrics = evaluate(self.model, self.task.split("dev"), self.intervene)
+        dev = self.task.split("dev")
+        metrics = evaluate(self.model, dev, self.intervene)
         if not math.isfinite(metrics["loss"] or 0.0):
             self._refuse(metrics["loss"], self.state.epoch)
-        score = metrics[self.settings.metric]
+        if self.settings.metric == "loss":
+            metrics["objective"] = mean_loss(self.model, dev, self.objective, self.intervene)
+        score = -(metrics["objective"] or 0.0) if self.settings.metric == "loss" else metrics[self.settings.metric]
         if score is None:
             raise ExegeteError(
                 f"{self.settings.metric} is undefined on dev: it needs examples of two classes; add some, or choose "
@@ -140,11 +158,15 @@ class Fit:
         )
 
 
-def _optimiser(model: Classifier, settings: TrainingSettings) -> torch.optim.Adam:
+def _likelihood(task: Task, settings: TrainingSettings) -> Likelihood:
+    return Likelihood(class_weights(task.split("train"), len(task.labels)) if settings.class_weights else None)
+
+
+def _optimiser(model: Classifier, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:
     """Attention (scorer and projection) has its own learning rate and decay, as in Jain & Wallace and Meister et al."""
-    attention = [p for module in (model.scorer, model.project) for p in module.parameters()]
+    attention = list(model.attention_parameters())
     own = {id(p) for p in attention}
-    rest = [p for p in model.parameters() if id(p) not in own and p.requires_grad]
+    rest = [p for p in model.parameters() if id(p) not in own and p.requires_grad] if moves == "all" else []
     groups: list[dict[str, Any]] = [
         {"params": rest, "weight_decay": settings.weight_decay},
         {"params": attention, "weight_decay": settings.attention_decay, "lr": settings.attention_lr or settings.lr},

@@ -1,14 +1,38 @@
-"""Objectives: what training minimises."""
+"""Objectives: what training minimises.
+
+`Likelihood` is the default. An objective that needs the model it is trained beside (an adversary's, say) is a catalogue
+entry whose `bound` gives the function.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from exegete.base.names import Catalogue
+from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
 from exegete.tasks.batching import Batch
-from exegete.tasks.example import Example
+from exegete.tasks.example import Example, Task
+
+
+class Objective(Protocol):
+    """What a model computed for a batch, to one number that training makes small: a mean over the batch."""
+
+    def __call__(self, trace: Trace, batch: Batch) -> Tensor:
+        """The loss of a batch."""
+
+
+class Bindable(Protocol):
+    """The settings of an objective that compares with another model or looks at a task."""
+
+    def bound(self, base: Classifier, task: Task) -> Objective:
+        """The objective of a companion of this model on this task."""
+
+
+OBJECTIVES = Catalogue("objective", {})
 
 
 @dataclass(frozen=True)

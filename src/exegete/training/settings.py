@@ -12,7 +12,7 @@ class TrainingSettings(BaseModel):
 
     epochs: int = Field(8, ge=1)
     patience: int = Field(3, ge=1)  # stop after so many epochs without a better dev score
-    metric: Literal["auc", "accuracy"] = "auc"
+    metric: Literal["auc", "accuracy", "loss"] = "auc"  # on dev; loss is what training minimises
     batch: int = Field(32, ge=1)  # examples, all of one length
     budget: int = Field(16_384, ge=1)  # words that a batch may hold
     lr: float = Field(1e-3, gt=0)

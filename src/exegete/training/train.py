@@ -6,8 +6,6 @@ from pathlib import Path
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
-from exegete.models.classifier import Classifier
-from exegete.tasks.example import Task
 from exegete.training.checkpoint import (
     STATE,
     Checkpoint,
@@ -18,18 +16,9 @@ from exegete.training.checkpoint import (
     save_state,
 )
 from exegete.training.fit import Fit, evaluate_held_out
-from exegete.training.settings import TrainingSettings
 
 
-def train(
-    model: Classifier,
-    task: Task,
-    seed: int,
-    settings: TrainingSettings,
-    folder: Path,
-    key: str,
-    progress: Progress = silent,
-) -> Checkpoint:
+def train(fit: Fit, folder: Path, key: str, progress: Progress = silent) -> Checkpoint:
     """Train a model into `folder`, which must be free or hold the result of the same training (the same `key`).
 
     Until it is complete, the state after each epoch is kept beside it, in `folder`.partial.
@@ -38,20 +27,20 @@ def train(
     if found is not None:
         return found
     partly = folder.with_name(f"{folder.name}.partial")
-    fit = Fit(model, task, settings, seed)
     saved = load_state(partly, key)
     if saved is not None:
         fit.resume(saved)
     elif (partly / STATE).exists():
         raise ExegeteError(f"{partly} is the state of another training: remove it, or choose another folder with --out")
     state = fit.run(save=partial(save_state, partly, key=key), progress=progress)
-    metrics = evaluate_held_out(model, task)
+    model, task = fit.model, fit.task
+    metrics = evaluate_held_out(model, task, fit.intervene)
     checkpoint = Checkpoint(
         model=model,
         task=task.name,
         data_hash=task.hash,
-        seed=seed,
-        training=settings.model_dump(),
+        seed=fit.seed,
+        training=fit.settings.model_dump(),
         metrics=metrics | {"history": state.history, "best_epoch": state.best_epoch},
         tokenizer=task.tokenizer,
         lower=task.lower,

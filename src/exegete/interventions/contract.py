@@ -1,0 +1,77 @@
+"""The contract of our interventions: attention rewritten at one site or at all of them, never outside the mask.
+
+An intervention is a callable `(site) -> weights`; the same object works at inference and inside training. Whatever is
+random in one is keyed by (seed, example, site, draw, head, query, key), a key being counted among the real keys of its
+row: a draw depends neither on the batch nor on padding.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol, Self, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from exegete.base.errors import unknown
+from exegete.base.noise import stable_seed, uniform
+from exegete.models.contract import AttentionModel, Intervention, Site
+
+EVERY = "every"
+
+
+@dataclass(frozen=True)
+class Rewrite(ABC):
+    """An intervention at one site, or at every one; weights of other sites stay as they are."""
+
+    site: str = EVERY
+
+    def __call__(self, site: Site) -> Tensor:
+        """The site's weights, rewritten if it is meant."""
+        return self.rewritten(site) if self.site in (EVERY, site.name) else site.weights
+
+    @abstractmethod
+    def rewritten(self, site: Site) -> Tensor:
+        """New weights, [batch, head, query, key]: 0 outside the mask."""
+
+
+def check_site(intervention: object, model: AttentionModel) -> None:
+    """Refuse an intervention at a site that the model doesn't have."""
+    name = getattr(intervention, "site", EVERY)
+    if name != EVERY and name not in model.sites:
+        raise unknown("site", name, model.sites)
+
+
+@runtime_checkable
+class Renewable(Protocol):
+    """An intervention that draws anew in every epoch of a training."""
+
+    def renewed(self, epoch: int) -> Self:
+        """The same with other draws; with the same ones where they are to be fixed."""
+
+
+def renewed(intervention: Intervention | None, epoch: int) -> Intervention | None:
+    """An intervention for one epoch of a training."""
+    return intervention.renewed(epoch) if isinstance(intervention, Renewable) else intervention
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """An intervention that must know the model whose weights it rewrites."""
+
+    def bound(self, model: AttentionModel) -> Intervention:
+        """The intervention for a model."""
+
+
+def bound(intervention: Intervention, model: AttentionModel) -> Intervention:
+    """An intervention that is ready for a model; one at a site that the model doesn't have is refused."""
+    check_site(intervention, model)
+    return intervention.bound(model) if isinstance(intervention, Bindable) else intervention
+
+
+def noise(site: Site, seed: int, draw: int = 0) -> Tensor:
+    """Keyed uniform numbers in (0, 1) for every weight of a site, float64 [batch, head, query, key]."""
+    batch, heads, queries, _ = site.weights.shape
+    key = site.mask.expand_as(site.weights).long().cumsum(-1)  # counted among real keys: padding changes nothing
+    ids = site.batch.ids.view(batch, 1, 1, 1)
+    head, query = torch.arange(heads).view(1, -1, 1, 1), torch.arange(queries).view(1, 1, -1, 1) + site.first_query
+    return uniform(seed, ids, stable_seed(site.name), draw, head, query, key)

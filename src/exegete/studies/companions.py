@@ -1,0 +1,80 @@
+"""Companions: the models that an experiment needs beside the one it asks about, each trained once and kept."""
+
+from collections.abc import Mapping
+
+from exegete.base.errors import UsageError
+from exegete.interventions.catalogue import INTERVENTIONS
+from exegete.interventions.contract import bound
+from exegete.interventions.impose import Impose
+from exegete.interventions.table import Table
+from exegete.models.build import build
+from exegete.models.classifier import Classifier
+from exegete.models.contract import Intervention
+from exegete.studies.keys import code_of, key_of
+from exegete.studies.store import stage
+from exegete.studies.training import training_key
+from exegete.studies.work import Work
+from exegete.tasks.example import Task
+from exegete.training.checkpoint import Checkpoint, hash_tensors, load_checkpoint
+from exegete.training.fit import Fit
+from exegete.training.objectives import OBJECTIVES
+from exegete.training.recipe import BASE, Companion, Recipe
+from exegete.training.train import train
+
+Known = dict[str, Companion]
+
+
+def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, Recipe]) -> Known:
+    """Train, or find, every companion, in the order of the recipes."""
+    known = {BASE: Companion(base.model, None, base.metrics)}
+    for name, recipe in recipes.items():
+        known[name] = _companion(work._replace(part=name), task, known, recipe)
+    del known[BASE]
+    return known
+
+
+def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companion:
+    seed = work.cell.seed if recipe.seed is None else recipe.seed
+    settings = recipe.settings(work.study.training)
+    model = build(recipe.model or work.cell.model, task, seed)
+    if recipe.warm:
+        model.load_state_dict(known[BASE].model.state_dict())
+    intervene = _intervention(recipe, model, task, known)
+    key = training_key(model, task, seed, settings)
+    if not recipe.plain:
+        key = key_of(plain=key, recipe=repr(recipe), others=_others(recipe, known), code=_code(recipe, intervene))
+    facts = {"task": work.cell.task, "data": task.hash, "model": model.spec, "seed": seed, "recipe": repr(recipe)}
+    at = stage(work.run, "train", key, **facts, training=settings.model_dump())
+    folder = at.folder / "checkpoint"
+    if at.done:
+        checkpoint = load_checkpoint(folder)
+    else:
+        made = OBJECTIVES.make(recipe.objective).bound(known[BASE].model, task) if recipe.objective else None
+        fit = Fit(model, task, settings, seed, intervene, made, recipe.moves)
+        checkpoint = train(fit, folder, key, work.tell)
+        at.finish(metrics=checkpoint.metrics)
+    return Companion(checkpoint.model, intervene, checkpoint.metrics)
+
+
+def _intervention(recipe: Recipe, model: Classifier, task: Task, known: Known) -> Intervention | None:
+    if recipe.attention:
+        return bound(INTERVENTIONS.make(recipe.attention), model)
+    if not recipe.imposed:
+        return None
+    if recipe.imposed not in known:
+        raise UsageError(f"a recipe imposes the attention of '{recipe.imposed}', which is not trained before it")
+    source = known[recipe.imposed]
+    texts = [example for split in task.splits.values() for example in split]
+    return Impose(table=Table.of(source.model, texts, model.vocabulary, source.intervene))
+
+
+def _others(recipe: Recipe, known: Known) -> dict[str, str]:
+    """The weights of the models that a recipe builds on."""
+    names = {BASE} if recipe.objective or recipe.warm else set()
+    names |= {recipe.imposed} if recipe.imposed else set()
+    return {name: hash_tensors(known[name].model.state_dict()) for name in sorted(names)}
+
+
+def _code(recipe: Recipe, intervene: Intervention | None) -> list[str]:
+    objective = OBJECTIVES.make(recipe.objective) if recipe.objective else None
+    return [code_of(made) for made in (objective, intervene) if made is not None]
