@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exegete.importance.aggregation import How, aggregate, ranking, sentences
+from exegete.importance.aggregation import How, aggregate, ranking
 from exegete.importance.integrated_gradients import IntegratedGradients
 from tests.small import SPECS, batch_of, small_model, texts
 
@@ -65,25 +65,6 @@ def test_the_sum_over_sentences_keeps_completeness() -> None:
     owner = torch.where(batch.words, torch.arange(batch.tokens.shape[1]) // 3, -1)
     assert torch.allclose(aggregate(values, owner, "sum").nansum(-1), values.nansum(-1))
     assert not torch.allclose(aggregate(values, owner, "mean").nansum(-1), values.nansum(-1), atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("good . bad", [0, 0, 1]),
-        ("what ?! no ... yes", [0, 0, 1, 1, 2]),
-        ("he left ( early . ) Then", [0, 0, 0, 0, 0, 0, 1]),
-        ('" Go ! " he said . " Why ? \'\'', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2]),
-        ("a great film.” it ends", [0, 0, 0, 1, 1]),
-        ("fine ! -rrb- next", [0, 0, 0, 1]),
-        ("Mr. Hyde of the U.S. by J. Doe wins", [0] * 9),
-        ("rated 3.5 or 7/10, well-known", [0] * 5),
-        (". . a", [0, 0, 1]),
-        ("", []),
-    ],
-)
-def test_sentences_end_with_closing_punctuation(text: str, expected: list[int]) -> None:
-    assert sentences(text.split()) == expected
 
 
 def test_words_are_ranked_by_sign_or_by_size() -> None:

@@ -119,7 +119,7 @@ def test_parts_and_wrappers_tell_texts_apart(monkeypatch: pytest.MonkeyPatch) ->
         (shown,) = seen
         assert shown.part.tolist() == ([[0, 0, 0, 1, 1, 1]] if wrap else [[0, 1]])
         assert shown.words.tolist() == ([[False, True, False, False, True, False]] if wrap else [[True, True]])
-        assert shown.sentence.tolist() == ([[-1, 0, -1, -1, 0, -1]] if wrap else [[0, 0]])
+        assert shown.sentence.tolist() == ([[-1, 0, -1, -1, 1, -1]] if wrap else [[0, 1]])
 
 
 def test_passes_hold_one_length_unless_there_are_few_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,13 @@ def test_crossed_means_by_analysis_of_variance() -> None:
     assert crossed_mean(holes) == crossed_mean(values)._replace(undefined=2)
 
 
+def test_seeds_with_equal_means_leave_the_spread_of_texts() -> None:
+    values = torch.tensor([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]])  # no text and no seed stands out
+    found = crossed_mean(values)
+    assert found.mean == 0.5
+    assert found.high - found.low == pytest.approx(2 * 3.18245 * math.sqrt(2 / 3 / 8), abs=1e-4)  # t with 3 degrees
+
+
 def test_crossed_means_of_too_few() -> None:
     assert math.isnan(crossed_mean(torch.ones(1, 4)).low)
     assert math.isnan(crossed_mean(torch.ones(4, 1)).low)

@@ -10,7 +10,7 @@ from exegete.training.checkpoint import Checkpoint, save_checkpoint
 from tests.small import small_model, small_task
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"
-TEXT = "b a c. D e a? f g"
+TEXT = "b a c! D e a? f g"
 
 
 def checkpoint(spec: str = SPEC, wrap: bool = False) -> Checkpoint:

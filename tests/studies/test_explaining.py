@@ -39,7 +39,7 @@ def found() -> Explanation:
 
 
 def test_the_text_is_read_as_the_task_read_it(found: Explanation) -> None:
-    assert found.words == ("b", "a", "c", ".", "d", "e", "a", "?", "f", "g")
+    assert found.words == ("b", "a", "c", "!", "d", "e", "a", "?", "f", "g")
     assert found.unknown == (3, 7)
     assert any("2 of 10 words are unknown" in note for note in found.notes)
     assert found.sentences == (0, 0, 0, 0, 1, 1, 1, 1, 2, 2)
@@ -243,7 +243,7 @@ def test_hostile_words_are_escaped() -> None:
 
 def test_sentences_are_sums_of_their_words(found: Explanation) -> None:
     told = found.to_json("sentence")["sentences"]
-    assert [each["text"] for each in told] == ["b a c .", "d e a ?", "f g"]
+    assert [each["text"] for each in told] == ["b a c !", "d e a ?", "f g"]
     scores = found["leave_one_out"].scores
     assert told[1]["scores"]["leave_one_out:of=logit"] == pytest.approx(sum(scores[4:8]))
     assert len(found.heatmap("sentence").words) == 3

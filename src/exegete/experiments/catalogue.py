@@ -25,5 +25,57 @@ EXPERIMENTS = Catalogue(
             "exegete.experiments.known_answer:KnownAnswer",
             "do importances find words that were planted to decide the class? (Bastings et al. 2021)",
         ),
+        "permutation": Entry(
+            "exegete.experiments.permutation:Permutation",
+            "does the prediction care which word carries which weight? (Jain & Wallace 2019)",
+        ),
+        "adversary_search": Entry(
+            "exegete.experiments.adversary_search:AdversarySearch",
+            "can other weights give the same prediction? (Jain & Wallace 2019)",
+        ),
+        "seed_stability": Entry(
+            "exegete.experiments.seed_stability:SeedStability",
+            "do models that differ by seed attend to the same words? (Wiegreffe & Pinter 2019)",
+        ),
+        "diagnostic": Entry(
+            "exegete.experiments.diagnostic:Diagnostic",
+            "do the weights help a model that sees single words? (Wiegreffe & Pinter 2019)",
+        ),
+        "reliance": Entry(
+            "exegete.experiments.reliance:Reliance",
+            "is a model that needs its attention harder to fake? (Neely & Schouten 2020)",
+        ),
+        "dispersion": Entry(
+            "exegete.experiments.dispersion:Dispersion",
+            "is sparse attention over states a sparse choice of words? (Meister et al. 2021)",
+        ),
+        "single_weight": Entry(
+            "exegete.experiments.single_weight:SingleWeight",
+            "does the highest weight matter more to the output than another? (Serrano & Smith 2019)",
+        ),
+        "decision_flips": Entry(
+            "exegete.experiments.decision_flips:DecisionFlips",
+            "does removing the highest weight, or another, flip the decision? (Serrano & Smith 2019)",
+        ),
+        "importance_sets": Entry(
+            "exegete.experiments.importance_sets:ImportanceSets",
+            "how many keys must go, in whose order, until the decision flips? (Serrano & Smith 2019)",
+        ),
+        "necessity": Entry(
+            "exegete.experiments.necessity:Necessity",
+            "does the model need its attention? (Wiegreffe & Pinter 2019, Vashishth et al. 2019)",
+        ),
+        "adversary_training": Entry(
+            "exegete.experiments.adversary_training:AdversaryTraining",
+            "can a model learn to predict the same with other attention? (Wiegreffe & Pinter 2019)",
+        ),
+        "deception": Entry(
+            "exegete.experiments.deception:DeceptionExperiment",
+            "can attention hide the words that decide, and who finds them all the same? (Pruthi et al. 2020)",
+        ),
+        "gating": Entry(
+            "exegete.experiments.gating:Gating",
+            "do gates that don't compete do the same as attention? (Vashishth et al. 2019, proposition 4.1)",
+        ),
     },
 )

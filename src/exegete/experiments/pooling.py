@@ -52,7 +52,13 @@ def pooled(model: AttentionModel, examples: Sequence[Example]) -> Iterator[Poole
     for members in batches_of_one_length(examples, size=512, budget=32_768):
         batch = collate([examples[i] for i in members], model.vocabulary)
         with torch.no_grad():
-            encoded = model.encode(batch)
+            encoded = _double(model.encode(batch))
             weights = model.project(encoded.scores, encoded.mask)
             logits = model.decode(encoded, weights[:, None])[:, 0]
-        yield Pooled(members, batch.ids, model, encoded, weights.double(), logits.double())
+        yield Pooled(members, batch.ids, model, encoded, weights, logits)
+
+
+def _double(encoded: Encoded) -> Encoded:
+    """In float64: small differences between predictions are what is measured."""
+    values = None if encoded.values is None else encoded.values.double()
+    return encoded._replace(states=encoded.states.double(), scores=encoded.scores.double(), values=values)

@@ -11,7 +11,14 @@ from exegete.figures.labels import importance_labels
 from exegete.figures.panels import WIDTH, in_lines, in_order, with_panel
 from exegete.figures.theme import PALETTE, SHAPES, inline, nothing, themed
 
-PARTS = {"decoder": "decoder", "scorer": "+ attention", "encoder": "+ encoder", "selector": "+ selector"}
+PARTS = {
+    "decoder": "decoder",
+    "scorer": "+ attention",
+    "sentence_encoder": "+ sentences",
+    "word_scorer": "+ word attention",
+    "encoder": "+ encoder",
+    "selector": "+ selector",
+}
 STEPS = {"trained": "trained", **PARTS, "embedding": "+ embeddings"}
 COLUMNS = 5
 

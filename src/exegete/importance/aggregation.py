@@ -3,18 +3,12 @@
 How it is done changes rankings, so it is never implied: `aggregate` names the way, `ranking` what words are ranked by.
 """
 
-import re
-from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 How = Literal["sum", "mean", "max", "l2"]
-
-_CLOSES = re.compile(r"[.!?…]+['\"’”»)\]}]*$")  # a full stop, perhaps with what is closed after it
-_STAYS_OPEN = re.compile(r"(?:(?:[^\W\d_]\.)+|(?:mr|mrs|ms|dr|prof|st)\.)$", re.IGNORECASE)  # J., U.S., Mr.
-_BELONGS = re.compile(r"(?:[.!?…'\"’”»)\]}]+|-r[rsc]b-)$", re.IGNORECASE)  # what may follow a full stop; also ''
 
 
 def aggregate(values: Tensor, owner: Tensor, how: How) -> Tensor:
@@ -49,24 +43,6 @@ def _scattered(values: Tensor, place: Tensor, groups: int, reduce: str) -> Tenso
     """Values reduced by place, [batch, token] to [batch, group]."""
     out = values.new_zeros(values.shape[0], groups + 1)
     return out.scatter_reduce(1, place, values, reduce, include_self=reduce == "sum")[:, :groups]
-
-
-def sentences(words: Sequence[str]) -> list[int]:
-    """The sentence of every word: a new one begins after . ! ? and after the quotes and brackets that follow them.
-
-    Initials and titles (J., U.S., Mr.) close nothing. Other abbreviations do: this is a rule of thumb.
-
-    >>> sentences('" Go ! " he said . Why ?'.split())
-    [0, 0, 0, 0, 1, 1, 1, 2, 2]
-    """
-    numbers: list[int] = []
-    sentence, closed = 0, False
-    for word in words:
-        if closed and not _BELONGS.match(word):
-            sentence, closed = sentence + 1, False
-        numbers.append(sentence)
-        closed = closed or (_CLOSES.search(word) is not None and _STAYS_OPEN.match(word) is None)
-    return numbers
 
 
 def ranking(values: Tensor, by: Literal["signed", "magnitude"]) -> Tensor:

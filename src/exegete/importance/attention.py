@@ -1,37 +1,69 @@
-"""Attention itself as an importance: the weight of the key that a word belongs to."""
+"""Attention itself as an importance: the weight of the key that a word belongs to.
+
+A hierarchical model has two levels: word t of sentence s has the weight β_st in its sentence, and the sentence has α_s
+in the document. What the document's vector gives to the word is their product, and that is the importance unless one
+of the two sites is named: at `word` it is β_st, at `sentence` every word of a sentence has the same α_s.
+"""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from exegete.base.errors import unknown
+from exegete.base.errors import UsageError, unknown
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import AttentionModel, Trace
+from exegete.models.hierarchical import SENTENCE, WORD
 from exegete.tasks.batching import Batch
+
+LEVELS = (WORD, SENTENCE)
 
 
 @dataclass(frozen=True)
 class Attention:
-    """α_t at one site, averaged over heads and queries where there are several."""
+    """α_t at one site, averaged over heads and queries where there are several; both levels of a hierarchy."""
 
-    site: str | None = None  # the model's last one unless named
+    site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
+
+    def refuses(self, model: AttentionModel) -> str | None:
+        """Where there is no attention, nothing can be read."""
+        return without_attention(model)
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """The model's own weights; they are the same for every class."""
-        site = site_of(model, self.site)
+        sites = sites_of(model, self.site)
         with torch.no_grad():
             trace = model.trace(batch)
-        values = of_tokens(trace.attention[site].mean((1, 2)), trace.owner[site])
+        values = weight_of_tokens(trace, sites)
         target = target or predicted(trace.logits)
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
 
 
-def site_of(model: AttentionModel, name: str | None) -> str:
-    """The site that is meant: the model's last one unless named."""
+def without_attention(model: AttentionModel) -> str | None:
+    """Why a model has no weights to read, as a sentence; None if it has."""
+    return None if model.sites else "the model has no attention whose weights could be read: use attention=tanh or dot"
+
+
+def sites_of(model: AttentionModel, name: str | None) -> tuple[str, ...]:
+    """The sites that are meant: the model's last one, or all levels of a hierarchy from the words up, unless named."""
+    if (reason := without_attention(model)) is not None:
+        raise UsageError(reason)
     if name is not None and name not in model.sites:
         raise unknown("site", name, model.sites)
-    return name or model.sites[-1]
+    if name is not None:
+        return (name,)
+    return LEVELS if model.sites == LEVELS else model.sites[-1:]
+
+
+def weight_of_tokens(trace: Trace, sites: tuple[str, ...]) -> Tensor:
+    """The product of a token's weights at some sites, each averaged over heads and queries: [batch, token]."""
+    weights = [of_tokens(_of_keys(trace.attention[site].mean(1), site), trace.owner[site]) for site in sites]
+    return torch.stack(weights).prod(0)
+
+
+def _of_keys(weights: Tensor, site: str) -> Tensor:
+    """One weight per key from [batch, query, key]; of a word, only the query of its sentence looks at it."""
+    return weights.sum(1) if site == WORD else weights.mean(1)
 
 
 def of_tokens(values: Tensor, owner: Tensor) -> Tensor:

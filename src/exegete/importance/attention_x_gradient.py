@@ -6,7 +6,8 @@ What is derived: the prediction as a function of the weights of one site. The we
 back as free numbers; what the site attends over, and all that was computed before it, is constant. So the derivative
 doesn't know that weights come from scores and sum to 1, nor that words make the states. What the model computes after
 the site follows the weights. With a linear decoder ∂logit_c/∂α_t is (W h_t)_c, and the scores of a text add up to its
-logit without the bias.
+logit without the bias. In a hierarchical model the weights are those of words in their sentences, unless the other site
+is named: the weight of the sentence is then part of the derivative.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from exegete.importance.attention import of_tokens, site_of
+from exegete.importance.attention import of_tokens, sites_of, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words
 from exegete.importance.derivative import chosen, support
 from exegete.models.contract import AttentionModel, Site
@@ -26,12 +27,16 @@ from exegete.tasks.batching import Batch
 class AttentionXGradient:
     """α_t · ∂f_c/∂α_t, added up over heads and queries where there are several."""
 
-    site: str | None = None  # the model's last one unless named
+    site: str | None = None  # the model's last one, or the lowest of a hierarchy, unless named
     of: Literal["logit", "probability"] = "logit"
+
+    def refuses(self, model: AttentionModel) -> str | None:
+        """Where there is no attention, nothing can be derived by it."""
+        return without_attention(model)
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass for the whole batch; the latter stops at the weights."""
-        site = site_of(model, self.site)
+        site = sites_of(model, self.site)[0]
         free: list[Tensor] = []  # [batch, head, query, key], for every call of the site
 
         def impose(found: Site) -> Tensor:

@@ -2,14 +2,15 @@
 
     α_t ‖v_t‖₂
 
-v_t is what the weight multiplies: for a model that pools its states, the state h_t.
+v_t is what the weight multiplies: for a model that pools its states, the state h_t. In a hierarchical model it is the
+word's state, and α_t the product of the weights of both levels, unless a site is named.
 """
 
 from dataclasses import dataclass
 
 import torch
 
-from exegete.importance.attention import of_tokens, site_of
+from exegete.importance.attention import of_tokens, sites_of, weight_of_tokens, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.models.contract import AttentionModel
 from exegete.tasks.batching import Batch
@@ -19,14 +20,18 @@ from exegete.tasks.batching import Batch
 class AttentionXNorm:
     """α_t ‖h_t‖₂ at one site, with α averaged over heads and queries where there are several."""
 
-    site: str | None = None  # the model's last one unless named
+    site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
+
+    def refuses(self, model: AttentionModel) -> str | None:
+        """Where there is no attention, nothing can be read."""
+        return without_attention(model)
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """One forward pass; the scores are the same for every class."""
-        site = site_of(model, self.site)
+        sites = sites_of(model, self.site)
         with torch.no_grad():
             trace = model.trace(batch)
-        weights, norms = trace.attention[site].mean((1, 2)), trace.states[site].norm(dim=-1)  # [batch, key] both
-        values = of_tokens(weights * norms, trace.owner[site])
+        norms = of_tokens(trace.states[sites[0]].norm(dim=-1), trace.owner[sites[0]])  # [batch, token]
+        values = weight_of_tokens(trace, sites) * norms
         target = target or predicted(trace.logits)
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))

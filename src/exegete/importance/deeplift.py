@@ -25,7 +25,7 @@ from exegete.importance.contract import Quantity, Scores, Target, cost, explaine
 from exegete.importance.derivative import passes
 from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import AttentionModel
-from exegete.models.encoders import CNN, Average
+from exegete.models.encoders import CNN, Average, Identity
 from exegete.tasks.batching import Batch
 
 FLOOR = 1e-3  # below this difference of logits, the error is relative to this
@@ -42,7 +42,7 @@ class DeepLift:
         """Only linear layers and activations."""
         if type(model) is not Classifier:
             return f"deeplift doesn't know the layers of {type(model).__name__}: use it on average or cnn"
-        if not isinstance(model.encoder, Average | CNN):
+        if not isinstance(model.encoder, Average | CNN | Identity):
             return f"deeplift is wrong where gates multiply signals, as in {model.name}: use lrp, or average or cnn"
         return no_mean_word(model) if self.baseline == "mean" else None
 
@@ -97,8 +97,7 @@ class Imposed(nn.Module):
     def __init__(self, model: Classifier) -> None:
         super().__init__()
         self._model = (model,)  # in a tuple, so that it is no submodule: no hook reaches the model itself
-        tanh = isinstance(model.encoder, Average) and model.encoder.activation_name == "tanh"
-        self.activation = nn.Tanh() if tanh else nn.ReLU()
+        self.activation = _activation(model.encoder)
 
     def forward(self, x: Tensor, weights: Tensor, label: Tensor) -> Tensor:
         """[batch, token, size], [batch, token] and [batch] -> [batch]."""
@@ -109,10 +108,18 @@ class Imposed(nn.Module):
         return explained(logits, Target(label))
 
 
+def _activation(encoder: nn.Module) -> nn.Module:
+    if isinstance(encoder, Identity):
+        return nn.Identity()
+    return nn.Tanh() if isinstance(encoder, Average) and encoder.activation_name == "tanh" else nn.ReLU()
+
+
 def _before_activation(encoder: nn.Module, x: Tensor) -> Tensor:
     """What the encoder's linear layers give; beyond its ends a text is zero."""  # [batch, token, size]
     if isinstance(encoder, Average):
         return functional.linear(x, *_double(encoder.linear))
+    if isinstance(encoder, Identity):
+        return x
     assert isinstance(encoder, CNN)
     layers = [_double(convolution) for convolution in encoder.convolutions]
     sides = [functional.conv1d(x.mT, weight, bias, padding=weight.shape[-1] // 2) for weight, bias in layers]

@@ -23,6 +23,7 @@ from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes, support, target_of
 from exegete.models.contract import AttentionModel
+from exegete.models.ladder import Ladder
 from exegete.tasks.batching import Batch
 
 # Where text and baseline get almost the same prediction, a relative error is a ratio of rounding errors. A difference
@@ -62,7 +63,9 @@ class IntegratedGradients:
             raise UsageError(f"importance 'integrated_gradients' needs a bound of 0 or more, not {self.bound}")
 
     def refuses(self, model: AttentionModel) -> str | None:
-        """A mean word needs a vocabulary."""
+        """A jump has no gradient to add up; a mean word needs a vocabulary."""
+        if isinstance(model, Ladder):
+            return "votes of ladder jump, and gradients that take a jump for a slope don't add up to a prediction"
         return no_mean_word(model) if self.baseline == "mean" else None
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.importance.relevance import Layers
-from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM
+from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 
 
 class Read(NamedTuple):
@@ -29,6 +29,12 @@ def weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor]:
 def average(encoder: Average, x: Tensor, layers: Layers) -> Read:
     """h = act(P x + b)."""
     return Read(layers(encoder.activation_name, layers("linear", x, *weight_and_bias(encoder.linear))))
+
+
+def identity(encoder: Identity, x: Tensor, layers: Layers) -> Read:
+    """h = x."""
+    del encoder, layers
+    return Read(x)
 
 
 def cnn(encoder: CNN, x: Tensor, layers: Layers) -> Read:
@@ -116,4 +122,5 @@ ENCODERS: dict[type[nn.Module], Callable[[Any, Tensor, Layers], Read]] = {
     BiGRU: bigru,
     Average: average,
     CNN: cnn,
+    Identity: identity,
 }

@@ -6,14 +6,14 @@ row: a draw depends neither on the batch nor on padding.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from exegete.base.errors import unknown
-from exegete.base.noise import stable_seed, uniform
+from exegete.base.noise import keyed_integers, stable_seed, uniform
 from exegete.models.contract import AttentionModel, Intervention, Site
 
 EVERY = "every"
@@ -32,6 +32,18 @@ class Rewrite(ABC):
     @abstractmethod
     def rewritten(self, site: Site) -> Tensor:
         """New weights, [batch, head, query, key]: 0 outside the mask."""
+
+
+@dataclass(frozen=True)
+class Drawn(Rewrite):
+    """An intervention with a part left to chance."""
+
+    seed: int = 0
+    fresh: bool = True  # in training: drawn anew in every epoch; otherwise one draw per example, for ever
+
+    def renewed(self, epoch: int) -> Self:
+        """Other draws, where they are to be fresh; at inference, before any epoch, they are those of the seed."""
+        return replace(self, seed=stable_seed("epoch", self.seed, epoch)) if self.fresh else self
 
 
 def check_site(intervention: object, model: AttentionModel) -> None:
@@ -70,8 +82,34 @@ def bound(intervention: Intervention, model: AttentionModel) -> Intervention:
 
 def noise(site: Site, seed: int, draw: int = 0) -> Tensor:
     """Keyed uniform numbers in (0, 1) for every weight of a site, float64 [batch, head, query, key]."""
+    return uniform(seed, *_coordinates(site, draw))
+
+
+def integers(site: Site, seed: int, draw: int = 0) -> Tensor:
+    """The same as int64 hashes: for an order, they need not be made numbers."""
+    return keyed_integers(seed, *_coordinates(site, draw))
+
+
+def _coordinates(site: Site, draw: int) -> tuple[Tensor | int, ...]:
+    """What a draw is for. The key comes last: all that is hashed before it is small."""
     batch, heads, queries, _ = site.weights.shape
-    key = site.mask.expand_as(site.weights).long().cumsum(-1)  # counted among real keys: padding changes nothing
     ids = site.batch.ids.view(batch, 1, 1, 1)
     head, query = torch.arange(heads).view(1, -1, 1, 1), torch.arange(queries).view(1, 1, -1, 1) + site.first_query
-    return uniform(seed, ids, stable_seed(site.name), draw, head, query, key)
+    return ids, stable_seed(site.name), draw, head, query, counted(mask_of(site))
+
+
+def mask_of(site: Site) -> Tensor:
+    """True on real keys of real queries, in the shape of the weights: [batch, head, query, key]."""
+    return site.mask.expand_as(site.weights)
+
+
+def counted(mask: Tensor) -> Tensor:
+    """The number of each key among the real keys of its row, from 1: padding before or between them changes nothing."""
+    return mask.long().cumsum(-1)  # [..., key]
+
+
+def scaled(parts: Tensor, mask: Tensor) -> Tensor:
+    """Non-negative parts that sum to 1 over the mask; a row in which nothing is left is all 0, never NaN."""
+    kept = parts.masked_fill(~mask, 0.0)
+    total = kept.sum(-1, keepdim=True)
+    return kept / torch.where(total > 0, total, 1.0)  # [..., key]

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from exegete.interventions.contract import Rewrite
 from exegete.models.contract import Site
 
 
 @dataclass(frozen=True)
-class Detach:
+class Detach(Rewrite):
     """The same weights, without their history."""
 
-    def __call__(self, site: Site) -> Tensor:
+    def rewritten(self, site: Site) -> Tensor:
         """Weights, detached."""
         return site.weights.detach()

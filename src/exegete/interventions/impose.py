@@ -1,27 +1,56 @@
 """Impose: weights that came from elsewhere, by text (Wiegreffe & Pinter 2019, section 4.1)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import torch
+from pydantic import InstanceOf
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from exegete.base.errors import ExegeteError
-from exegete.interventions.contract import Rewrite
-from exegete.interventions.table import Table, words_of
-from exegete.models.contract import Site
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.interventions.contract import Rewrite, counted, mask_of
+from exegete.interventions.table import Table
+from exegete.models.contract import AttentionModel, Site
+from exegete.tasks.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Impose(Rewrite):
-    """The weights of a table, whatever the model itself would have had."""
+    """The weights of a table, whatever the model itself would have had; every head and query gets the same."""
 
-    table: Table = field(default_factory=lambda: Table({}))
+    table: InstanceOf[Table] = field(default_factory=lambda: Table({}))
+    file: str = ""  # parquet, with columns words and weights, instead of a table
 
     def rewritten(self, site: Site) -> Tensor:
-        """Every text's row of the table, on its words; head and query all get the same."""
-        weights = site.weights.new_zeros(site.weights.shape)
-        for i, words in enumerate(words_of(site.batch)):
-            row = self.table.rows.get(words)
-            if row is None:
-                raise ExegeteError(f"no weights are stored for text {int(site.batch.ids[i])}: store them first")
-            weights[i, :, :, site.batch.words[i]] = row.to(weights.dtype)
-        return weights
+        """Every text's row of the table, on its real keys."""
+        mask = mask_of(site)
+        rows = self.table.lookup(site.batch)
+        _check_lengths(rows, mask, site)
+        if not mask.any():
+            return torch.zeros_like(site.weights)
+        given = pad_sequence(rows, batch_first=True).to(site.weights.dtype)[:, None, None]  # [batch, 1, 1, word]
+        place = (counted(mask) - 1).clamp(min=0)  # the j-th real key gets the j-th word's weight
+        return given.expand(*mask.shape[:-1], -1).gather(-1, place).masked_fill(~mask, 0.0)
+
+    def bound(self, model: AttentionModel) -> "Impose":
+        """With the table of its file, found by the words that the model knows."""
+        vocabulary = getattr(model, "vocabulary", None)
+        if not isinstance(vocabulary, Vocabulary):
+            raise UsageError(f"weights are imposed by words, and {type(model).__name__} has no vocabulary of ours")
+        table = Table.read(self.file) if self.file and not self.table.rows else self.table
+        if not table.rows:
+            raise UsageError("intervention 'impose' has no weights: write impose:file=weights.parquet")
+        return replace(self, table=table.under(vocabulary))
+
+
+def _check_lengths(rows: list[Tensor], mask: Tensor, site: Site) -> None:
+    """Refuse rows for another number of keys: the sentences of a text, say, where words were stored."""
+    stored = torch.tensor([len(row) for row in rows]).view(-1, 1, 1)
+    real = mask.sum(-1)  # [batch, head, query]; 0 for a query that is padding
+    off = (real > 0) & (real != stored)
+    if bool(off.any()):
+        text, head, query = off.nonzero()[0].tolist()
+        raise ExegeteError(
+            f"the weights stored for text {int(site.batch.ids[text])} are {len(rows[text])}, but at site '{site.name}' "
+            f"it has {int(real[text, head, query])} keys: impose weights for words at a site that attends to words"
+        )

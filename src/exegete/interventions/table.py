@@ -1,31 +1,52 @@
 """Table: weights that were stored by text, to be imposed on another model.
 
-A row is found by the words of its text, as the model that gets the weights sees them: ids are only unique in a split.
+A row is found by the words of its text, as the model that gets the weights sees them: ids are only unique in a split,
+and a batch has no words but rows of a vocabulary. Texts that look the same to the model get the mean of their weights.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
 
+import polars as pl
 import torch
 from torch import Tensor
 
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.files import whole_file
+from exegete.interventions.contract import scaled
 from exegete.models.classifier import Classifier
-from exegete.models.contract import Intervention
+from exegete.models.contract import Intervention, Trace
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 
-Words = tuple[int, ...]  # a text as rows of a vocabulary
+TOLERANCE = 1e-4  # of a sum of weights that should be 1: stored weights are often rounded
+
+Text = tuple[str, ...]  # a text's words
+Seen = tuple[int, ...]  # the same as rows of a vocabulary
+Key = TypeVar("Key", Text, Seen)
 
 
-@dataclass(frozen=True, eq=False)
 class Table:
-    """Weights by text."""
+    """Weights by text, each row a distribution over the words of its text."""
 
-    rows: Mapping[Words, Tensor]  # [word]
+    def __init__(self, rows: Mapping[Text, Tensor], vocabulary: Vocabulary | None = None) -> None:
+        self.rows, self.vocabulary = dict(rows), vocabulary
+        _check(self.rows)
 
     def __repr__(self) -> str:
-        return f"Table({len(self.rows)} texts)"
+        return f"Table({len(self.rows)} texts, {self.hash})"
+
+    @cached_property
+    def hash(self) -> str:
+        """A fingerprint of all words and weights."""
+        digest = hashlib.sha256()
+        for words, row in self.rows.items():
+            digest.update(repr(words).encode() + row.double().numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     @classmethod
     def of(
@@ -35,18 +56,136 @@ class Table:
         vocabulary: Vocabulary,
         intervene: Intervention | None = None,
     ) -> "Table":
-        """The weights of a model's last attention on some texts, for a model with this vocabulary."""
-        rows: dict[Words, Tensor] = {}
+        """The weights of a model's last attention on the words of some texts, for a model with this vocabulary.
+
+        What a key that is no word takes (`ladder` has one) is left out, and each row is divided by its sum.
+        """
+        found: list[tuple[Text, Tensor]] = []
         for members in batches_of_one_length(examples, size=512, budget=32_768):
             some = [examples[i] for i in members]
             batch = collate(some, model.vocabulary)
             with torch.no_grad():
-                weights = model.trace(batch, intervene=intervene).attention[model.sites[-1]][:, 0, 0]
-            for example, row, words in zip(some, weights, batch.words, strict=True):
-                rows[tuple(vocabulary.rows(example.words))] = row[words]
-        return cls(rows)
+                weights = _of_words(model, batch, model.trace(batch, intervene=intervene))
+            found += [(e.words, row[own]) for e, row, own in zip(some, weights, batch.words, strict=True)]
+        return cls(_averaged(found), vocabulary)
+
+    @classmethod
+    def read(cls, path: Path | str) -> "Table":
+        """From a parquet file with two columns of lists: words and weights."""
+        frame = _frame(Path(path))
+        pairs = zip(frame["words"].to_list(), frame["weights"].to_list(), strict=True)
+        try:
+            return cls(_averaged((tuple(words), torch.tensor(row, dtype=torch.float64)) for words, row in pairs))
+        except ExegeteError as error:
+            raise ExegeteError(f"{path}: {error}") from None
+
+    def write(self, path: Path | str) -> None:
+        """To a parquet file that `read` reads."""
+        columns = {"words": [list(words) for words in self.rows], "weights": [r.tolist() for r in self.rows.values()]}
+        with whole_file(Path(path)) as beside:
+            pl.DataFrame(columns, schema=SCHEMA).write_parquet(beside)
+
+    def under(self, vocabulary: Vocabulary) -> "Table":
+        """The table for a model with this vocabulary."""
+        return self if self.vocabulary == vocabulary else Table(self.rows, vocabulary)
+
+    @cached_property
+    def seen(self) -> dict[Seen, Tensor]:
+        """Rows by their words as the vocabulary sees them."""
+        if self.vocabulary is None:
+            raise ExegeteError("these weights are not bound to a model yet: use exegete.interventions.contract.bound")
+        rows = self.vocabulary.rows
+        return _averaged((tuple(rows(words)), row) for words, row in self.rows.items())
+
+    def lookup(self, batch: Batch) -> list[Tensor]:
+        """The row of every text of a batch, [word] each; a text without words needs none."""
+        seen, none = self.seen, torch.zeros(0)
+        flat, start, found = batch.tokens[batch.words].tolist(), 0, []
+        for place, length in enumerate(batch.lengths.tolist()):
+            row = seen.get(tuple(flat[start : start + length]), None if length else none)
+            if row is None:
+                raise ExegeteError(f"no weights are stored for the words of text {int(batch.ids[place])}: store them")
+            found.append(row)
+            start += length
+        return found
 
 
-def words_of(batch: Batch) -> list[Words]:
-    """The words of every text of a batch."""
-    return [tuple(tokens[words].tolist()) for tokens, words in zip(batch.tokens, batch.words, strict=True)]
+def _of_words(model: Classifier, batch: Batch, trace: Trace) -> Tensor:
+    """The last attention's weights of words, [batch, token], each row divided by its sum."""
+    places = torch.arange(batch.tokens.shape[1])
+    if not model.sites or not torch.equal(trace.owner[model.sites[-1]], torch.where(batch.words, places, -1)):
+        raise UsageError(f"weights are stored by words, and the last attention of {model.spec} is not over words")
+    return scaled(trace.attention[model.sites[-1]][:, 0, 0], batch.words)
+
+
+SCHEMA = pl.Schema({"words": pl.List(pl.String), "weights": pl.List(pl.Float64)})
+
+
+def _averaged(pairs: Iterable[tuple[Key, Tensor]]) -> dict[Key, Tensor]:
+    """Rows by key; those that share a key have the same length, if they are right, and are averaged."""
+    groups: dict[Key, list[Tensor]] = {}
+    for key, row in pairs:
+        groups.setdefault(key, []).append(row)
+    return {key: rows[0] if len(rows) == 1 else _mean(rows) for key, rows in groups.items()}
+
+
+def _mean(rows: list[Tensor]) -> Tensor:
+    if len({len(row) for row in rows}) > 1:
+        raise ExegeteError("two rows have the same words but different numbers of weights: give every word one")
+    return torch.stack(rows).mean(0)
+
+
+def _check(rows: Mapping[Text, Tensor]) -> None:
+    """Refuse what is no distribution over its text, with the first text that has it."""
+    for words, row in rows.items():
+        if len(row) != len(words):
+            raise ExegeteError(f"{_said(words)} has {len(words)} words but {len(row)} weights: give every word one")
+    texts = list(rows)
+    if not texts:
+        return
+    flat = torch.cat([row.double() for row in rows.values()])
+    which = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(words) for words in texts]))
+    wrong = ~(flat.isfinite() & (flat >= 0))
+    if bool(wrong.any()):
+        at = int(wrong.nonzero()[0, 0])
+        raise ExegeteError(
+            f"{_said(texts[int(which[at])])} has a weight of {flat[at]:g}: weights are numbers from 0 to 1"
+        )
+    total = torch.zeros(len(texts), dtype=torch.float64).index_add(0, which, flat)
+    some = torch.tensor([len(words) > 0 for words in texts])
+    off = some & ((total - 1).abs() > TOLERANCE)
+    if bool(off.any()):
+        at = int(off.nonzero()[0, 0])
+        raise ExegeteError(f"the weights of {_said(texts[at])} sum to {total[at]:.6g}: divide them by their sum")
+
+
+def _said(words: Text) -> str:
+    shown = " ".join(words[:8])
+    return f"the text '{shown}{' …' if len(words) > 8 else ''}'"
+
+
+def _frame(path: Path) -> pl.DataFrame:
+    """The two columns of a file, as lists of words and of numbers."""
+    if not path.is_file():
+        raise ExegeteError(f"there is no file of weights {path}: write one with columns words and weights")
+    try:
+        frame = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ExegeteError(f"{path} can't be read as parquet ({error}): write it with Table.write") from None
+    for name, dtype in SCHEMA.items():
+        if name not in frame.columns:
+            raise ExegeteError(f"{path} has no column '{name}': weights are stored in two, words and weights")
+        inner = getattr(frame.schema[name], "inner", None)
+        fits = inner == pl.String if name == "words" else inner is not None and inner.is_numeric()
+        if not fits:
+            raise ExegeteError(f"the column '{name}' of {path} holds {frame.schema[name]}, not lists ({dtype})")
+    return _complete(frame.select(*SCHEMA), path).cast(SCHEMA)
+
+
+def _complete(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    missing = frame.select(
+        pl.any_horizontal(pl.all().is_null() | pl.all().list.eval(pl.element().is_null()).list.any())
+    )
+    if missing.to_series().any():
+        raise ExegeteError(f"{path}, row {missing.to_series().arg_true()[0] + 1}: a word or a weight is missing")
+    return frame

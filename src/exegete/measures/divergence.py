@@ -2,7 +2,7 @@
 
 Over the last dimension, in float64, whatever the dimensions before it. NaN marks an absent item, in the same places of
 both; a distribution without items gives NaN. Weights are taken as they are: they are expected to sum to 1 and are not
-normalised here.
+normalised here. Those of the projection `gates` don't sum to 1, and are not for these measures.
 """
 
 from collections.abc import Callable

@@ -79,7 +79,7 @@ def crossed_mean(values: Tensor, level: float = 0.95) -> Interval:
     squares MS of a two-way layout without replication, S seeds and N examples, the two sources are added, each with its
     own degrees of freedom (after Banerjee 1960, who adds means of unequal variance so and never covers too little):
 
-        half-width² = [t²_{S−1} MS_seed + t²_{N−1} max(0, MS_example − MS_residual)] / (S N)
+        half-width² = [max(t²_{S−1} MS_seed, t²_{N−1} MS_residual) + t²_{N−1} max(0, MS_example − MS_residual)] / (S N)
 
     In simulation it covers 0.95 to 0.98 with 3 or 5 seeds, whichever source is the larger. An example that is undefined
     under one seed is left out under all.
@@ -98,7 +98,8 @@ def _crossed_half_width(values: Tensor, level: float) -> float:
     ms_seed = examples * by_seed.var().item()
     ms_example = seeds * by_example.var().item()
     ms_residual = residual.square().sum().item() / ((seeds - 1) * (examples - 1))
-    of_seeds = _t(seeds - 1, level) ** 2 * ms_seed
+    # Seeds with nearly equal means may be luck: what they share with the residual is expected in MS_seed too.
+    of_seeds = max(_t(seeds - 1, level) ** 2 * ms_seed, _t(examples - 1, level) ** 2 * ms_residual)
     of_examples = _t(examples - 1, level) ** 2 * max(0.0, ms_example - ms_residual)
     return math.sqrt((of_seeds + of_examples) / values.numel())
 

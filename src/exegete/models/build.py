@@ -4,8 +4,11 @@ import torch
 
 from exegete.base.noise import stable_seed
 from exegete.models.classifier import Classifier
+from exegete.models.hierarchical import Hierarchical
+from exegete.models.ladder import Ladder
+from exegete.models.last_state import LastState
 from exegete.models.rationale import RationaleClassifier
-from exegete.models.settings import MODELS, ClassifierSettings, RationaleSettings
+from exegete.models.settings import MODELS, ClassifierSettings, HierarchicalSettings, LadderSettings, RationaleSettings
 from exegete.tasks.example import Task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
@@ -22,10 +25,21 @@ def build(spec: str, task: Task, seed: int = 0) -> Classifier:
     if vectors:
         with torch.no_grad():
             model.embedding.weight[torch.from_numpy(vectors.found) + len(SPECIAL)] = torch.from_numpy(vectors.rows)
+    if isinstance(model, Ladder):
+        model.settle()
     return model
 
 
 def make_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Classifier:
     """The class that a name stands for, with weights from the global generator."""
-    kind = RationaleClassifier if isinstance(MODELS.make(spec), RationaleSettings) else Classifier
-    return kind(spec, vocabulary, labels, size)
+    return _kind(MODELS.make(spec))(spec, vocabulary, labels, size)
+
+
+def _kind(settings: ClassifierSettings) -> type[Classifier]:
+    if isinstance(settings, RationaleSettings):
+        return RationaleClassifier
+    if isinstance(settings, HierarchicalSettings):
+        return Hierarchical
+    if isinstance(settings, LadderSettings):
+        return Ladder
+    return LastState if settings.attention == "none" else Classifier

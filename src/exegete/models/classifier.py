@@ -13,9 +13,16 @@ from torch import Tensor, nn
 from exegete.base.names import parse
 from exegete.models.attention import SCORERS
 from exegete.models.contract import Encoded, Intervention, Site, Trace
-from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM
+from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 from exegete.models.projections import PROJECTIONS, Projection
-from exegete.models.settings import MODELS, AverageSettings, BiGRUSettings, BiLSTMSettings, ClassifierSettings
+from exegete.models.settings import (
+    MODELS,
+    AverageSettings,
+    BiGRUSettings,
+    BiLSTMSettings,
+    ClassifierSettings,
+    FlatSettings,
+)
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import PAD, Vocabulary
 
@@ -31,12 +38,21 @@ class Classifier(nn.Module):
         self.settings: ClassifierSettings = MODELS.make(spec)
         self.size = size or self.settings.size
         self.embedding = nn.Embedding(len(vocabulary), self.size, padding_idx=PAD)
-        self.encoder = _encoder(self.settings, self.size)
+        self.one_output = len(labels) == 2 and self.settings.outputs == "one"
+        self._make_layers()
+        self._draw_embeddings()
+
+    def _make_layers(self) -> None:
+        """Everything between the embeddings and the logits."""
+        self.encoder = make_encoder(self.settings, self.size)
         self.scorer = SCORERS[self.settings.attention](self.encoder.out)
         self.project: Projection = PROJECTIONS[self.settings.projection].load()(**self.settings.projection_settings)
-        self.one_output = len(labels) == 2 and self.settings.outputs == "one"
-        self.decoder = nn.Linear(self.encoder.out, 1 if self.one_output else len(labels))
-        self._draw_embeddings()
+        self.decoder = nn.Linear(self.encoder.out, self.outputs)
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that the decoder gives: one per class, or a single one."""
+        return 1 if self.one_output else len(self.labels)
 
     def _draw_embeddings(self) -> None:
         nn.init.normal_(self.embedding.weight, std=self.settings.scale)
@@ -94,11 +110,20 @@ class Classifier(nn.Module):
         return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: torch.where(batch.words, keys, -1)})
 
 
-def _encoder(settings: ClassifierSettings, size: int) -> BiLSTM | BiGRU | Average | CNN:
+def make_encoder(settings: ClassifierSettings, size: int) -> BiLSTM | BiGRU | Average | CNN | Identity:
+    """The encoder that the settings are of."""
     if isinstance(settings, BiLSTMSettings):
         return BiLSTM(size, settings.hidden)
     if isinstance(settings, BiGRUSettings):
         return BiGRU(size, settings.hidden)
     if isinstance(settings, AverageSettings):
         return Average(size, settings.hidden, settings.activation)
+    if isinstance(settings, FlatSettings):
+        return _of_documents(settings, size)
     return CNN(size, settings.hidden)
+
+
+def _of_documents(settings: FlatSettings, size: int) -> BiGRU | CNN | Identity:
+    if settings.encoder == "rnn":
+        return BiGRU(size, settings.hidden)
+    return CNN(size, 2 * settings.hidden, (3, 5)) if settings.encoder == "conv" else Identity(size)

@@ -18,7 +18,7 @@ class Site(NamedTuple):
 
     name: str
     scores: Tensor  # [batch, head, query, key], before projection
-    weights: Tensor  # [batch, head, query, key]; rows of real queries sum to 1 over real keys, all else is 0
+    weights: Tensor  # [batch, head, query, key]; rows of real queries sum to 1 over real keys (not `gates`), else 0
     mask: Tensor  # broadcastable to the same, True on real keys of real queries
     project: Projection  # so that "mask some scores and project again" is possible
     batch: Batch

@@ -70,11 +70,24 @@ class Average(nn.Module):
         return self.activation(self.linear(embedded)) * present[..., None]
 
 
+class Identity(nn.Module):
+    """h_t = e_t: no encoder."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.out = size
+
+    def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
+        """The embeddings, 0 on padding."""
+        return embedded * present[..., None]
+
+
 class CNN(nn.Module):
     """Convolutions of several odd widths with ReLU, side by side: a state sees its neighbours."""
 
     def __init__(self, size: int, hidden: int, widths: tuple[int, ...] = (1, 3, 5, 7)) -> None:
         super().__init__()
+        self.widths = widths
         filters = hidden // len(widths)
         self.convolutions = nn.ModuleList(nn.Conv1d(size, filters, width, padding=width // 2) for width in widths)
         self.out = filters * len(widths)

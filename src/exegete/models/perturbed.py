@@ -12,18 +12,23 @@ from torch import Tensor, nn
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal, stable_seed
 from exegete.models.classifier import Classifier
-from exegete.models.encoders import CNN
+from exegete.models.encoders import CNN, Identity
 from exegete.tasks.vocabulary import PAD
 
-PARTS = ("decoder", "scorer", "encoder", "selector", "embedding")  # from the prediction to the words
+# From the prediction to the words; not every model has all.
+PARTS = ("decoder", "scorer", "sentence_encoder", "word_scorer", "encoder", "selector", "embedding")
 
 
 def parts(model: object) -> tuple[str, ...]:
     """The parts of a model that can be drawn anew, from the output to the input."""
-    found = tuple(part for part in PARTS if isinstance(getattr(model, part, None), nn.Module))
+    found = tuple(part for part in PARTS if _has_weights(getattr(model, part, None)))
     if not found or not isinstance(model, nn.Module):
         raise UsageError(f"{type(model).__name__} has no layers that could be drawn anew: use one of our own models")
     return found
+
+
+def _has_weights(part: object) -> bool:
+    return isinstance(part, nn.Module) and next(part.parameters(), None) is not None
 
 
 @contextmanager
@@ -64,6 +69,8 @@ def unshiftable(model: object) -> str | None:
         return f"{type(model).__name__} reads its embeddings elsewhere than in one first layer"
     if isinstance(model.encoder, CNN):
         return "a convolution sees zeros beyond the ends of a text, which are no words and don't move with them"
+    if isinstance(model.encoder, Identity):
+        return "without an encoder there is no first layer that could take the shift back"
     return None
 
 

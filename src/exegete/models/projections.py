@@ -1,4 +1,4 @@
-"""Projections: scores to a distribution over the real keys.
+"""Projections: scores to a distribution over the real keys. The one exception: weights of `gates` don't sum to 1.
 
 All are masked: a key outside the mask gets exactly 0, and its score changes nothing. A row without any real key is all
 0 (a text from which the only word was deleted). Gradients are exact (those of `entmax`, by its authors, for the sparse
@@ -16,7 +16,18 @@ from exegete.base.names import Catalogue, Entry
 
 
 class Projection(nn.Module, ABC):
-    """A map from scores [..., key] and mask [..., key] to weights [..., key] that sum to 1 over the mask."""
+    """A map from scores [..., key] and mask [..., key] to weights [..., key], 0 outside the mask.
+
+    Weights sum to 1 over a mask that is not empty. Only those of `Gates` don't.
+    """
+
+    @abstractmethod
+    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Weights of every key."""
+
+
+class Distribution(Projection):
+    """A projection that is defined without a mask, and masked by low scores."""
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
         """Project, with 0 outside the mask, also where nothing is inside it."""
@@ -39,7 +50,7 @@ class Projection(nn.Module, ABC):
         return torch.where(mask, scores, floor)
 
 
-class Softmax(Projection):
+class Softmax(Distribution):
     """p ∝ exp(z)."""
 
     def project(self, scores: Tensor) -> Tensor:
@@ -51,7 +62,7 @@ class Softmax(Projection):
         return 1000.0
 
 
-class Sparsemax(Projection):
+class Sparsemax(Distribution):
     """The Euclidean projection of z on the simplex (Martins & Astudillo 2016, equation 2)."""
 
     def project(self, scores: Tensor) -> Tensor:
@@ -64,7 +75,7 @@ class Sparsemax(Projection):
         return 1.0
 
 
-class Sparsegen(Projection):
+class Sparsegen(Distribution):
     """argmin_p ‖p − z‖² − λ‖p‖² (Laha et al. 2018), which is sparsemax(z / (1 − λ)): complete the square.
 
     λ → 1 gives one-hot weights, λ = 0 sparsemax, λ → −∞ uniform ones (Meister et al. 2021, section 2).
@@ -86,7 +97,7 @@ class Sparsegen(Projection):
         return 1.0 - self.lam
 
 
-class Entmax(Projection):
+class Entmax(Distribution):
     """α-entmax (Peters et al. 2019): softmax at α = 1, sparsemax at α = 2; α given or learned (Correia et al. 2019)."""
 
     def __init__(self, alpha: float = 1.5, learned: bool = False) -> None:
@@ -120,6 +131,20 @@ class Entmax(Projection):
         return 1 / ((alpha.detach() if isinstance(alpha, Tensor) else alpha) - 1)
 
 
+class Gates(Projection):
+    """σ(z_t) / n over the n real keys: every key has a gate of its own, and takes nothing from the others.
+
+    For one sequence, attention is such a gate (Vashishth et al. 2019, proposition 4.1). The weights sum to the mean
+    gate, which is below 1: they are no distribution, and whatever compares distributions must not be asked about them.
+    """
+
+    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """The mean of the gated states is what such weights pool."""
+        mask = mask.expand_as(scores)
+        gates = scores.sigmoid() / mask.sum(-1, keepdim=True).clamp(min=1)
+        return gates.masked_fill(~mask, 0.0)
+
+
 PROJECTIONS = Catalogue(
     "projection",
     {
@@ -127,5 +152,6 @@ PROJECTIONS = Catalogue(
         "sparsemax": Entry(Sparsemax, "Euclidean projection on the simplex: exact zeros"),
         "sparsegen": Entry(Sparsegen, "sparsemax with a dial: lam below 1, larger is sparser"),
         "entmax": Entry(Entmax, "between softmax (alpha 1) and sparsemax (alpha 2); alpha given or learned"),
+        "gates": Entry(Gates, "σ(z) / n, every word on its own: weights don't sum to 1 (Vashishth et al. 2019)"),
     },
 )

@@ -12,8 +12,8 @@ class ClassifierSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    attention: Literal["tanh", "dot"] = "tanh"
-    projection: Literal["softmax", "sparsemax", "sparsegen", "entmax"] = "softmax"
+    attention: Literal["tanh", "dot", "none"] = "tanh"  # none: the decoder reads a last state (models.last_state)
+    projection: Literal["softmax", "sparsemax", "sparsegen", "entmax", "gates"] = "softmax"  # unused without attention
     lam: float | None = Field(None, lt=1)  # sparsegen's dial
     alpha: float | None = Field(None, gt=1, le=2)  # entmax's dial
     learned: bool = False  # entmax: learn alpha, starting from the given one
@@ -54,6 +54,7 @@ class BiGRUSettings(ClassifierSettings):
 class RationaleSettings(BiLSTMSettings):
     """States from a bidirectional LSTM that reads only selected words; another one selects."""
 
+    attention: Literal["tanh", "dot"] = "tanh"  # it decides where the classifier may look
     share: float = Field(0.2, gt=0, lt=1)  # of the words of a text that are selected, on average
     strength: float = Field(10.0, gt=0)  # ρ: what another share costs, times half its squared distance
     rate: float = Field(0.05, ge=0)  # of the Lagrange multiplier that holds the share; 0: only the square does
@@ -63,6 +64,42 @@ class AverageSettings(ClassifierSettings):
     """States from single words."""
 
     activation: Literal["tanh", "relu"] = "tanh"
+
+
+class LadderSettings(ClassifierSettings):
+    """Words that vote, each with the same strength, and gates that decide how much each vote counts (PROTOCOLS 16)."""
+
+    attention: Literal["tanh", "dot"] = "tanh"
+    projection: Literal["softmax"] = "softmax"  # unused: the gates and the null key are the projection
+    share: float = Field(1.0, ge=0, le=1)  # of the weights that is attention; the rest is uniform
+    room: int = Field(64, ge=1)  # open gates that a text may have before words take weight from each other
+    spread: float = Field(2.5, gt=0)  # share=0: deviation of scores over the vocabulary, for training won't move them
+    wrap: bool = True  # the start symbol is the null key
+
+    @model_validator(mode="after")
+    def _has_a_null_key(self) -> "LadderSettings":
+        if not self.wrap:
+            raise ValueError("ladder needs wrap=true: the start symbol is its null key")
+        return self
+
+
+class FlatSettings(ClassifierSettings):
+    """States of a whole document as Serrano & Smith (2019) encode it (PROTOCOLS 1.5)."""
+
+    encoder: Literal["rnn", "conv", "none"] = "rnn"  # BiGRU; convolutions of widths 3 and 5; the embeddings themselves
+    hidden: int = Field(50, ge=1)  # per direction, or filters per width
+
+
+class HierarchicalSettings(FlatSettings):
+    """The same encoder twice: over the words of each sentence, then over the sentences (PROTOCOLS 1.5)."""
+
+    attention: Literal["tanh", "dot"] = "tanh"
+
+    @model_validator(mode="after")
+    def _has_no_wrappers(self) -> "HierarchicalSettings":
+        if self.wrap:
+            raise ValueError("hierarchical has no start and end symbols: leave wrap out, or use flat:wrap=true")
+        return self
 
 
 class CNNSettings(ClassifierSettings):
@@ -78,6 +115,11 @@ MODELS = Catalogue(
         "bigru": Entry(BiGRUSettings, "bidirectional GRU, attention pooling, linear decoder"),
         "average": Entry(AverageSettings, "single words through one layer, attention pooling, linear decoder"),
         "cnn": Entry(CNNSettings, "convolutions of widths 1, 3, 5, 7, attention pooling, linear decoder"),
+        "flat": Entry(FlatSettings, "hierarchical's counterpart: one attention over the whole document"),
+        "hierarchical": Entry(
+            HierarchicalSettings, "attention over words, then over sentences (Yang et al. 2016; Serrano & Smith 2019)"
+        ),
+        "ladder": Entry(LadderSettings, "single words vote; attention decides a given share of the logit: known truth"),
         "rationale": Entry(RationaleSettings, "bilstm that reads only the words it selects (Bastings et al. 2019)"),
     },
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from exegete.base.names import Spec, parse
 from exegete.figures.labels import importance_label
 from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Test, Verdict
+from exegete.studies.saying import sayings
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 NOT_TESTED = "Agreement is not faithfulness: whether the prediction depends on these weights was not tested."
@@ -16,8 +17,8 @@ def answer(tests: Sequence[Test]) -> str:
     """The short answer first, then, in paragraphs of their own, what it is about."""
     models = _by_model(tests)
     said = [_paragraph(named) for named in models.values()]
-    about = [f"{_any(named).about}, {model} on {task}" for (task, model), named in models.items()]
-    tested = any("beats_random" in named for named in models.values())
+    about = [f"{_about(named)}, {model} on {task}" for (task, model), named in models.items()]
+    tested = any({"beats_random", "used"} & set(named) for named in models.values())
     last = [] if tested else [NOT_TESTED]
     if len(said) == 1:
         short = _short(next(iter(models.values())))
@@ -33,8 +34,10 @@ def answer(tests: Sequence[Test]) -> str:
     return "\n\n".join([f"{question} Of {len(said)} models it {numbers}.", *each, *last])
 
 
-def _any(named: Named) -> Test:
-    return next(iter(named.values()))
+def _about(named: Named) -> str:
+    """What the tests of a model are about: one checkpoint, where any of them is."""
+    about = [test.about for test in named.values()]
+    return next((words for words in about if "checkpoint" in words), about[0])
 
 
 def _by_model(tests: Sequence[Test]) -> dict[tuple[str, str], Named]:
@@ -61,10 +64,11 @@ def _planted(named: Named) -> list[Test]:
 def decision(named: Named) -> tuple[Verdict, bool]:
     """What the tests of one model decide, and whether it hangs on ties alone.
 
-    One failure is enough for no; yes needs all. Plausibility never decides: people may like what a model ignores.
+    One failure is enough for no; yes needs all. Plausibility never decides: people may like what a model ignores. Nor
+    do uniqueness (attention claims to be one explanation, not the only one) and what is about the training recipe.
     """
     agrees, ties = _agreement(named) if "beats_chance" in named else (None, False)
-    deciding = [named[n].verdict for n in ("beats_random", "faithful_as_best") if n in named]
+    deciding = [named[n].verdict for n in ("used", "beats_random", "faithful_as_best") if n in named]
     deciding += [test.verdict for test in _planted(named)]
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
@@ -87,6 +91,7 @@ def _paragraph(named: Named) -> str:
     parts = [
         _agrees(named) if "beats_chance" in named else "",
         _faithful(named) if "beats_random" in named else "",
+        *sayings(named),
         *(_known(test) for test in _planted(named)),
         _plausible(named["plausible"]) if "plausible" in named else "",
     ]
@@ -95,7 +100,7 @@ def _paragraph(named: Named) -> str:
 
 def _short(named: Named) -> list[str]:
     """Yes or no, and what to read instead; nothing where only agreement or plausibility was asked for."""
-    if "beats_random" not in named and not _planted(named):
+    if not {"beats_random", "used"} & set(named) and not _planted(named):
         return []
     short = {"holds": "Yes.", "fails": "No.", "cannot tell": "Undecided."}[decision(named)[0]]
     best = named.get("faithful_as_best")

@@ -8,10 +8,9 @@ with the other importances nearly as well as they agree with each other? Sparse 
 words and against the method that was best on texts held out for choosing it, of those that don't erase words.
 """
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 import torch
@@ -23,29 +22,9 @@ from exegete.experiments.faithfulness import AOPC, Faithfulness
 from exegete.experiments.known_answer import KnownAnswer
 from exegete.experiments.leaderboard import removal_of
 from exegete.experiments.plausibility import Plausibility
-from exegete.studies.audit import Criteria, Criterion
-
-
-class Asked(NamedTuple):
-    """A test before it is judged."""
-
-    name: str
-    task: str
-    model: str
-    criterion: Criterion
-    values: Tensor  # [seed, example]
-    threshold: float
-    chance: float
-    bound: float = 1.0  # no value lies beyond ± this
-    against: str = ""  # what attention is compared with
-    doubt: str = ""  # why nothing can be told, whatever the numbers
-
-
-def by_seed(group: pl.DataFrame, **where: str) -> Tensor:
-    """The values of the rows where columns have these contents: [seed, example]."""
-    chosen = [pl.col(column) == content for column, content in where.items()]
-    parts = group.filter(*chosen).sort("seed", "example").partition_by("seed", maintain_order=True)
-    return torch.stack([torch.from_numpy(part["value"].fill_null(math.nan).to_numpy().copy()) for part in parts])
+from exegete.studies import rewriting
+from exegete.studies.asked import Ask, Asked, by_seed
+from exegete.studies.audit import Criteria
 
 
 def agreement(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
@@ -157,10 +136,15 @@ def known_answer(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     return [Asked("known_answer", task, model, test, by_seed(sure), test.margin, chance, 1.0, "planted words", doubt)]
 
 
-Ask = Callable[[str, str, pl.DataFrame, Any, Criteria], list[Asked]]
 ASK: dict[str, Ask] = {
     "agreement": agreement,
     "faithfulness": faithfulness,
     "plausibility": plausibility,
     "known_answer": known_answer,
+    "permutation": rewriting.permutation,
+    "adversary_search": rewriting.adversary_search,
+    "necessity": rewriting.necessity,
+    "seed_stability": rewriting.seed_stability,
+    "diagnostic": rewriting.diagnostic,
+    "adversary_training": rewriting.adversary_training,
 }

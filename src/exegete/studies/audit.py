@@ -52,6 +52,12 @@ class Criteria(BaseModel):
     faithful_by_size: Criterion
     plausible: Criterion
     known_answer: Criterion
+    used: Criterion
+    unique: Criterion
+    needed: Criterion
+    stable: Criterion
+    informative: Criterion
+    hard_to_fake: Criterion
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,7 @@ def run_cell(work: Work) -> dict[str, Any]:
     case = Case(work.run, work.study.split, task, checkpoint, work.tell)
     predicted = predict_stage(case)
     experiments = work.study.built_experiments(work.cell.task)
-    reasons = {
-        name: reason
-        for name, built in experiments.items()
-        if (reason := unsuited(built, task, checkpoint.model) or _untrainable(work, built)) is not None
-    }
+    reasons = {name: reason for name, built in experiments.items() if (reason := _unasked(work, case, built))}
     asked = {
         name: _ask(_accompanied(case, work, built), name, built)
         for name, built in experiments.items()
@@ -73,6 +69,33 @@ class _Found(NamedTuple):
     folders: dict[str, str]  # by split
     costs: list[dict[str, Any]]  # by importance
     notes: list[str]
+
+
+def accompanied(work: Work) -> list[Work]:
+    """The training of companions, apart by experiment: they need each other seldom, and may be trained side by side."""
+    experiments = work.study.built_experiments(work.cell.task)
+    return [work._replace(part=name) for name, built in experiments.items() if recipes(built, "bilstm", 0)]
+
+
+def train_base(work: Work) -> None:
+    """The model of a cell, before anything is asked."""
+    load_plugins(work.study.plugins)
+    trained(work, cached_task(work.cell.task))
+
+
+def train_companions(work: Work) -> None:
+    """The companions that one experiment of a cell (`work.part`) needs."""
+    load_plugins(work.study.plugins)
+    task = cached_task(work.cell.task)
+    case = Case(work.run, work.study.split, task, trained(work, task), work.tell)
+    built = work.study.built_experiments(work.cell.task)[work.part]
+    if _unasked(work, case, built) is None:
+        _accompanied(case, work, built)
+
+
+def _unasked(work: Work, case: Case, built: Experiment) -> str | None:
+    """Why an experiment can't be asked about a cell; None if it can."""
+    return unsuited(built, case.task, case.checkpoint.model) or _untrainable(work, built)
 
 
 def _untrainable(work: Work, built: Experiment) -> str | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import torch
+
 from exegete.base.errors import UsageError
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
@@ -12,14 +14,13 @@ from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
 from exegete.studies.keys import code_of, key_of
 from exegete.studies.store import stage
-from exegete.studies.training import training_key
+from exegete.studies.training import trained_at, training_key
 from exegete.studies.work import Work
 from exegete.tasks.example import Task
-from exegete.training.checkpoint import Checkpoint, hash_tensors, load_checkpoint
+from exegete.training.checkpoint import Checkpoint, hash_tensors
 from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import BASE, Companion, Recipe
-from exegete.training.train import train
 
 Known = dict[str, Companion]
 
@@ -38,22 +39,31 @@ def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companio
     settings = recipe.settings(work.study.training)
     model = build(recipe.model or work.cell.model, task, seed)
     if recipe.warm:
-        model.load_state_dict(known[BASE].model.state_dict())
+        _warm(model, known[BASE].model, recipe.redrawn)
     intervene = _intervention(recipe, model, task, known)
     key = training_key(model, task, seed, settings)
     if not recipe.plain:
-        key = key_of(plain=key, recipe=repr(recipe), others=_others(recipe, known), code=_code(recipe, intervene))
+        key = key_of(
+            plain=key,
+            recipe=repr(recipe),
+            at=repr(intervene),
+            others=_others(recipe, known),
+            code=_code(recipe, intervene),
+        )
     facts = {"task": work.cell.task, "data": task.hash, "model": model.spec, "seed": seed, "recipe": repr(recipe)}
     at = stage(work.run, "train", key, **facts, training=settings.model_dump())
-    folder = at.folder / "checkpoint"
-    if at.done:
-        checkpoint = load_checkpoint(folder)
-    else:
-        made = OBJECTIVES.make(recipe.objective).bound(known[BASE].model, task) if recipe.objective else None
-        fit = Fit(model, task, settings, seed, intervene, made, recipe.moves)
-        checkpoint = train(fit, folder, key, work.tell)
-        at.finish(metrics=checkpoint.metrics)
+    made = OBJECTIVES.make(recipe.objective).bound(known[BASE].model, task) if recipe.objective else None
+    checkpoint = trained_at(at, Fit(model, task, settings, seed, intervene, made, recipe.moves), work)
     return Companion(checkpoint.model, intervene, checkpoint.metrics)
+
+
+def _warm(model: Classifier, base: Classifier, redrawn: bool) -> None:
+    """Give a new model the weights of the base; attention stays as it was drawn, if asked."""
+    own = [(parameter, parameter.detach().clone()) for parameter in model.attention_parameters()]
+    model.load_state_dict(base.state_dict())
+    with torch.no_grad():
+        for parameter, drawn in own if redrawn else ():
+            parameter.copy_(drawn)
 
 
 def _intervention(recipe: Recipe, model: Classifier, task: Task, known: Known) -> Intervention | None:

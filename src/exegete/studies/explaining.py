@@ -11,7 +11,6 @@ from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
-from exegete.importance.aggregation import sentences
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Scores, Target, explains, refusal
@@ -25,6 +24,7 @@ from exegete.studies.reading import read
 from exegete.studies.vouching import Model, Trust, subject
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
+from exegete.tasks.sentences import sentences
 from exegete.tasks.tokenizers import TOKENIZERS
 from exegete.tasks.vocabulary import UNKNOWN
 from exegete.training.checkpoint import Checkpoint

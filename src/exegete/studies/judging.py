@@ -12,7 +12,8 @@ import polars as pl
 
 from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean, within
 from exegete.studies.answering import answer
-from exegete.studies.asking import ASK, Asked
+from exegete.studies.asked import Asked
+from exegete.studies.asking import ASK
 from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Audit, Criteria, Test, Verdict
 from exegete.studies.study import Study
 
@@ -55,8 +56,8 @@ def _judged(asked: Asked, level: float) -> Test:
         level=level,
         chance=_finite(asked.chance),
         criterion=str(asked.criterion),
-        verdict="cannot tell" if asked.doubt else verdict(interval, asked.threshold, seeds),
-        about="this checkpoint" if seeds == 1 else f"this training recipe ({seeds} seeds)",
+        verdict="cannot tell" if asked.doubt else verdict(interval, asked.threshold, seeds, asked.recipe),
+        about=_about(seeds, asked.recipe),
         paper=asked.criterion.paper,
         against=asked.against,
         doubt=asked.doubt,
@@ -67,9 +68,16 @@ def _finite(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def verdict(interval: Interval, threshold: float, seeds: int = 1) -> Verdict:
+def _about(seeds: int, recipe: bool) -> str:
+    if seeds == 1 and not recipe:
+        return "this checkpoint"
+    return f"this training recipe ({seeds} seed{'s' if seeds > 1 else ''})"
+
+
+def verdict(interval: Interval, threshold: float, seeds: int = 1, recipe: bool = False) -> Verdict:
     """Holds if the interval lies above the threshold, fails if below; else, or with few texts or seeds, cannot tell."""
-    few = interval.n < TEXTS_FOR_A_VERDICT * seeds or 1 < seeds < SEEDS_FOR_A_RECIPE
+    few_seeds = seeds < SEEDS_FOR_A_RECIPE and (seeds > 1 or recipe)
+    few = interval.n < TEXTS_FOR_A_VERDICT * seeds or few_seeds
     if few or math.isnan(interval.low):
         return "cannot tell"
     if interval.low > threshold:

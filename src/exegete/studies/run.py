@@ -18,8 +18,8 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, whole_file, write_json
 from exegete.base.progress import Progress, silent
 from exegete.experiments.leaderboard import with_costs
-from exegete.studies.cell import rows_of, run_cell
-from exegete.studies.engine import LocalEngine
+from exegete.studies.cell import accompanied, rows_of, run_cell, train_base, train_companions
+from exegete.studies.engine import Job, LocalEngine
 from exegete.studies.keys import code_hash
 from exegete.studies.store import peak_memory, write_parquet
 from exegete.studies.study import Cell, Study
@@ -47,9 +47,14 @@ def run_study(
         _sweep(out)
         (out / MANIFEST).unlink(missing_ok=True)
         jobs = [Work(out, study, cell, code) for cell in wanted]
-        with engine or LocalEngine(min(len(jobs), LocalEngine().workers)) as running:
-            for _ in running.map(_job, jobs, progress):
-                pass
+        steps: list[tuple[Job[Work, Any], list[Work]]] = [(_ask, jobs)]
+        if companions := [part for work in jobs for part in accompanied(work)]:  # no cell waits for its own trainings
+            steps = [(_train_base, jobs), (_train_companions, companions), *steps]
+        most = max(len(items) for _, items in steps)
+        with engine or LocalEngine(min(most, LocalEngine().workers)) as running:
+            for job, items in steps:
+                for _ in running.map(job, items, progress):
+                    pass
         found = finished_cells(out, study)
         _one_data_set_each(out, found)
         write_tables(out, study, found)
@@ -57,8 +62,16 @@ def run_study(
     return out
 
 
-def _job(work: Work, progress: Progress) -> dict[str, Any]:
+def _ask(work: Work, progress: Progress) -> dict[str, Any]:
     return run_cell(work._replace(progress=progress))
+
+
+def _train_base(work: Work, progress: Progress) -> None:
+    train_base(work._replace(progress=progress))
+
+
+def _train_companions(work: Work, progress: Progress) -> None:
+    train_companions(work._replace(progress=progress))
 
 
 def claim(out: Path, study: Study) -> None:

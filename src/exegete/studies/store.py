@@ -1,9 +1,11 @@
 """Store: a run's stages on disk. A stage is a folder; its `stage.json`, written last, proves that it is complete."""
 
+import fcntl
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,14 @@ class Stage:
     def done(self) -> bool:
         """Whether it is complete."""
         return (self.folder / DONE).is_file()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """One process at a time: two cells may want the same model, and the second waits for the first to train it."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with self.folder.with_name(f".{self.folder.name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # ends with the process, however it ends
+            yield
 
     def finish(self, **found: Any) -> None:
         """Say that it is complete."""

@@ -11,7 +11,7 @@ from exegete.models.classifier import Classifier
 from exegete.models.settings import MODELS
 from exegete.studies.engine import one_thread
 from exegete.studies.keys import code_hash, key_of
-from exegete.studies.store import stage
+from exegete.studies.store import Stage, stage
 from exegete.studies.work import Work
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
@@ -36,11 +36,17 @@ def trained(work: Work, task: Task) -> Checkpoint:
         "training": settings.model_dump(),
     }
     at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
+    return trained_at(at, Fit(model, task, settings, seed), work)
+
+
+def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
+    """What a training left in its stage, or leaves there now."""
     folder = at.folder / "checkpoint"
-    if at.done:
-        return load_checkpoint(folder)
-    checkpoint = train(Fit(model, task, settings, seed), folder, at.facts["key"], work.tell)
-    at.finish(metrics=checkpoint.metrics)
+    with at.held():
+        if at.done:
+            return load_checkpoint(folder)
+        checkpoint = train(fit, folder, at.facts["key"], work.tell)
+        at.finish(metrics=checkpoint.metrics)
     return checkpoint
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from exegete.base.noise import uniform
 from exegete.tasks.example import Example
+from exegete.tasks.sentences import sentences
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 
 
@@ -21,7 +22,7 @@ class Batch(NamedTuple):
     present: Tensor  # [batch, token]: True on words and wrappers, False on padding
     words: Tensor  # [batch, token]: True on words only: what attention may look at and importances explain
     part: Tensor  # [batch, token]: which text a token belongs to, -1 on padding
-    sentence: Tensor  # [batch, token]: which sentence of its text, -1 on padding and wrappers
+    sentence: Tensor  # [batch, token]: which sentence of the example, from 0; -1 on padding and wrappers
     label: Tensor  # [batch]
 
     @property
@@ -35,18 +36,21 @@ class Batch(NamedTuple):
         return not bool(self.present.all())
 
 
-def _flat(example: Example, vocabulary: Vocabulary) -> tuple[list[int], list[bool], list[int]]:
-    """Tokens, which of them are words, and their text, of one example."""
+def _flat(example: Example, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
+    """Tokens, their text, and their sentence (no word, no sentence), of one example."""
     tokens: list[int] = []
-    words: list[bool] = []
     part: list[int] = []
+    sentence: list[int] = []
+    before = 0  # sentences of earlier texts: no sentence goes on in another text
     for number, text in enumerate(example.texts):
-        rows = vocabulary.rows(text)
-        wrapped = [START, *rows, END] if vocabulary.wrap else rows
-        tokens += wrapped
-        words += [False, *[True] * len(rows), False] if vocabulary.wrap else [True] * len(rows)
-        part += [number] * len(wrapped)
-    return tokens, words, part
+        rows, numbers = vocabulary.rows(text), sentences(text)
+        if before:
+            numbers = [before + n for n in numbers]
+        tokens += [START, *rows, END] if vocabulary.wrap else rows
+        sentence += [-1, *numbers, -1] if vocabulary.wrap else numbers
+        part += [number] * (len(rows) + 2 * vocabulary.wrap)
+        before = numbers[-1] + 1 if numbers else before
+    return tokens, part, sentence
 
 
 def _padded(rows: Sequence[Sequence[int]], fill: int, width: int) -> Tensor:
@@ -59,15 +63,15 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
     """Put examples side by side, padded on the right."""
     flat = [_flat(e, vocabulary) for e in examples]
     width = max(1, max((len(tokens) for tokens, _, _ in flat), default=1))
-    part = _padded([part for _, _, part in flat], -1, width)
-    words = _padded([words for _, words, _ in flat], 0, width).bool()
+    part = _padded([part for _, part, _ in flat], -1, width)
+    sentence = _padded([sentence for _, _, sentence in flat], -1, width)
     return Batch(
         ids=torch.tensor([e.id for e in examples]),
         tokens=_padded([tokens for tokens, _, _ in flat], PAD, width),
         present=part >= 0,
-        words=words,
+        words=sentence >= 0,
         part=part,
-        sentence=torch.where(words, 0, -1),
+        sentence=sentence,
         label=torch.tensor([e.label for e in examples]),
     )
 

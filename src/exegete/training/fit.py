@@ -1,7 +1,8 @@
 """Fit: train a model, keep its best epoch, and be able to go on from any epoch with the same result."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
-from exegete.interventions.contract import renewed
+from exegete.interventions.contract import bound, renewed
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_of_one_length, collate
@@ -78,15 +79,17 @@ class Fit:
         objective: Objective | None = None,
         moves: Moves = "all",
     ) -> None:
-        self.model, self.task, self.settings, self.seed, self.intervene = model, task, settings, seed, intervene
-        self.objective = objective or _likelihood(task, settings)
+        self.model, self.task, self.settings, self.seed = model, task, settings, seed
+        self.intervene = None if intervene is None else bound(intervene, model)
+        self.objective, self.moves = objective or _likelihood(task, settings), moves
         self.optimiser = _optimiser(model, settings, moves)
         self.state = State()
 
     def run(self, save: Callable[[State], None] | None = None, progress: Progress = silent) -> State:
         """Train until the last epoch or until patience ends; leave the best epoch's weights in the model."""
         while not self.done:
-            self._epoch(progress)
+            with _only_attention(self.model) if self.moves == "attention" else nullcontext():
+                self._epoch(progress)
             self._judge()
             if save is not None:
                 save(self.state)
@@ -160,6 +163,20 @@ class Fit:
 
 def _likelihood(task: Task, settings: TrainingSettings) -> Likelihood:
     return Likelihood(class_weights(task.split("train"), len(task.labels)) if settings.class_weights else None)
+
+
+@contextmanager
+def _only_attention(model: Classifier) -> Iterator[None]:
+    """Inside, only what decides the weights has gradients: what doesn't move needs none, and they are dear."""
+    own = {id(p) for p in model.attention_parameters()}
+    still = [p for p in model.parameters() if id(p) not in own and p.requires_grad]
+    for p in still:
+        p.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for p in still:
+            p.requires_grad_(True)
 
 
 def _optimiser(model: Classifier, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:

@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from exegete.base.names import Catalogue
+from exegete.base.names import Catalogue, Entry
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
 from exegete.tasks.batching import Batch
@@ -32,7 +32,19 @@ class Bindable(Protocol):
         """The objective of a companion of this model on this task."""
 
 
-OBJECTIVES = Catalogue("objective", {})
+OBJECTIVES = Catalogue(
+    "objective",
+    {
+        "adversary": Entry(
+            "exegete.training.adversary:Adversary",
+            "the base's predictions with other attention (Wiegreffe & Pinter 2019)",
+        ),
+        "deception": Entry(
+            "exegete.training.deception:Deception",
+            "the task's labels with attention kept off the words that it needs (Pruthi et al. 2020)",
+        ),
+    },
+)
 
 
 @dataclass(frozen=True)

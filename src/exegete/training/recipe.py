@@ -26,6 +26,7 @@ class Recipe:
     imposed: str = ""  # the companion (or the base) whose weights it gets, in training and ever after
     objective: str = ""  # by name, instead of likelihood
     warm: bool = False  # starts from the base's trained weights
+    redrawn: bool = False  # but with an attention that has learnt nothing yet
     moves: Literal["all", "attention"] = "all"  # what training may change
     epochs: int | None = None
     patience: int | None = None
@@ -40,6 +41,21 @@ class Recipe:
         own: dict[str, Any] = {"epochs": self.epochs, "patience": self.patience}
         own["metric"] = "loss" if self.objective else None
         return given.model_copy(update={name: value for name, value in own.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Fooling:
+    """How adversaries of a model are trained: with the next seed, so that they are not born as the model itself."""
+
+    epochs: int
+    patience: int
+    warm: bool = False  # start from the model, with its attention drawn anew, rather than from scratch
+
+    def recipe(self, objective: str, seed: int, moves: Literal["all", "attention"] = "all") -> Recipe:
+        """An adversary of the model with this seed; one whose attention alone moves starts warm."""
+        warm = self.warm or moves == "attention"
+        how = {"epochs": self.epochs, "patience": self.patience}
+        return Recipe(objective=objective, seed=seed + 1, warm=warm, redrawn=warm, moves=moves, **how)
 
 
 @dataclass(frozen=True)

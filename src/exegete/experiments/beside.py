@@ -1,0 +1,95 @@
+"""Beside: what a model and its companions make of the same texts, their weights and their predictions."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.experiments.contract import Subject
+from exegete.experiments.pooling import unpooled
+from exegete.measures.divergence import jsd
+from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel, Intervention
+from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.example import Example
+from exegete.training.adversary import last_site, real_keys
+from exegete.training.recipe import Companion
+
+
+class Seen(NamedTuple):
+    """Some texts as a model sees them."""
+
+    weights: Tensor  # [example, key], float64, of the last attention; each row sums to 1, NaN beyond a text's keys
+    logits: Tensor  # [example, class], float64
+
+    @property
+    def keys(self) -> Tensor:
+        """How many keys every text has: [example]."""
+        return (~self.weights.isnan()).sum(-1)
+
+    @property
+    def probabilities(self) -> Tensor:
+        """[example, class]."""
+        return self.logits.softmax(-1)
+
+    @property
+    def answers(self) -> Tensor:
+        """The predicted class of every text: [example]."""
+        return self.logits.argmax(-1)
+
+
+def unread(model: AttentionModel) -> str | None:
+    """Why the weights of a model can't be compared with others as distributions; None if they can."""
+    if (reason := unpooled(model)) is not None:
+        return reason
+    gated = isinstance(model, Classifier) and model.settings.projection == "gates"
+    return "it compares attention as a distribution over words, and gates don't sum to 1" if gated else None
+
+
+def seen(model: AttentionModel, examples: Sequence[Example], intervene: Intervention | None = None) -> Seen:
+    """Weights and logits of every text, under what rewrites the model's attention, if anything does.
+
+    Weights are those of the words: what a null key takes (`ladder`) is left out, and the rest is divided by its sum.
+    """
+    if not isinstance(model, Classifier):
+        raise UsageError(unpooled(model) or f"{type(model).__name__} has no vocabulary of ours")
+    site = last_site(model)
+    rows: list[Tensor] = [torch.empty(0)] * len(examples)
+    logits = torch.empty(len(examples), len(model.labels), dtype=torch.float64)
+    for members in batches_of_one_length(examples, size=512, budget=32_768):
+        with torch.no_grad():
+            trace = model.trace(collate([examples[i] for i in members], model.vocabulary), intervene=intervene)
+        logits[members] = trace.logits.double()
+        weights = trace.attention[site][:, 0, 0].double()  # [batch, key]
+        for place, row, real in zip(members, weights, real_keys(trace, site), strict=True):
+            rows[place] = row[real] / row[real].sum()
+    return Seen(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=torch.nan), logits)
+
+
+def companion_sees(companion: Companion, examples: Sequence[Example]) -> Seen:
+    """The same of a companion, under what its attention is ever after."""
+    return seen(companion.model, examples, companion.intervene)
+
+
+def distance(one: Seen, other: Seen) -> Tensor:
+    """JSD of the weights of every text, float64 [example]; NaN for one key, whose weight can be nothing but 1."""
+    return jsd(one.weights, other.weights).where(one.keys > 1, torch.nan)
+
+
+def text_facts(subject: Subject, base: Seen) -> dict[str, Any]:
+    """What every row says of its text; n counts what attention weighs: words, or a hierarchical model's sentences."""
+    labels = subject.task.labels
+    return {
+        "example": [e.id for e in subject.examples],
+        "n": base.keys.tolist(),
+        "gold": [labels[e.label] for e in subject.examples],
+        "predicted": [labels[c] for c in subject.predicted.tolist()],
+    }
+
+
+def numbers(values: Tensor) -> pl.Series:
+    """A column of floats; what is undefined is null."""
+    return pl.Series(values.double().numpy()).fill_nan(None)

@@ -1,0 +1,240 @@
+"""Necessity: does the model need its attention? (Wiegreffe & Pinter 2019, test 1; Vashishth et al. 2019, table 1)
+
+Attention is replaced by something that knows nothing of the text: uniform weights, random ones, its own on other words;
+or the decoder reads the last state and there is no attention. *At inference* only, the trained model gets weights that
+it was not made for: what it loses shows how much it had come to rest on its own. *In training* too, another model of
+the same kind learns without attention: where it does as well, attention isn't needed, and the data set is unfit for the
+debate. All sites are altered together: words and sentences, in a hierarchical model.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.base.names import parse, varied
+from exegete.experiments.contract import Subject
+from exegete.experiments.summaries import columns, interval_of, number
+from exegete.interventions.catalogue import INTERVENTIONS
+from exegete.interventions.contract import Drawn, bound
+from exegete.measures.ratios import f1_values
+from exegete.measures.statistics import Interval, bootstrap_mean, within
+from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel
+from exegete.tasks.example import Task
+from exegete.training.fit import predict
+from exegete.training.recipe import Recipe
+
+KEYS = ("task", "model", "condition", "when")
+NONE = "none"  # no attention: the decoder reads the last state
+LAST_STATE = ("bilstm", "bigru", "average", "cnn")  # models that have one
+INFERENCE, TRAINING = "inference", "training"
+OWN, BOTH = "own attention", "training and inference"
+
+
+@dataclass(frozen=True)
+class Necessity:
+    """Accuracy and F1 with other attention, at inference only and in training too."""
+
+    trained: tuple[str, ...] = ("uniform", "random", "permute", NONE)  # interventions by name, and none
+    inferred: tuple[str, ...] = ("uniform", "random", "permute")  # interventions by name
+    epochs: int | None = None  # of the trainings, at most: as many as the model's own unless given
+    seed: int = 0  # of what is drawn at inference
+    texts: int | None = None  # all, unless given
+
+    def __post_init__(self) -> None:
+        if not self.trained and not self.inferred:
+            raise UsageError("experiment 'necessity': name at least one intervention in `trained` or `inferred`")
+        if any(len(set(names)) < len(names) for names in (self.trained, self.inferred)):
+            raise UsageError("experiment 'necessity': name every intervention only once")
+        if NONE in self.inferred:
+            raise UsageError(
+                "experiment 'necessity': a model without attention has to be trained: none is for `trained`"
+            )
+        for name in {*self.trained, *self.inferred} - {NONE}:
+            INTERVENTIONS.make(name)
+        if self.epochs is not None and self.epochs < 1:
+            raise UsageError(f"experiment 'necessity': epochs is 1 or more, not {self.epochs}")
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """None: it looks at predictions."""
+        return ()
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The study's."""
+        return ()
+
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+        """There must be attention to replace."""
+        if not isinstance(model, Classifier):
+            return f"it trains models anew, and {type(model).__name__} is none of ours"
+        return None if model.sites else "it replaces attention, and this model has none"
+
+    def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
+        """A model for every condition; what is random in one depends on the seed of its training."""
+        found = {
+            name: Recipe(attention=_seeded(name, seed), epochs=self.epochs) for name in self.trained if name != NONE
+        }
+        if NONE in self.trained and parse(model).name in LAST_STATE:
+            found[NONE] = Recipe(model=varied(model, attention="none"), epochs=self.epochs)
+        return found
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example and condition; value is the change: 1 if only the altered model is right, −1 if not.
+
+        `positive` is the class whose F1 counts; null where there are more than two.
+        """
+        labels, gold = subject.task.labels, torch.tensor([e.label for e in subject.examples])
+        facts = pl.DataFrame(_text_columns(subject, labels))
+        parts = []
+        for condition, when, answers in self._answers(subject):
+            before, after = ((answer == gold).long() for answer in (subject.predicted, answers))
+            found = facts.with_columns(
+                condition=pl.lit(condition),
+                when=pl.lit(when),
+                correct=pl.Series(before.numpy()),
+                altered_correct=pl.Series(after.numpy()),
+                altered_predicted=pl.Series([labels[c] for c in answers.tolist()], dtype=pl.String),
+                value=pl.Series((after - before).double().numpy()),
+            )
+            parts.append(found)
+        return pl.concat(parts).sort("example", maintain_order=True)
+
+    def _answers(self, subject: Subject) -> Iterator[tuple[str, str, Tensor]]:
+        """Condition, when, and what is predicted under it: [example]."""
+        model = subject.model
+        if not isinstance(model, Classifier) or not model.sites:
+            raise UsageError(f"experiment 'necessity': {self.unsuited(subject.task, model)}")
+        for name in self.inferred:
+            at = bound(INTERVENTIONS.make(_seeded(name, self.seed)), model)
+            yield name, INFERENCE, predict(model, subject.examples, at).argmax(-1)
+        for name in (name for name in self.trained if name in subject.companions):
+            beside = subject.companions[name]
+            yield name, TRAINING, predict(beside.model, subject.examples, beside.intervene).argmax(-1)
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """By condition: accuracy and F1 before and after, and their changes, paired by text, with intervals.
+
+        F1 is that of the second class of two, and the mean over classes where there are more. Intervals are over texts
+        for one seed, over texts and seeds for several; those of F1 rest on its first-order expansion (`ratios`). The
+        reference of a change is 0, that of accuracy `majority`: always the most frequent class. `single` texts have one
+        word, whose weight is 1 whatever is done.
+        """
+        groups = rows.partition_by(KEYS, as_dict=True, maintain_order=True)
+        found = [dict(zip(KEYS, key, strict=True)) | _numbers(group) for key, group in groups.items()]
+        return pl.DataFrame(found, infer_schema_length=None)
+
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """Vashishth's table 1."""
+        return {"vashishth": vashishth(rows)}
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
+        """The change of accuracy by condition."""
+        from exegete.figures import necessity
+
+        return {"necessity": necessity.necessity(summary)}
+
+
+def _seeded(name: str, seed: int) -> str:
+    """An intervention by name, with a seed where it draws and has none.
+
+    >>> _seeded("random", 3), _seeded("random:seed=1", 3), _seeded("uniform", 3)
+    ('random:seed=3', 'random:seed=1', 'uniform')
+    """
+    draws = isinstance(INTERVENTIONS.make(name), Drawn)
+    return varied(name, seed=str(seed)) if draws and "seed" not in parse(name).settings else name
+
+
+def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "example": [e.id for e in subject.examples],
+        "n": [len(e) for e in subject.examples],
+        "gold": [labels[e.label] for e in subject.examples],
+        "predicted": [labels[c] for c in subject.predicted.tolist()],
+        "positive": pl.Series([labels[1] if len(labels) == 2 else None] * len(subject.examples), dtype=pl.String),
+    }
+
+
+def _numbers(group: pl.DataFrame) -> dict[str, Any]:
+    change = _interval(_by_seed(group, pl.col("value")))
+    f1 = {name: _f1(group, name) for name in ("predicted", "altered_predicted")}  # [seed, example] each
+    f1_change = _interval(f1["altered_predicted"] - f1["predicted"])
+    return {
+        "seeds": group["seed"].n_unique(),
+        "n": change.n,
+        "single": group.filter(pl.col("n") <= 1).height,
+        "before": number(group["correct"].mean()),
+        "after": number(group["altered_correct"].mean()),
+        "change": number(change.mean),
+        "low": number(change.low),
+        "high": number(change.high),
+        "f1_before": number(f1["predicted"].nanmean()),
+        "f1_after": number(f1["altered_predicted"].nanmean()),
+        "f1_change": number(f1_change.mean),
+        "f1_low": number(f1_change.low),
+        "f1_high": number(f1_change.high),
+        "flipped": number((group["predicted"] != group["altered_predicted"]).mean()),
+        "majority": _majority(group),
+    }
+
+
+def _interval(values: Tensor) -> Interval:
+    """Over texts and seeds, [seed, example], and never narrower than over the texts of these seeds alone.
+
+    Few seeds may have the same mean by luck, where most texts don't change: the spread of their means is then 0.
+    """
+    both, texts = interval_of(values), bootstrap_mean(values.nanmean(0))
+    few = len(values) == 1 or math.isnan(both.low)
+    found = both if few else both._replace(low=min(both.low, texts.low), high=max(both.high, texts.high))
+    return within(found, 1.0)
+
+
+def _by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
+    """[seed, example], float64."""
+    valued = group.with_columns(value=value.cast(pl.Float64), every=pl.lit(0))
+    return columns(valued, ["every"]).values[0]
+
+
+def _f1(group: pl.DataFrame, predicted: str) -> Tensor:
+    """Values whose mean is F1 of the positive class, or the mean over the classes that texts have."""
+    positive = group["positive"][0]
+    classes = [positive] if positive is not None else sorted(set(group["gold"]))
+    said = [[_by_seed(group, pl.col(column) == name) == 1 for column in (predicted, "gold")] for name in classes]
+    return torch.stack([f1_values(*both) for both in said]).mean(0)
+
+
+def _majority(group: pl.DataFrame) -> float:
+    """The share of the most frequent class among the texts."""
+    return float(group["gold"].value_counts()["count"].to_numpy().max()) / group.height
+
+
+def vashishth(rows: pl.DataFrame) -> pl.DataFrame:
+    """Vashishth's table 1: accuracy of the model, then absolute changes, in points; tasks side by side.
+
+    Each task has a mean over seeds and (±) their standard deviation, null for one seed.
+    """
+    from exegete.figures.labels import model_labels, task_labels
+
+    tasks, models = task_labels(rows["task"]), model_labels(rows["model"])
+    first = rows.unique(["task", "model", "seed", "example"], maintain_order=True)
+    own = first.with_columns(value=pl.col("correct").cast(pl.Float64), condition=pl.lit(OWN), when=pl.lit(""))
+    every = pl.concat([own, rows.with_columns(when=pl.col("when").replace(TRAINING, BOTH))])
+    keys = ["task", "model", "condition", "when"]
+    means = every.group_by(*keys, "seed", maintain_order=True).agg(pl.col("value").mean() * 100)
+    numbers = means.group_by(keys, maintain_order=True).agg(
+        pl.col("value").mean(), pl.col("value").std().alias("std"), pl.len().alias("seeds")
+    )
+    table = numbers.select("model", "condition", "when").unique(maintain_order=True)
+    for task, label in tasks.items():
+        part = (
+            numbers.filter(pl.col("task") == task).drop("task", "seeds").rename({"value": label, "std": f"{label} ±"})
+        )
+        table = table.join(part, on=["model", "condition", "when"], how="left", maintain_order="left")
+    return table.with_columns(pl.col("model").replace_strict(models)).sort("model", maintain_order=True)

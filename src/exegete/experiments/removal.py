@@ -1,0 +1,220 @@
+"""Removal: what the last attention's decoder says with some keys gone (Serrano & Smith 2019, section 3; PROTOCOLS 8).
+
+Keys are what that attention looks at: words, or sentences in a hierarchical model. Removing a set R is α_t = 0 for
+t ∈ R, the rest renormalised, decoded again; nothing is encoded anew. With v_t = W h_t of a linear decoder
+
+    logits = Σ_{t kept} α_t v_t / Σ_{t kept} α_t + b
+
+so all cumulative removals along an order are two cumulative sums (PROTOCOLS 12). Sums run over what is kept, from the
+end of the order: a total minus what is gone would lose the small weights. Where no weight is left, because every key is
+gone or because sparse attention has none on the others, the context is zero and the bias decides.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import polars as pl
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from exegete.base.noise import stable_seed, uniform
+from exegete.experiments.contract import Subject
+from exegete.experiments.pooling import Pooled, pooled
+
+Sampler = Literal["other", "legacy"]
+ROOM = 1 << 22  # weights decoded at a time, where the decoder is not linear
+
+
+def removed(pooled: Pooled, order: Tensor) -> Tensor:
+    """Logits after removing the first j keys of an order, for all j from 0 to the number of keys, in float64.
+
+    order [batch, key] gives [batch, key + 1, class]; several orders [batch, order, key] [batch, order, key + 1, class].
+    """
+    if order.dim() == 2:
+        return removed(pooled, order[:, None])[:, 0]
+    terms = _terms(pooled)
+    if terms is None:
+        return _removed_one_by_one(pooled, order)
+    rows = torch.arange(len(order))[:, None, None]
+    sums = terms[rows, order].flip(2).cumsum(2).flip(2)  # [batch, order, key, 1 + class]: what is kept from j on
+    return _context(pad(sums, (0, 0, 0, 1))) + _bias(pooled)[:, None]
+
+
+def original(pooled: Pooled) -> Tensor:
+    """Logits with nothing removed, in the arithmetic of the others: [batch, class]."""
+    terms = _terms(pooled)
+    if terms is None:
+        return _decode(pooled, pooled.weights[:, None])[:, 0]
+    return _context(terms.sum(1)) + _bias(pooled)[:, 0]
+
+
+def without_each(pooled: Pooled) -> Tensor:
+    """Logits with each key removed alone, [batch, key, class], in float64: sums before it and after it."""
+    terms = _terms(pooled)
+    if terms is None:
+        alone = torch.eye(pooled.weights.shape[1], dtype=torch.bool)
+        return _decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
+    before = pad(terms.cumsum(1)[:, :-1], (0, 0, 1, 0))
+    after = pad(terms.flip(1).cumsum(1).flip(1)[:, 1:], (0, 0, 0, 1))
+    return _context(before + after) + _bias(pooled)
+
+
+def _terms(pooled: Pooled) -> Tensor | None:
+    """α_t (1, v_t): weight and weighted value of every key, [batch, key, 1 + class]; None without a linear decoder."""
+    values, weights = pooled.encoded.values, pooled.weights[..., None]
+    return None if values is None else torch.cat([weights, weights * values.double()], -1)
+
+
+def _context(sums: Tensor) -> Tensor:
+    """Σ α v / Σ α, and zero where there is no weight: [..., 1 + class] -> [..., class]."""
+    mass = sums[..., :1]
+    return sums[..., 1:] / mass.where(mass > 0, 1)  # without weight the weighted values are 0 too
+
+
+def _bias(pooled: Pooled) -> Tensor:
+    """What the decoder says of a zero context, [batch, 1, class]."""
+    return _decode(pooled, torch.zeros_like(pooled.weights)[:, None])
+
+
+def _decode(pooled: Pooled, weights: Tensor) -> Tensor:
+    """Logits in float64, computed in the model's own precision."""
+    return pooled.decode(weights.to(pooled.encoded.states.dtype)).double()
+
+
+def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
+    """`removed` for any decoder: every weighting is decoded."""
+    steps = torch.arange(order.shape[-1] + 1)[:, None]
+
+    def along(rank: Tensor) -> Tensor:  # [batch, 1, key]: when a key goes
+        return _decoded(pooled, lambda some: pooled.weights[:, None] * (rank >= steps[some]), len(steps))
+
+    return torch.stack([along(rank) for rank in order.argsort(-1)[:, :, None].unbind(1)], 1)
+
+
+def _decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
+    """Decode renormalised weights, some draws at a time: [batch, draw, class]."""
+    parts = []
+    for some in torch.arange(draws).split(max(1, ROOM // max(1, pooled.weights.numel()))):
+        kept = weights(some)  # [batch, some, key]
+        mass = kept.sum(-1, keepdim=True)
+        parts.append(_decode(pooled, kept / mass.where(mass > 0, 1)))
+    return torch.cat(parts, 1)
+
+
+def gradient(pooled: Pooled, logits: Tensor) -> Tensor:
+    """∂p_c/∂α_t of the predicted class c, signed, weights as free variables: [batch, key].
+
+    With a linear decoder it is p_c (v_{t,c} − Σ_y p_y v_{t,y}) (PROTOCOLS 12); any other is derived by autograd. logits
+    [batch, class] are those under the model's own weights.
+    """
+    label = logits.argmax(-1)
+    if pooled.encoded.values is None:
+        return _derived(pooled, label)
+    p, values = logits.softmax(-1), pooled.encoded.values.double()
+    own = values[torch.arange(len(label)), :, label]  # [batch, key]
+    mean = (values @ p[..., None])[..., 0]
+    return p.gather(1, label[:, None]) * (own - mean)
+
+
+def _derived(pooled: Pooled, label: Tensor) -> Tensor:
+    with torch.enable_grad():
+        weights = pooled.weights.to(pooled.encoded.states.dtype).requires_grad_()
+        p = pooled.model.decode(pooled.encoded, weights[:, None])[:, 0].softmax(-1)
+        (found,) = torch.autograd.grad(p.gather(1, label[:, None]).sum(), weights)
+    return found.double()
+
+
+def noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Tensor:
+    """Keyed uniform numbers, one per key, counted among the real keys of its text: [batch, key] or with draws before.
+
+    draw [draw, 1] gives [batch, draw, key].
+    """
+    place = pooled.mask.long().cumsum(-1)  # [batch, key]: neither padding nor wrappers change it
+    ids = pooled.ids[:, None]
+    if isinstance(draw, Tensor):
+        ids, place = ids[:, None], place[:, None]
+    return uniform(seed, ids, stable_seed(purpose), draw, place)
+
+
+def ranking(scores: Tensor, mask: Tensor, ties: Tensor) -> Tensor:
+    """Keys by falling (finite) score, those that are not real last: [..., key]; equal scores in the order of `ties`.
+
+    Flat attention ranks nothing: by place its order would be that of the text, by keyed noise it is a random one.
+    """
+    first = ties.expand_as(scores).argsort(-1)
+    real = scores.masked_fill(~mask, -torch.inf).gather(-1, first)
+    return first.gather(-1, real.argsort(dim=-1, descending=True, stable=True))
+
+
+class Single(NamedTuple):
+    """The highest key removed, or another one: [batch] each, logits [batch, class]."""
+
+    keys: Tensor
+    difference: Tensor  # α_{i*} − α_r
+    same: Tensor  # whether r is i*, which only the legacy sampler allows
+    emptied: Tensor  # whether no weight is left without i*
+    original: Tensor
+    top: Tensor
+    other: Tensor
+
+
+def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
+    """Remove i* = argmax α, and a random r (Serrano & Smith 2019, section 4)."""
+    weights, rows = pooled.weights, torch.arange(len(pooled.ids))
+    order = ranking(weights, pooled.mask, noise(pooled, seed, "ties"))
+    top = order[:, 0]
+    other = other_key(pooled, top, sampler, seed)
+    logits = without_each(pooled)
+    return Single(
+        keys=pooled.mask.sum(-1),
+        difference=weights[rows, top] - weights[rows, other],
+        same=top == other,
+        emptied=weights.gather(1, order[:, 1:]).sum(-1) == 0,
+        original=original(pooled),
+        top=logits[rows, top],
+        other=logits[rows, other],
+    )
+
+
+def other_key(pooled: Pooled, top: Tensor, sampler: Sampler, seed: int) -> Tensor:
+    """r, [batch]: uniform over the real keys but i*.
+
+    `legacy` is the released sampler: a rank between the second and the last, used as a position. So r is any key but
+    the *first*, and may be i*.
+    """
+    mask = pooled.mask
+    others = mask.sum(-1) - 1
+    draw = (uniform(seed, pooled.ids, stable_seed("other key")) * others).long().clamp(max=others - 1)
+    first = mask.long().cumsum(-1).gather(1, top[:, None])[:, 0] - 1 if sampler == "other" else torch.zeros_like(draw)
+    place = (draw + (draw >= first)).clamp(min=0).minimum(others.clamp(min=0))  # among real keys
+    return (~mask).byte().argsort(dim=-1, stable=True).gather(1, place[:, None])[:, 0]
+
+
+def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame]) -> pl.DataFrame:
+    """Tidy rows of a subject's texts: what is known of each, then what was measured; null in texts of one key.
+
+    `measured` gives rows with the text's `place` in the batch and its `keys`.
+    """
+    labels = subject.task.labels
+    facts = pl.DataFrame(
+        {
+            "place": range(len(subject.examples)),
+            "example": [e.id for e in subject.examples],
+            "n": [len(e) for e in subject.examples],
+            "gold": [labels[e.label] for e in subject.examples],
+            "predicted": [labels[c] for c in subject.predicted.tolist()],
+        }
+    )
+    found = pl.concat([_placed(measured(part), part) for part in pooled(subject.model, subject.examples)])
+    rows = facts.join(found, on="place", maintain_order="left_right")
+    said = ("example", "n", "keys", "gold", "predicted", "scheme")
+    known = [name for name in said if name in rows.columns]
+    rest = [name for name in rows.columns if name not in (*said, "place")]
+    return rows.select(*known, *(pl.when(pl.col("keys") > 1).then(name) for name in rest))
+
+
+def _placed(found: pl.DataFrame, part: Pooled) -> pl.DataFrame:
+    """Places among the subject's texts."""
+    members = pl.Series("place", part.members)
+    return found.with_columns(place=members.gather(found["place"]))

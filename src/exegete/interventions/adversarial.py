@@ -1,0 +1,74 @@
+"""Adversarial: the weights farthest from a model's own that leave its prediction (Jain & Wallace 2019, section 4.3)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.interventions.search import Search, find
+from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel, Site
+
+
+@dataclass(frozen=True)
+class Adversarial:
+    """Search for adversaries, and take the one of largest JSD whose prediction changes by at most ε.
+
+    The change is the total variation distance of the predicted distributions. Where no candidate is within ε the
+    model's own weights stay. It rewrites the last site, which pools states for the decoder; other sites stay.
+    """
+
+    epsilon: float = 0.01
+    count: int = 5
+    steps: int = 500
+    lr: float = 0.01
+    tolerance: float = 0.01
+    strength: float = 500.0
+    spread: float = 3.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon <= 1:
+            raise UsageError("intervention 'adversarial': epsilon is a change of a probability, from 0 to 1")
+        _ = self.search  # whose settings are checked
+
+    @property
+    def search(self) -> Search:
+        """How adversaries are searched for."""
+        return Search(self.count, self.steps, self.lr, self.tolerance, self.strength, self.spread, self.seed)
+
+    def __call__(self, site: Site) -> Tensor:
+        """Only for a model: adversaries are found by asking its decoder."""
+        raise UsageError(
+            f"intervention 'adversarial' at site '{site.name}' doesn't know the model that it is to deceive: "
+            "bind it first, with exegete.interventions.contract.bound(intervention, model)"
+        )
+
+    def bound(self, model: AttentionModel) -> "Deceiving":
+        """The intervention for a model whose last attention pools states."""
+        if not isinstance(model, Classifier) or not model.sites:
+            raise UsageError(
+                f"intervention 'adversarial' rewrites a last attention that pools states, and {type(model).__name__} "
+                "has none"
+            )
+        return Deceiving(self, model)
+
+
+@dataclass(frozen=True)
+class Deceiving:
+    """Adversarial weights for one model."""
+
+    asked: Adversarial
+    model: Classifier
+
+    def __call__(self, site: Site) -> Tensor:
+        """The adversary's weights at the last site; constants, for gradients."""
+        if site.name != self.model.sites[-1]:
+            return site.weights
+        encoded = self.model.encode(site.batch)
+        own = site.weights.detach()[:, 0, 0]  # [batch, key]
+        found = find(self.model, encoded, own, site.batch.ids, self.asked.search)
+        best = found.best(self.asked.epsilon)
+        chosen = found.weights.gather(1, best.clamp(min=0).view(-1, 1, 1).expand(-1, 1, own.shape[1]))[:, 0]
+        chosen = chosen.to(own.dtype).where((best >= 0)[:, None], own)
+        return chosen[:, None, None].expand_as(site.weights)

@@ -1,0 +1,25 @@
+"""Keep: only the highest weights of every row, renormalised."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from exegete.interventions.contract import Rewrite, mask_of
+from exegete.interventions.remove import check_size, ranked, sizes, without
+from exegete.models.contract import Site
+
+
+@dataclass(frozen=True)
+class Keep(Rewrite):
+    """The top k of a row, scaled to sum to 1; the first of equals is kept."""
+
+    count: int = 1
+    share: float | None = None  # of a row's real keys, rounded up, instead of a count
+
+    def __post_init__(self) -> None:
+        check_size("keep", self.count, self.share)
+
+    def rewritten(self, site: Site) -> Tensor:
+        """All but the top k removed."""
+        mask = mask_of(site)
+        return without(site.weights, mask, ranked(site.weights, mask) >= sizes(mask, self.count, self.share))

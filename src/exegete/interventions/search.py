@@ -1,0 +1,242 @@
+"""Search: attention as far as possible from a model's own, with the same prediction (Jain & Wallace 2019, section 4.3).
+
+For every text K candidates a^k = softmax(x^k), from x = 3 · N(0, 1), after 500 steps of Adam-AMSGrad down
+
+    f = Σ_k [ −JSD(a^k, α) + 500 · max(0, d_k − 0.01) ] − (1/K²) Σ_k,k' JSD(a^k, a^k')
+
+d_k is how far the prediction under a^k is from that under α: |Δp| for two classes, which is the total variation
+distance, and Σ_c |Δp_c| for more, which is twice that (PROTOCOLS 6.2). States and decoder don't change. With a linear
+decoder the gradient has a closed form (exegete.interventions.climbing); any other is differentiated.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from exegete.base.errors import UsageError
+from exegete.base.noise import normal, stable_seed
+from exegete.interventions.climbing import ABSENT, BETAS, EPS, Climb, Rates, Slopes
+from exegete.models.classifier import Classifier
+from exegete.models.contract import Encoded
+
+PURPOSE = stable_seed("adversary")
+ROOM = 1 << 16  # log-weights that climb together: what stays in a core's cache
+TINY = 1e-30  # keeps ln 0 out: 0 · ln TINY is 0
+BLOCK = 64  # one-hot weights that are decoded at a time
+LANES = 32  # texts are filled up to a multiple of what the widest vector instructions take at a time
+
+
+@dataclass(frozen=True)
+class Search:
+    """How adversaries are searched for; the defaults are the paper's."""
+
+    count: int = 5  # K
+    steps: int = 500
+    lr: float = 0.01
+    tolerance: float = 0.01  # of the prediction's change, while searching
+    strength: float = 500.0  # of the penalty beyond it
+    spread: float = 3.0  # of the first log-weights
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.steps < 1:
+            raise UsageError("a search for adversaries needs a count and a number of steps of at least 1")
+        if not (self.lr > 0 and self.tolerance >= 0 and self.strength >= 0 and self.spread >= 0):
+            raise UsageError("a search for adversaries needs lr > 0, and tolerance, strength and spread of at least 0")
+
+    @property
+    def rates(self) -> Rates:
+        """What a climb needs of it."""
+        return Rates(self.lr, self.tolerance, self.strength)
+
+
+class Pool(NamedTuple):
+    """Texts after encoding, with their own weights."""
+
+    encoded: Encoded
+    weights: Tensor  # [batch, key]
+    ids: Tensor  # [batch]
+
+
+class Adversaries(NamedTuple):
+    """The K candidates of every text, in float64; 0 on masked keys."""
+
+    weights: Tensor  # [batch, candidate, key]
+    tvd: Tensor  # [batch, candidate], of the predictions under these and under the original weights
+    jsd: Tensor  # [batch, candidate], of these and the original weights
+
+    def best(self, epsilon: float) -> Tensor:
+        """Which candidate has the largest JSD of those with TVD ≤ ε; −1, the original, where there is none: [batch]."""
+        jsd = self.jsd.where(self.tvd <= epsilon, -1)
+        return torch.where(jsd.amax(1) > 0, jsd.argmax(1), -1)
+
+
+def find(model: Classifier, encoded: Encoded, weights: Tensor, ids: Tensor, search: Search) -> Adversaries:
+    """Adversaries of the texts of one batch: weights [batch, key], ids [batch]."""
+    return find_each(model, [Pool(encoded, weights, ids)], search)[0]
+
+
+@torch.no_grad()
+def find_each(
+    model: Classifier, pools: Sequence[Pool], search: Search, dtype: torch.dtype = torch.float32
+) -> list[Adversaries]:
+    """Adversaries of many batches, fastest from the shortest texts to the longest; `dtype` is that of the search.
+
+    Steps don't depend on the texts beside, so that batches only matter for speed.
+    """
+    linear = [pool.encoded.values is not None for pool in pools]
+    climbed = iter(
+        _climbed(model, [pool for pool, is_linear in zip(pools, linear, strict=True) if is_linear], search, dtype)
+    )
+    return [
+        _judged(model, pool, next(climbed) if is_linear else _descended(model, pool, search))
+        for pool, is_linear in zip(pools, linear, strict=True)
+    ]
+
+
+def objective(weights: Tensor, original: Tensor, p: Tensor, own: Tensor, search: Search) -> Tensor:
+    """f of every text, [batch].
+
+    Weights [batch, candidate, key] with the probabilities p under them [batch, candidate, class]; original weights
+    [batch, key] with the model's own probabilities [batch, class].
+    """
+    count, between = weights.shape[1], _jsd(weights[:, :, None], weights[:, None])  # [batch, candidate, candidate]
+    far = _jsd(weights, original[:, None])
+    over = (_distance(p, own[:, None]) - search.tolerance).clamp(min=0)
+    return (search.strength * over - far).sum(1) - between.sum((1, 2)) / count**2
+
+
+def first_log_weights(mask: Tensor, ids: Tensor, search: Search) -> Tensor:
+    """Keyed normal numbers times the spread, [batch, candidate, key]; masked keys are as good as −∞."""
+    key = mask.long().cumsum(-1)  # counted among real keys: padding changes nothing
+    drawn = normal(search.seed, PURPOSE, ids.view(-1, 1, 1), torch.arange(search.count).view(1, -1, 1), key[:, None])
+    return (search.spread * drawn).masked_fill(~mask[:, None], ABSENT)
+
+
+def decoded(model: Classifier, encoded: Encoded, weights: Tensor) -> Tensor:
+    """Logits [batch, draw, class] in float64, computed in it if the decoder is linear; weights [batch, draw, key]."""
+    if encoded.values is None:
+        own = _native(model, encoded)
+        return model.decode(own, weights.to(own.states.dtype)).double()
+    return model.decode(encoded._replace(values=encoded.values.double()), weights.double())
+
+
+def _native(model: Classifier, encoded: Encoded) -> Encoded:
+    """In the precision of the model's own parameters, which a decoder that is not linear applies to the states."""
+    dtype = model.decoder.weight.dtype
+    return encoded._replace(states=encoded.states.to(dtype), scores=encoded.scores.to(dtype))
+
+
+def _slopes(model: Classifier, encoded: Encoded) -> tuple[Tensor, Tensor]:
+    """What a linear decoder makes of a weight at each key [batch, key, class], and of none at all [batch, class].
+
+    It is asked with one-hot weights: what it does to weights beside multiplying them with W h_t is then in the slopes.
+    """
+    batch, keys = encoded.mask.shape
+    bias = decoded(model, encoded, torch.zeros(batch, 1, keys))
+    one_hot = torch.eye(keys).split(BLOCK)
+    return torch.cat([decoded(model, encoded, some.expand(batch, -1, -1)) - bias for some in one_hot], 1), bias[:, 0]
+
+
+def _judged(model: Classifier, pool: Pool, x: Tensor) -> Adversaries:
+    """Log-weights [batch, candidate, key] as adversaries, measured in float64."""
+    mask, original = pool.encoded.mask[:, None], pool.weights.double()[:, None]
+    weights = x.double().masked_fill(~mask, ABSENT).softmax(-1) * mask
+    logits = decoded(model, pool.encoded, torch.cat([original, weights], 1)).softmax(-1)
+    tvd = (logits[:, 1:] - logits[:, :1]).abs().sum(-1) / 2
+    return Adversaries(weights, tvd, _jsd(weights, original))
+
+
+def _jsd(p: Tensor, q: Tensor) -> Tensor:
+    """½ KL(p, m) + ½ KL(q, m) over the last dimension, m = (p + q)/2; its gradient is finite at 0, too."""
+    m = (p + q) / 2
+    return (_p_ln_p(p) + _p_ln_p(q) - 2 * _p_ln_p(m)).sum(-1).clamp(min=0) / 2
+
+
+def _p_ln_p(p: Tensor) -> Tensor:
+    return p * p.clamp(min=TINY).log()
+
+
+def _distance(p: Tensor, q: Tensor) -> Tensor:
+    """d: the total variation distance for two classes, twice that for more."""
+    return (p - q).abs().sum(-1) / (2 if p.shape[-1] == 2 else 1)
+
+
+def _descended(model: Classifier, pool: Pool, search: Search) -> Tensor:
+    """Log-weights after the search, by automatic differentiation, for any decoder."""
+    encoded = _native(model, pool.encoded)
+    mask, dtype = encoded.mask[:, None], encoded.states.dtype
+    original = pool.weights.to(dtype)
+    own = decoded(model, pool.encoded, original[:, None])[:, 0].softmax(-1).to(dtype)
+    x = first_log_weights(pool.encoded.mask, pool.ids, search).to(dtype).requires_grad_()
+    adam = torch.optim.Adam([x], lr=search.lr, betas=BETAS, eps=EPS, amsgrad=True)
+    for _ in range(search.steps):
+        with torch.enable_grad():
+            weights = x.softmax(-1) * mask
+            p = model.decode(encoded, weights).softmax(-1)
+            (x.grad,) = torch.autograd.grad(objective(weights, original, p, own, search).sum(), x)
+        adam.step()
+    return x.detach()
+
+
+def _climbed(model: Classifier, pools: Sequence[Pool], search: Search, dtype: torch.dtype) -> list[Tensor]:
+    """Log-weights after the search, for linear decoders: [batch, candidate, key] of every pool."""
+    problems = [_problem(model, pool, search) for pool in pools]
+    found = [torch.empty_like(problem[0]) for problem in problems]
+    for group in _groups([(len(x), x.shape[-1]) for x, *_ in problems], search.count):
+        parts = [[tensor[some] for tensor in problems[place]] for place, some in group]
+        climb = _side_by_side(parts, search, dtype)
+        for _ in range(search.steps):
+            climb.step()
+        start = 0
+        for place, some in group:
+            rows, width = some.stop - some.start, found[place].shape[-1]
+            found[place][some] = climb.x[:, :width, start : start + rows].permute(2, 0, 1).double()
+            start += rows
+    return found
+
+
+def _problem(model: Classifier, pool: Pool, search: Search) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """First log-weights [batch, candidate, key], original weights, values [batch, output, key], bias, probability."""
+    values, bias = _slopes(model, pool.encoded)
+    values = values.masked_fill(~pool.encoded.mask[..., None], 0).mT
+    own = decoded(model, pool.encoded, pool.weights[:, None])[:, 0].softmax(-1)
+    if values.shape[1] == 2:
+        values, bias, own = values[:, 1:] - values[:, :1], bias[:, 1:] - bias[:, :1], own[:, 1:]
+    return first_log_weights(pool.encoded.mask, pool.ids, search), pool.weights.double(), values, bias, own
+
+
+def _groups(sizes: Sequence[tuple[int, int]], count: int) -> Iterator[list[tuple[int, slice]]]:
+    """Which texts climb together: (pool, rows), as many as there is room for; sizes are (texts, keys) of every pool."""
+    group: list[tuple[int, slice]] = []
+    taken = 0
+    for place, (rows, width) in enumerate(sizes):
+        start, room = 0, max(LANES, ROOM // (count * max(1, width)) // LANES * LANES)
+        while start < rows:
+            if taken >= room:
+                yield group
+                group, taken = [], 0
+            end = min(rows, start + room - taken)
+            group.append((place, slice(start, end)))
+            taken, start = taken + end - start, end
+    if group:
+        yield group
+
+
+def _side_by_side(parts: Sequence[Sequence[Tensor]], search: Search, dtype: torch.dtype) -> Climb:
+    """Problems of several pools as one, texts last: keys and texts are filled up."""
+    width = max(part[0].shape[-1] for part in parts)
+    rows = -(-sum(len(part[0]) for part in parts) // LANES) * LANES
+
+    def joined(which: int, fill: float, keys: bool = True) -> Tensor:
+        padded = [pad(part[which], (0, width - part[which].shape[-1] if keys else 0), value=fill) for part in parts]
+        whole = torch.cat(padded)
+        whole = torch.cat([whole, whole.new_full((rows - len(whole), *whole.shape[1:]), fill)])
+        return whole.movedim(0, -1).to(dtype).contiguous()
+
+    slopes = Slopes(joined(2, 0), joined(3, 0, keys=False), joined(4, 0, keys=False))
+    return Climb(joined(0, ABSENT), joined(1, 0), slopes, search.rates)

@@ -1,0 +1,18 @@
+"""Uniform: every word gets the same weight (Wiegreffe & Pinter 2019; Vashishth et al. 2019)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from exegete.interventions.contract import Rewrite, mask_of, scaled
+from exegete.models.contract import Site
+
+
+@dataclass(frozen=True)
+class Uniform(Rewrite):
+    """α_t = 1/n over the n real keys of a row."""
+
+    def rewritten(self, site: Site) -> Tensor:
+        """One over the number of real keys."""
+        return scaled(torch.ones_like(site.weights), mask_of(site))

@@ -1,0 +1,65 @@
+"""Adversary search in a report: how far attention can go with the same prediction, and what to hold it against."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from exegete.experiments.adversary_search import AdversarySearch
+from exegete.report.columns import count, interval, number, share, text
+from exegete.report.page import Figure, Section, Table
+from exegete.report.sections.contract import Found, named, which
+
+MEANING = (
+    "For every text other weights are searched for that are as far from the model's own as possible while the "
+    "prediction moves by a total variation distance of at most ε. ε-max JSD is the largest divergence found; the "
+    "model's own weights are a candidate too, so a text without an adversary counts as 0.",
+    "Don't judge it against 0. A linear decoder fixes one number, so a text of T words leaves T − 2 or more free "
+    "directions, and the search finds a large divergence for every such model, also where attention matters. Judge it "
+    "against the same search on models that are faithful and unfaithful by construction, at equal entropy, and beside "
+    "the divergence after permuting the weights: flat weights are far from anything that is not flat. And attention "
+    "claims to be an explanation, not the only one: uniqueness alone never decides (Wiegreffe & Pinter 2019).",
+)
+TITLES = {
+    "histogram": "How far attention can go",
+    "violins": "By largest weight",
+    "pairs": "The model's own weights, and an adversary's",
+}
+
+
+def headline(found: Found) -> Table:
+    """ε-max JSD of all texts, by searched model and ε."""
+    return _table(named(found.summary.filter(pl.col("bin") == "all", pl.col("class") == "all")))
+
+
+def _table(kept: pl.DataFrame, title: str = "Adversarial weights", by: tuple[str, str] | None = None) -> Table:
+    several = [text("who")] if kept["who"].n_unique() > 1 else []
+    columns = [
+        *which(kept), *several, number("epsilon", "ε"), *([text(*by)] if by else []), number("mean", "ε-max JSD"),
+        interval("low", "high"), number("permuted", "permuted"), share("met"), share("within"), count("n"),
+        count("undefined"),
+    ]  # fmt: skip
+    caption = (
+        "At most ln 2 = 0.693. Permuted: JSD after permuting the weights; met: texts with an adversary within ε; "
+        "within: candidates within ε; undefined: texts with a single key."
+    )
+    return Table(title, kept, caption, columns)
+
+
+def sections(found: Found) -> Iterator[Section]:
+    """All texts, by class, by largest weight, by entropy; figures."""
+    asked: AdversarySearch = found.experiment
+    summary = named(found.summary)
+    whole = summary.filter(pl.col("bin") == "all", pl.col("class") == "all")
+    own = summary.filter(pl.col("who") == "model")
+    by_class = own.filter(pl.col("bin") == "all", pl.col("class") != "all")
+    by_bin = own.filter(pl.col("bin") != "all", pl.col("class") == "all")
+    entropy = named(found.table("by_entropy")).filter(pl.col("entropy") != "all")
+    tables = [
+        _table(whole),
+        _table(by_class, "By predicted class", ("class", "class")),
+        _table(by_bin, "By largest weight", ("bin", "largest weight")),
+        _table(entropy, "By normalised entropy of the weights", ("entropy", "entropy")),
+    ]
+    charts = asked.figures(found.rows, found.summary)
+    figures = [Figure(TITLES[name], chart) for name, chart in charts.items()]
+    yield Section("Can other weights give the same prediction?", "", list(MEANING), tables, figures)

@@ -1,0 +1,89 @@
+"""Necessity in a report: accuracy and F1 with other attention, beside the paper's layout."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from exegete.experiments.necessity import TRAINING, Necessity
+from exegete.figures.necessity import CONDITIONS, WHEN
+from exegete.report.columns import count, interval, number, share, text
+from exegete.report.page import Figure, Section, Table
+from exegete.report.sections.contract import Found, named, which
+
+MEANING = (
+    "Attention was replaced by weights that know nothing of the text: the same for every word (uniform), drawn at "
+    "random, or the model's own on other words (permute); or the decoder read the last state, without any attention. "
+    "At inference only, the trained model gets weights that it was not made for: a loss shows that it rests on its "
+    "own. In training too, another model learns to do without: only a loss there shows that attention is needed."
+)
+UNFIT = (
+    "Where a model that learnt with uniform weights does as well, attention is not needed for this task, and what it "
+    "weighs may be arbitrary without harm: Wiegreffe & Pinter call such a data set unfit for asking whether attention "
+    "explains. That an interval holds 0 does not show that two models do equally well: look at how far it reaches."
+)
+
+
+def headline(found: Found) -> Table:
+    """Accuracy lost by models that learnt with other attention; at inference, where none was trained."""
+    trained = found.summary.filter(pl.col("when") == TRAINING)
+    shown = _in_words(found.summary if trained.is_empty() else trained)
+    columns = [
+        *which(shown), text("condition", "attention"), share("before"), share("after"), number("change"),
+        interval("low", "high"), count("n"),
+    ]  # fmt: skip
+    caption = (
+        f"Attention replaced {shown['when'][0]}; the change of accuracy is paired by text, and its reference is 0."
+    )
+    return Table("Accuracy with other attention", shown, caption, columns)
+
+
+def _changes(summary: pl.DataFrame) -> Table:
+    said = (
+        pl.when(pl.col("high") < 0).then(pl.lit("worse"))
+        .when(pl.col("low") > 0).then(pl.lit("better"))
+        .otherwise(pl.lit("cannot tell"))
+    )  # fmt: skip
+    shown = _in_words(summary).with_columns(said=said)
+    columns = [
+        *which(shown), text("condition", "attention"), text("when", "replaced"), share("before"), share("after"),
+        number("change"), interval("low", "high"), text("said", "it does"), share("majority"), count("seeds"),
+        count("n"),
+    ]  # fmt: skip
+    caption = (
+        "Accuracy with the model's attention (before) and another (after); the change is paired by text, and its "
+        "reference is 0. Majority: always the most frequent class."
+    )
+    return Table("Accuracy with other attention", shown, caption, columns)
+
+
+def _f1(summary: pl.DataFrame) -> Table:
+    shown = _in_words(summary)
+    columns = [
+        *which(shown), text("condition", "attention"), text("when", "replaced"), share("f1_before", "before"),
+        share("f1_after", "after"), number("f1_change", "change"), interval("f1_low", "f1_high"),
+        share("flipped", "other prediction"), count("single", "one word"), count("n"),
+    ]  # fmt: skip
+    caption = (
+        "F1 of the second class of two, or the mean over classes. Other prediction: texts that get another class. One "
+        "word: texts whose only weight is 1 whatever is done; they count too."
+    )
+    return Table("F1 with other attention", shown, caption, columns)
+
+
+def _in_words(summary: pl.DataFrame) -> pl.DataFrame:
+    return named(summary).with_columns(pl.col("condition").replace(CONDITIONS), pl.col("when").replace_strict(WHEN))
+
+
+def sections(found: Found) -> Iterator[Section]:
+    """Changes of accuracy and F1, and the paper's table."""
+    asked: Necessity = found.experiment
+    summary = found.summary
+    charts = asked.figures(found.rows, summary)
+    paper = Table(
+        "In the layout of Vashishth et al. 2019, table 1",
+        found.table("vashishth"),
+        "Accuracy of the model, then absolute changes, in points: means over seeds, and their standard deviation (±).",
+    )
+    figures = [Figure("What a model loses with other attention", chart) for chart in charts.values()]
+    tables = [_changes(summary), _f1(summary), paper]
+    yield Section("Does the model need its attention?", "", [MEANING, UNFIT], tables, figures)

@@ -1,0 +1,124 @@
+"""Adversary: predict as another model does, with attention elsewhere (Wiegreffe & Pinter 2019, section 4, equation 1).
+
+    L = mean over texts of  TVD(p_a, p_b) − λ KL(α_a ‖ α_b)
+
+a is the adversary, b the base, which stays as it is. TVD is the true one, ½ Σ_c |p_a(c) − p_b(c)|; for two classes
+that is |Δp|. The authors' code halves it once more (`legacy`): their printed TVD is half of ours, and their λ does what
+ours does at 2λ. KL is in nats, over real keys, with 0 ln 0 = 0. Sparse attention of the base may be exactly 0, where KL
+would be infinite: weights count as at least 1e-10 inside logarithms, so no text has more than 23 nats.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.models.classifier import Classifier
+from exegete.models.contract import Trace
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Task
+
+FLOOR = 1e-10  # the least weight inside a logarithm
+Text = tuple[tuple[int, int], ...]  # the words of a text, as rows of the vocabulary, each with its sentence
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """The settings: λ weighs other attention against the same predictions."""
+
+    lam: float
+    legacy: bool = False  # half the TVD, as in the authors' code
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lam < float("inf"):
+            raise UsageError(f"objective 'adversary': lam is 0 or above, not {self.lam:g}")
+
+    def bound(self, base: Classifier, task: Task) -> "AgainstBase":  # noqa: ARG002
+        """The loss of an adversary of this model; the base runs on a text when it is first met, and never again."""
+        return AgainstBase(self, base, last_site(base), {})
+
+
+class Stored(NamedTuple):
+    """What the base does with a text."""
+
+    probabilities: Tensor  # [class]
+    weights: Tensor  # [key], without padding
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstBase:
+    """The loss against one base, whose predictions and weights are kept by text."""
+
+    settings: Adversary
+    base: Classifier
+    site: str
+    known: dict[Text, Stored]
+
+    def __call__(self, trace: Trace, batch: Batch) -> Tensor:
+        """Mean TVD − λ mean KL; every text counts, also one of a single word, whose KL is 0."""
+        if self.site not in trace.attention:
+            raise UsageError(f"an adversary has its base's site '{self.site}', and this model has none of that name")
+        keys = _reach(trace, self.site)  # [batch, key]
+        theirs = self._stored(batch)
+        weights = torch.zeros(keys.shape)
+        weights[keys] = torch.cat([stored.weights for stored in theirs])  # row after row, as the mask is read
+        probabilities = torch.stack([stored.probabilities for stored in theirs])  # [batch, class]
+        tvd = (trace.logits.softmax(-1) - probabilities).abs().sum(-1) / 2  # [batch]
+        kl = relative_entropy(trace.attention[self.site][:, 0, 0], weights, keys)  # [batch]
+        return (tvd / 2 if self.settings.legacy else tvd).mean() - self.settings.lam * kl.mean()
+
+    def _stored(self, batch: Batch) -> list[Stored]:
+        """The base's predictions and weights for every text, computed where they are not known yet."""
+        texts = texts_of(batch)
+        if any(text not in self.known for text in texts):
+            self.known.update(zip(texts, self._run(batch), strict=True))
+        return [self.known[text] for text in texts]
+
+    def _run(self, batch: Batch) -> list[Stored]:
+        with torch.no_grad():
+            trace = self.base.trace(batch)
+        probabilities, rows = trace.logits.softmax(-1), trace.attention[self.site][:, 0, 0]
+        reached = _reach(trace, self.site)
+        return [Stored(p.clone(), row[keys]) for p, row, keys in zip(probabilities, rows, reached, strict=True)]
+
+
+def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:
+    """KL(a ‖ b) = Σ a (ln a − ln b) over these keys, in nats, with weights of at least FLOOR in logarithms: [batch].
+
+    A clamped logarithm has a finite gradient where a is 0, and 0 · ln FLOOR = 0 there, as it must be.
+    """
+    terms = a * (a.clamp(min=FLOOR).log() - b.clamp(min=FLOOR).log())
+    return terms.where(keys, 0.0).sum(-1)
+
+
+def last_site(model: Classifier) -> str:
+    """The attention that pools for the decoder: the only one, or the last of a hierarchical model."""
+    if not isinstance(model, Classifier) or not model.sites:
+        raise UsageError(
+            f"this objective is about the attention that pools states for a decoder, and {type(model).__name__} has "
+            "none: choose a model such as bilstm, average or cnn"
+        )
+    return model.sites[-1]
+
+
+def real_keys(trace: Trace, site: str) -> Tensor:
+    """Which keys of a pooling site some word belongs to: bool [batch, key]; what does not pool is refused."""
+    weights, owner = trace.attention[site], trace.owner[site]
+    batch, heads, queries, keys = weights.shape
+    if (heads, queries) != (1, 1):
+        raise UsageError(f"'{site}' has {heads} heads and {queries} queries: this objective needs one that pools")
+    owned = torch.zeros(batch, keys + 1, dtype=torch.bool)
+    return owned.scatter(1, owner + 1, True)[:, 1:]
+
+
+def _reach(trace: Trace, site: str) -> Tensor:
+    """All keys up to the last real one: bool [batch, key]; others among them have weight 0, or are a null key."""
+    return real_keys(trace, site).flip(-1).cumsum(-1).flip(-1) > 0
+
+
+def texts_of(batch: Batch) -> list[Text]:
+    """What tells the texts of a batch apart: their words and which sentence each is in; not how they are padded."""
+    columns = zip(batch.tokens, batch.sentence, batch.words, strict=True)
+    return [tuple(zip(t[w].tolist(), s[w].tolist(), strict=True)) for t, s, w in columns]

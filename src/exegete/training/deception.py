@@ -1,0 +1,78 @@
+"""Deception: learn a task with attention kept off the words that it needs (Pruthi et al. 2020, section 3).
+
+    L = −mean log p(gold) − λ mean log(1 − Σ_{t impermissible} α_t)
+
+The second mean is over texts that hold impermissible words and others. 1 − Σ is computed as the sum over the permitted
+words, which stays exact where nearly all weight is impermissible; it counts as at least 1e-10.
+
+Impermissible words are told by what they are, not by where they stand: `words` is "planted" (the made-up words of the
+task, see exegete.tasks.planting) or a list of words with | between them.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.base.names import parse
+from exegete.models.classifier import Classifier
+from exegete.models.contract import Trace
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Task
+from exegete.training.adversary import FLOOR, last_site, real_keys
+from exegete.training.objectives import Likelihood
+
+PLANTED = "planted"
+
+
+@dataclass(frozen=True)
+class Deception:
+    """The settings: λ weighs where attention may not be against the task itself."""
+
+    lam: float
+    words: str = PLANTED
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lam < float("inf"):
+            raise UsageError(f"objective 'deception': lam is 0 or above, not {self.lam:g}")
+
+    def bound(self, base: Classifier, task: Task) -> "KeptOff":
+        """The loss on a task; the base lends its vocabulary."""
+        words = planted_words(task) if self.words == PLANTED else tuple(filter(None, self.words.split("|")))
+        known = [base.vocabulary.index[word] for word in words if word in base.vocabulary.index]
+        if not known:
+            raise UsageError(f"objective 'deception': no training text of '{task.name}' holds any of '{self.words}'")
+        return KeptOff(self.lam, torch.tensor(known), last_site(base))
+
+
+@dataclass(frozen=True, eq=False)
+class KeptOff:
+    """Likelihood, and a penalty on the weight of some words."""
+
+    lam: float
+    tokens: Tensor  # [word], rows of the vocabulary
+    site: str
+
+    def __call__(self, trace: Trace, batch: Batch) -> Tensor:
+        """−mean log p(gold) − λ mean log(1 − mass); a batch without impermissible words has the first part only."""
+        likelihood = Likelihood()(trace, batch)
+        real = real_keys(trace, self.site)
+        if not torch.equal(real, batch.words):
+            raise UsageError(f"'{self.site}' does not weigh words: deceptive training needs attention that does")
+        banned = torch.isin(batch.tokens, self.tokens) & real  # [batch, key]
+        concerned = banned.any(-1) & (real & ~banned).any(-1)  # [batch]: others have no choice
+        if not concerned.any():
+            return likelihood
+        permitted = trace.attention[self.site][:, 0, 0].where(real & ~banned, 0.0).sum(-1)  # [batch]
+        return likelihood - self.lam * permitted[concerned].clamp(min=FLOOR).log().mean()
+
+
+def planted_words(task: Task) -> tuple[str, ...]:
+    """The made-up words of a task: those that the test texts name as their rationale, which they all hold.
+
+    Elsewhere a rationale may be one that people marked, and a planted word may stand alone and mean nothing.
+    """
+    if "planted" not in parse(task.name).settings:
+        raise UsageError(f"no words are planted in task '{task.name}': add planted=token, or name words of your own")
+    return tuple(sorted({e.words[place] for e in task.split("test") for place in e.rationale}))

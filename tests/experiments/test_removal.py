@@ -1,0 +1,174 @@
+"""Removal: two cumulative sums against plain loops, toys known by hand, and texts where nothing is left."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from exegete.experiments.pooling import Pooled, pooled
+from exegete.experiments.removal import gradient, noise, original, other_key, ranking, removed, single, without_each
+from exegete.models.contract import Encoded
+from tests.small import SPECS, small_model, texts
+
+EXAMPLES = texts(40, seed=3)
+THREE = small_model("average:size=5,hidden=4,scale=1", EXAMPLES, labels=("a", "b", "c"))
+
+
+def toy(values: Sequence[Sequence[float]], weights: Sequence[float], bias: Sequence[float], pad: int = 0) -> Pooled:
+    """One text with W h_t, α and b set by hand, and keys that are not real behind it."""
+    classes, keys = len(bias), len(values)
+    model = small_model(
+        f"average:size={classes},hidden={classes},outputs=classes", EXAMPLES, labels=tuple("abc")[:classes]
+    )
+    with torch.no_grad():
+        model.decoder.weight.copy_(torch.eye(classes))
+        model.decoder.bias.copy_(torch.tensor(bias))
+    held = torch.tensor([[*values, *[[9.0] * classes] * pad]])
+    mask = torch.tensor([[True] * keys + [False] * pad])
+    alpha = torch.tensor([[*weights, *[0.0] * pad]])
+    encoded = Encoded(held, alpha, mask, held)
+    logits = (alpha[..., None] * held).sum(1) + torch.tensor(bias)
+    return Pooled([0], torch.tensor([7]), model, encoded, alpha.double(), logits.double())
+
+
+def slow(part: Pooled, row: int, gone: set[int]) -> list[float]:
+    """Straight from the definition, in plain Python."""
+    assert part.encoded.values is not None
+    weights, values = part.weights[row].tolist(), part.encoded.values[row].tolist()
+    bias = part.model.two_sided(part.model.decoder.bias).tolist()
+    kept = [t for t in range(len(weights)) if t not in gone and bool(part.mask[row, t])]
+    mass = math.fsum(weights[t] for t in kept)
+    share = {t: weights[t] / mass if mass else 0.0 for t in kept}
+    return [math.fsum(share[t] * values[t][c] for t in kept) + b for c, b in enumerate(bias)]
+
+
+def close(a: Tensor, b: Sequence[float]) -> bool:
+    return torch.allclose(a, torch.tensor(b, dtype=torch.float64), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_removal_is_the_plain_loop(spec: str) -> None:
+    model = small_model(spec, EXAMPLES)
+    for part in pooled(model, EXAMPLES):
+        keys = part.weights.shape[1]
+        order = ranking(part.weights, part.mask, noise(part, 0, "ties"))
+        along, each = removed(part, order), without_each(part)
+        for row in range(len(part.ids)):
+            places = order[row].tolist()
+            assert all(close(along[row, j], slow(part, row, set(places[:j]))) for j in range(keys + 1))
+            assert all(close(each[row, t], slow(part, row, {t})) for t in range(keys))
+            assert close(original(part)[row], slow(part, row, set()))
+
+
+def test_a_text_known_by_hand() -> None:
+    part = toy([[3.0, 0.0], [0.0, 4.0], [0.0, 1.0]], [0.5, 0.25, 0.25], [0.0, 0.5])
+    found = removed(part, torch.tensor([[0, 1, 2]]))[0]
+    assert close(found, [[1.5, 1.75], [0, 3.0], [0, 1.5], [0, 0.5]])  # type: ignore[list-item]
+    assert close(without_each(part)[0], [[0, 3.0], [2.0, 1 / 3 + 0.5], [2.0, 4 / 3 + 0.5]])  # type: ignore[list-item]
+
+
+def test_one_weight_that_is_not_zero_leaves_the_bias() -> None:
+    part = toy([[3.0, 0.0], [0.0, 4.0]], [1.0, 0.0], [0.25, 0.5])
+    assert close(without_each(part)[0], [[0.25, 0.5], [3.25, 0.5]])  # type: ignore[list-item]
+    found = single(part, "other", 0)
+    assert found.emptied.tolist() == [True]
+    assert close(found.top[0], [0.25, 0.5])
+
+
+def test_tiny_weights_are_not_lost_beside_large_ones() -> None:
+    """A total minus what is gone would find nothing here: 1 + 1e-30 is 1 in float64."""
+    part = toy([[3.0, 0.0], [0.0, 4.0], [0.0, 2.0]], [1.0, 1e-30, 1e-30], [0.0, 0.0])
+    assert close(without_each(part)[0, 0], [0.0, 3.0])
+    assert close(removed(part, torch.tensor([[0, 1, 2]]))[0, 1], [0.0, 3.0])
+    assert not single(part, "other", 0).emptied.any()
+
+
+def test_keys_that_are_not_real_change_nothing() -> None:
+    values, weights = [[3.0, 0.0], [0.0, 4.0], [0.0, 1.0]], [0.5, 0.2, 0.3]
+    plain, padded = toy(values, weights, [0.0, 0.5]), toy(values, weights, [0.0, 0.5], pad=2)
+    a, b = (single(part, "other", 4) for part in (plain, padded))
+    assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+    orders = [ranking(part.weights, part.mask, noise(part, 0, "ties")) for part in (plain, padded)]
+    assert orders[1][0].tolist()[:3] == orders[0][0].tolist()
+    assert torch.equal(removed(padded, orders[1])[:, :4], removed(plain, orders[0]))
+
+
+def test_the_gradient_is_autograd_s() -> None:
+    """∂p_c/∂α_t with weights as free variables, in closed form."""
+    for part in pooled(THREE, EXAMPLES):
+        logits = original(part)
+        assert part.encoded.values is not None
+        weights, values = part.weights.clone().requires_grad_(), part.encoded.values.double()
+        bias = THREE.decoder.bias.double().detach()
+        p = ((weights[..., None] * values).sum(1) + bias).softmax(-1)
+        (expected,) = torch.autograd.grad(p.gather(1, logits.argmax(-1)[:, None]).sum(), weights)
+        assert torch.allclose(gradient(part, logits), expected, atol=1e-6)
+
+
+def test_a_decoder_that_is_not_linear_is_decoded_again_and_again() -> None:
+    """The same model without W h_t at hand: what it decodes one by one is what the sums give."""
+
+    def curved(part: Pooled) -> Pooled:
+        values = part.encoded.values
+
+        class Hidden(type(part.model)):  # type: ignore[misc]
+            def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
+                return super().decode(encoded._replace(values=values), weights)  # type: ignore[no-any-return]
+
+        model = small_model("average:size=5,hidden=4,scale=1", EXAMPLES, labels=("a", "b", "c"))
+        model.__class__ = Hidden
+        return part._replace(model=model, encoded=part.encoded._replace(values=None))
+
+    for part in pooled(THREE, EXAMPLES):
+        order = ranking(part.weights, part.mask, noise(part, 0, "ties"))
+        both = torch.stack([order, order.flip(-1)], 1)
+        other = curved(part)
+        assert torch.allclose(removed(other, both), removed(part, both), atol=1e-5)
+        assert torch.allclose(without_each(other), without_each(part), atol=1e-5)
+        assert torch.allclose(gradient(other, original(other)), gradient(part, original(part)), atol=1e-5)
+
+
+def test_ties_are_broken_by_the_text_and_not_by_place() -> None:
+    flat = torch.zeros(200, 4)
+    part = toy([[0.0, 0.0]] * 4, [0.25] * 4, [0.0, 0.0])
+    many = part._replace(
+        ids=torch.arange(200), encoded=part.encoded._replace(mask=part.mask.expand(200, -1)), weights=flat.double()
+    )
+    first = ranking(flat, many.mask, noise(many, 0, "ties"))[:, 0]
+    assert torch.bincount(first).min() > 25  # 50 expected
+    assert torch.equal(ranking(-torch.arange(4.0)[None], part.mask, noise(part, 0, "ties")), torch.arange(4)[None])
+
+
+def draws(sampler: str, top: int, n: int = 6000) -> Tensor:
+    """How often each of 4 keys is r."""
+    part = toy([[0.0, 0.0]] * 4, [0.25] * 4, [0.0, 0.0])
+    many = part._replace(ids=torch.arange(n), encoded=part.encoded._replace(mask=part.mask.expand(n, -1)))
+    drawn = other_key(many, torch.full((n,), top), sampler, 0)  # type: ignore[arg-type]
+    return torch.bincount(drawn, minlength=4) / n
+
+
+@pytest.mark.parametrize("top", range(4))
+def test_another_key_is_uniform_over_the_others(top: int) -> None:
+    expected = torch.full((4,), 1 / 3)
+    expected[top] = 0
+    assert torch.allclose(draws("other", top), expected, atol=0.03)
+    assert draws("other", top)[top] == 0
+
+
+@pytest.mark.parametrize("top", range(4))
+def test_the_legacy_sampler_never_takes_the_first_and_may_take_the_highest(top: int) -> None:
+    assert torch.allclose(draws("legacy", top), torch.tensor([0, 1 / 3, 1 / 3, 1 / 3]), atol=0.03)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6), st.integers(0, 5))
+def test_another_key_is_never_the_highest(weights: list[float], seed: int) -> None:
+    part = toy([[0.0, 1.0]] * len(weights), weights, [0.0, 0.0], pad=seed % 3)
+    found = single(part, "other", seed)
+    assert not found.same.any()
+    assert float(found.difference) >= 0
+    assert bool(found.emptied) == (sum(sorted(part.weights[0].tolist())[:-1]) == 0)
