@@ -40,6 +40,7 @@ METHODS = ("attention", "gradient", "leave_one_out")
 AGREEMENT = Agreement(METHODS, ks=(), topk=())
 PERMUTATION, SEARCH = Permutation(), AdversarySearch()
 EXPERIMENTS: dict[str, Any] = {"agreement": AGREEMENT, "permutation": PERMUTATION, "adversary_search": SEARCH}
+ADDED = ("ties", "logit")  # figures that are not in the paper
 Rows = dict[str, pl.DataFrame]  # by experiment
 PAIRS = (("attention", "gradient"), ("attention", "leave_one_out"), ("gradient", "leave_one_out"))
 
@@ -180,10 +181,11 @@ def on_two(model: Classifier, data: Task) -> Callable[[], list[pl.DataFrame]]:
 
 
 def drawn(found: Mapping[str, Any]) -> None:
-    """All figures of the three experiments."""
+    """The paper's figures: those of the three experiments without what we add to them."""
     for name, experiment in found["experiments"].items():
-        for chart in experiment.figures(found["rows"][name], found["summaries"][name]).values():
-            to_svg(chart)
+        for title, chart in experiment.figures(found["rows"][name], found["summaries"][name]).items():
+            if title not in ADDED:
+                to_svg(chart)
 
 
 def apart(

@@ -30,10 +30,16 @@ def model_label(spec: str) -> str:
     'tanh, sparsegen(λ=0.5)'
     >>> model_label("hf:distilbert-base-uncased")
     'hf:distilbert-base-uncased'
+    >>> model_label("ladder:share=0.5,vectors=glove-50")
+    'ladder, share=0.5'
     """
     name, settings = parse(spec)
     if name not in MODELS:
         return spec
+    if name == "ladder":  # its scores are gates, and what tells it from others is how far they decide
+        return f"ladder, share={_setting(settings, 'share', name)}"
+    if settings.get("attention") == "none":
+        return "no attention"
     dials = ", ".join(f"{sign}={settings[key]}" for key, sign in _DIALS.items() if key in settings)
     projection = _setting(settings, "projection")
     return f"{_setting(settings, 'attention')}, {projection}{f'({dials})' if dials else ''}"
@@ -58,6 +64,7 @@ def model_labels(specs: Iterable[str]) -> dict[str, str]:
     labels = {}
     for spec, read in parsed.items():
         more = [f"{key}={_setting(read.settings, key, read.name)}" for key in varying] if spec in ours else []
+        more = [said for said in more if said not in model_label(spec)]
         labels[spec] = (f"{read.name}: " if named and spec in ours else "") + ", ".join([model_label(spec), *more])
     return labels
 

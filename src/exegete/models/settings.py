@@ -71,7 +71,7 @@ class LadderSettings(ClassifierSettings):
 
     attention: Literal["tanh", "dot"] = "tanh"
     projection: Literal["softmax"] = "softmax"  # unused: the gates and the null key are the projection
-    share: float = Field(1.0, ge=0, le=1)  # of the weights that is attention; the rest is uniform
+    share: float = Field(1.0, ge=0, le=1)  # of the logit that attention decides
     room: int = Field(64, ge=1)  # open gates that a text may have before words take weight from each other
     spread: float = Field(2.5, gt=0)  # share=0: deviation of scores over the vocabulary, for training won't move them
     wrap: bool = True  # the start symbol is the null key
