@@ -73,7 +73,9 @@ def decision(named: Named) -> tuple[Verdict, bool]:
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
         return "fails", False
-    if every and set(every) == {"holds"}:
+    # That weights are used is needed for yes, and is not enough: the words that carry them must matter, too.
+    enough = "used" not in named or _planted(named) or {"beats_random", "faithful_as_best"} & set(named)
+    if every and set(every) == {"holds"} and enough:
         return "holds", False
     return "cannot tell", ties
 

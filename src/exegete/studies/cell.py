@@ -95,19 +95,23 @@ def train_companions(work: Work) -> None:
 
 def _unasked(work: Work, case: Case, built: Experiment) -> str | None:
     """Why an experiment can't be asked about a cell; None if it can."""
-    return unsuited(built, case.task, case.checkpoint.model) or _untrainable(work, built)
+    return unsuited(built, case.task, case.checkpoint.model) or _untrainable(work, case, built)
 
 
-def _untrainable(work: Work, built: Experiment) -> str | None:
-    """Why an experiment that trains more models can't be asked about one that is trained already."""
-    if not is_checkpoint(Path(work.cell.model)) or not recipes(built, "bilstm", 0):
+def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
+    """Why an experiment that trains more models can't be asked about one that is trained already.
+
+    Models of another kind can be trained beside a checkpoint; more of its own kind can't, for want of its recipe.
+    """
+    needed = recipes(built, case.checkpoint.model.spec, work.cell.seed).values()
+    if not is_checkpoint(Path(work.cell.model)) or all(recipe.model and recipe.plain for recipe in needed):
         return None
     return f"it needs more models of the same kind, and {work.cell.model} is one trained model: name its settings"
 
 
 def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
     """A case with the companions that an experiment needs."""
-    wanted = recipes(built, work.cell.model, work.cell.seed)
+    wanted = recipes(built, case.checkpoint.model.spec, work.cell.seed)
     return case._replace(companions=companions(work, case.task, case.checkpoint, wanted)) if wanted else case
 
 

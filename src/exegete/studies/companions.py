@@ -37,7 +37,7 @@ def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, R
 def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companion:
     seed = work.cell.seed if recipe.seed is None else recipe.seed
     settings = recipe.settings(work.study.training)
-    model = build(recipe.model or work.cell.model, task, seed)
+    model = build(recipe.model or known[BASE].model.spec, task, seed)
     if recipe.warm:
         _warm(model, known[BASE].model, recipe.redrawn)
     intervene = _intervention(recipe, model, task, known)
@@ -54,6 +54,8 @@ def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companio
     at = stage(work.run, "train", key, **facts, training=settings.model_dump())
     made = OBJECTIVES.make(recipe.objective).bound(known[BASE].model, task) if recipe.objective else None
     checkpoint = trained_at(at, Fit(model, task, settings, seed, intervene, made, recipe.moves), work)
+    if recipe.attention:  # what knows its model must know the trained one
+        intervene = bound(INTERVENTIONS.make(recipe.attention), checkpoint.model)
     return Companion(checkpoint.model, intervene, checkpoint.metrics)
 
 

@@ -43,7 +43,7 @@ def judge(
 
 def _judged(asked: Asked, level: float) -> Test:
     seeds = len(asked.values)
-    interval = bootstrap_mean(asked.values[0], level) if seeds == 1 else crossed_mean(asked.values, level)
+    interval = bootstrap_mean(asked.values[0], level, draws(level)) if seeds == 1 else crossed_mean(asked.values, level)
     interval = within(interval, asked.bound)
     return Test(
         name=asked.name,
@@ -62,6 +62,11 @@ def _judged(asked: Asked, level: float) -> Test:
         against=asked.against,
         doubt=asked.doubt,
     )
+
+
+def draws(level: float) -> int:
+    """Bootstrap samples of which 20 or more lie beyond each end of the interval."""
+    return max(2000, math.ceil(40 / (1 - level)))
 
 
 def _finite(value: float) -> float | None:

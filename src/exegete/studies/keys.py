@@ -16,6 +16,7 @@ def key_of(**content: Any) -> str:
 
 
 DRAWING = "exegete.figures"  # how a result is drawn doesn't determine it
+BY_NAME = "exegete.interventions.catalogue"  # its things are used without an import that shows them
 
 
 @cache
@@ -64,6 +65,12 @@ def _imports(module: str) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    if module == BY_NAME:  # who can name an intervention depends on all of them
+        found |= {
+            node.value.partition(":")[0]
+            for node in ast.walk(ast.parse(_path(module).read_bytes()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and ":" in node.value
+        }
     # The package's root is left out: it is the front door, which opens to every room, and determines nothing.
     inside = f"{module.partition('.')[0]}."
     return frozenset(name for name in found if name.startswith(inside) and _is_module(name))

@@ -3,37 +3,57 @@
 *Used* and *unique* are about the model at hand. *Needed*, *stable*, *informative* and *hard to fake* are about the way
 it was trained: they need more trainings, and a few seeds don't settle them.
 
-Two of them are shares of a divergence: 1 − JSD / JSD after permuting one of the two. Flat weights are near all others,
-so a small JSD alone says little (PROTOCOLS 16). A share of 1: the same weights; 0: as unlike as unrelated ones.
+Two of them are shares of a divergence: 1 − mean JSD / mean JSD after permuting one of the two. Flat weights are near
+all others, so a small JSD alone says little (PROTOCOLS 16). A share of 1: the same weights; 0: as unlike as unrelated
+ones. It is a ratio of means: of one text alone the divisor may be near 0.
 """
 
+import math
 from typing import Any
 
 import polars as pl
+from torch import Tensor
 
+from exegete.measures.ratios import linearised
 from exegete.studies.asked import Asked, by_seed
 from exegete.studies.audit import Criteria
 
-EQUAL = 0.05  # TVD up to which two predictions count as the same (Jain & Wallace 2019)
+EQUAL = 0.05  # mean TVD up to which two models predict the same (Jain & Wallace 2019)
+ALIKE = 0.1  # normalised entropies up to which two attentions are equally flat
+TEXTS = 20  # that a comparison needs at least
+SWAY = 0.5  # change of a logit that is no trifle, however little a saturated probability moves
 
 
 def permutation(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
     """Median TVD under permuted weights: 0 where the decoder doesn't read them."""
     test = criteria.used
-    values = by_seed(group.with_columns(value="median_tvd"))
-    return [Asked("used", task, model, test, values, test.margin, 0.0, 1.0, "permuted weights")]
+    values, logits = (by_seed(group.with_columns(value=column)) for column in ("median_tvd", "median_logit"))
+    small, moved = float(values.nanmean()) < test.margin, float(logits.nanmean())
+    doubt = f"probabilities are saturated: logits change by {moved:.2f}" if small and moved > SWAY else ""
+    return [Asked("used", task, model, test, values, test.margin, 0.0, 1.0, "permuted weights", doubt)]
 
 
 def adversary_search(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
-    """ε-max JSD below that of a model that is faithful by construction, on the same texts; the strictest ε."""
+    """ε-max JSD below that of a model that is faithful by construction, on the same texts; the strictest ε.
+
+    Flat attention has adversaries further away, so only texts count on which both are about equally flat.
+    """
     strict = group.filter(pl.col("epsilon") == min(asked.epsilons))
-    jsd = {who: by_seed(strict.with_columns(value="jsd"), who=who) for who in strict["who"].unique(maintain_order=True)}
-    if "faithful" not in jsd:  # nothing to hold it against
+    if "faithful" not in strict["who"]:  # nothing to hold it against
         return []
-    test, ours = criteria.unique, jsd["model"]
-    chance = float((jsd["faithful"] - jsd["unfaithful"]).nanmean()) if "unfaithful" in jsd else float("nan")
-    against = "a model that is faithful by construction"
-    return [Asked("unique", task, model, test, jsd["faithful"] - ours, -test.margin, chance, 1.0, against)]
+    jsd, entropy = (_by_who(strict, column) for column in ("jsd", "entropy"))
+    alike = (entropy["faithful"] - entropy["model"]).abs() <= ALIKE
+    values = (jsd["faithful"] - jsd["model"]).where(alike, math.nan)
+    chance = (jsd["faithful"] - jsd["unfaithful"]).where(alike, math.nan).nanmean() if "unfaithful" in jsd else math.nan
+    few = int(alike.sum(1).min()) < TEXTS
+    doubt = "its attention is much flatter, or sharper, than that of the faithful model" if few else ""
+    test, against = criteria.unique, "a model that is faithful by construction"
+    return [Asked("unique", task, model, test, values, -test.margin, float(chance), 1.0, against, doubt)]
+
+
+def _by_who(group: pl.DataFrame, column: str) -> dict[str, Tensor]:
+    filled = group.with_columns(value=column)
+    return {who: by_seed(filled, who=who) for who in group["who"].unique(maintain_order=True)}
 
 
 def necessity(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
@@ -46,11 +66,10 @@ def necessity(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: 
 
 
 def seed_stability(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
-    """1 − JSD / permuted JSD between models of other seeds; where there are several bases, their mean by other seed."""
-    share = group.with_columns(value=_share("jsd")).group_by("other", "example", maintain_order=True)
-    values = by_seed(share.agg(pl.col("value").mean()), by="other")
-    test = criteria.stable
-    return [Asked("stable", task, model, test, values, test.margin, 0.0, 1.0, "other seeds", recipe=True)]
+    """1 − JSD / permuted JSD of every model with those of other seeds; the trainings are the models, not the pairs."""
+    means = group.group_by("seed", "example", maintain_order=True).agg(pl.col("jsd", "permuted_jsd").mean())
+    test, values = criteria.stable, _share(means)
+    return [Asked("stable", task, model, test, values, test.margin, 0.0, math.inf, "other seeds", recipe=True)]
 
 
 def diagnostic(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
@@ -65,20 +84,33 @@ def diagnostic(task: str, model: str, group: pl.DataFrame, asked: Any, criteria:
 
 
 def adversary_training(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
-    """1 − JSD / permuted JSD of the trained adversary that gets furthest; other predictions are no success."""
+    """1 − JSD / permuted JSD of the trained adversary that gets furthest with the same predictions.
+
+    Of several it is chosen on every other text and judged on the rest. If none predicts the same, nothing is known: a
+    longer training might.
+    """
     trained = group.filter(pl.col("kind").is_in(["unfrozen", "frozen"]))
     if trained.is_empty():
         return []
-    same = trained.with_columns(value=pl.when(pl.col("tvd") <= EQUAL).then(_share("jsd")).otherwise(1.0))
-    found = same.with_columns(adversary=pl.format("{} {}", "kind", "lam"))
-    means = found.group_by("adversary", maintain_order=True).agg(pl.col("value").mean())
-    best = means.sort("value")["adversary"][0]
-    test = criteria.hard_to_fake
-    values = by_seed(found, adversary=best)
-    return [Asked("hard_to_fake", task, model, test, values, test.margin, 0.0, 1.0, "a trained adversary", recipe=True)]
+    found = trained.with_columns(adversary=pl.format("{} {}", "kind", "lam"))
+    several = found["adversary"].n_unique() > 1
+    best = _furthest(found.filter(pl.col("example") % 2 == 0) if several else found)
+    judged = found.filter(pl.col("example") % 2 == 1) if several and best else found
+    values = _share(judged.filter(pl.col("adversary") == (best or found["adversary"][0])))
+    doubt = "" if best else f"no adversary predicts the same (mean TVD ≤ {EQUAL})"
+    test, against = criteria.hard_to_fake, f"adversary {best}" if best else "a trained adversary"
+    return [Asked("hard_to_fake", task, model, test, values, test.margin, 0.0, math.inf, against, doubt, recipe=True)]
 
 
-def _share(column: str) -> pl.Expr:
-    """1 − JSD / permuted JSD; undefined where permuting changes nothing."""
-    chance = pl.col("permuted_jsd")
-    return pl.when(chance > 1e-9).then(1 - pl.col(column) / chance)
+def _furthest(rows: pl.DataFrame) -> str | None:
+    """The adversary of the largest mean JSD among those that predict the same with every seed."""
+    by_seed = rows.group_by("adversary", "seed", maintain_order=True).agg(pl.col("tvd", "jsd").mean())
+    means = by_seed.group_by("adversary", maintain_order=True).agg(pl.col("tvd").max(), pl.col("jsd").mean())
+    same = means.filter(pl.col("tvd") <= EQUAL).sort("jsd", descending=True, maintain_order=True)
+    return None if same.is_empty() else str(same["adversary"][0])
+
+
+def _share(rows: pl.DataFrame) -> Tensor:
+    """1 − mean JSD / mean permuted JSD as values by text, [seed, example]; none where permuting changes nothing."""
+    jsd, permuted = (by_seed(rows.with_columns(value=column)) for column in ("jsd", "permuted_jsd"))
+    return 1 - linearised(jsd, permuted)

@@ -132,7 +132,7 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
     scores = {importance: at.folder.name for importance, at in scored.items()}
     own = [code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
     code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__), *own]
-    beside = {companion: hash_tensors(found.model.state_dict()) for companion, found in case.companions.items()}
+    beside = {companion: _what(found) for companion, found in case.companions.items()}
     key = key_of(**facts, scores=scores, code=code, **({"companions": beside} if beside else {}))
     at = stage(case.run, "experiment", key, **facts, scores=scores)
     if not at.done:
@@ -141,6 +141,12 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
         write_shards(at.folder, numbered, lambda n: built.rows(_subject(case, known, *n)), partial(case.tell, name))
         at.finish()
     return at, scored, refused
+
+
+def _what(companion: Companion) -> list[str]:
+    """Everything that a companion's predictions depend on."""
+    at = [] if companion.intervene is None else [repr(companion.intervene), code_of(companion.intervene)]
+    return [companion.model.spec, hash_tensors(companion.model.state_dict()), *at]
 
 
 def refusals(model: AttentionModel, importances: Sequence[str]) -> dict[str, str]:
