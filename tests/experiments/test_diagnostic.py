@@ -16,7 +16,7 @@ from exegete.measures.statistics import paired_difference
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, subject_of
+from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of
 from tests.small import small_model, texts
 
 EXAMPLES = (*texts(30, longest=6), Example(90, (("a",),), 1))
@@ -55,6 +55,7 @@ def test_rows_written_again_slowly() -> None:
             assert row["correct"] == int((q[1] > q[0]) == (e.label == 1))
             assert row["predicted"] == ("yes" if q[1] > q[0] else "no")
             assert row["positive"] == "yes"
+            assert row["tvd"] == pytest.approx(slow_tvd(p, q), abs=1e-6)
             assert row["jsd"] == (pytest.approx(slow_jsd(own, weights), abs=1e-6) if len(e) > 1 else None)
     far = {name: part["jsd"].mean() for (name,), part in rows.group_by("weights")}
     assert far["imposed"] == pytest.approx(0, abs=1e-9)  # per instance, and to the last digit
@@ -127,6 +128,17 @@ def test_without_the_adversary() -> None:
     summary = ASK.summary(rows)
     assert set(summary["against"]) == {"", "uniform", "own"}
     assert ASK.tables(rows)["weights"]["weights"].to_list() == ["own", "uniform", "imposed"]
+
+
+def test_the_adversary_is_held_against_the_base() -> None:
+    rows = rows_of()
+    table = ASK.tables(rows)["weights"]
+    (found,) = table.filter(weights="adversary").to_dicts()
+    assert found["tvd"] == pytest.approx(rows.filter(weights="adversary")["tvd"].mean())
+    assert found["tvd"] > 0
+    kept_before = rows.drop("tvd")  # rows of earlier runs
+    assert ASK.tables(kept_before)["weights"].equals(table.drop("tvd"))
+    assert ASK.summary(kept_before).equals(ASK.summary(rows))
 
 
 def test_the_recipes() -> None:

@@ -12,8 +12,8 @@ from scipy import stats
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject, unsuited
 from exegete.experiments.dispersion import GRADIENT, Dispersion
-from exegete.experiments.dispersion_summary import COEFFICIENTS, MEASURES, OF_STATES, PAIRS, dial
-from exegete.experiments.dispersion_sweep import pooled_taus
+from exegete.experiments.dispersion_summary import COEFFICIENTS, MEASURES, OF_STATES, PAIRS, dial, tidy, with_dials
+from exegete.experiments.dispersion_sweep import FEW_POINTS, FEW_SEEDS, moves
 from exegete.experiments.state_importance import state_importance
 from exegete.figures import dispersion as drawn
 from exegete.figures import dispersion_sweep
@@ -181,7 +181,7 @@ def test_the_summary_recomputed() -> None:
     assert reference["maximum_gradient_inputs"] is None
 
 
-def swept(slope: float, texts: int = 12) -> pl.DataFrame:
+def swept(slope: float, texts: int = 12, seed: int = 0) -> pl.DataFrame:
     """Made-up rows: the entropy of the gradient moves with λ, everything else stays."""
     parts = []
     for place, lam in enumerate((-10, -1, 0, 0.5, 0.9)):
@@ -193,7 +193,7 @@ def swept(slope: float, texts: int = 12) -> pl.DataFrame:
         }  # fmt: skip
         rest = {m: [0.4 + 0.01 * i for i in range(texts)] for m in MEASURES if m != "support_share"}
         moved = {"entropy_gradient_inputs": [0.5 + slope * place + 0.01 * i for i in range(texts)]}
-        parts.append(cell(pl.DataFrame(base | rest | moved), model))
+        parts.append(cell(pl.DataFrame(base | rest | moved), model, seed=seed))
     return pl.concat(parts)
 
 
@@ -209,9 +209,15 @@ def test_the_sign_of_table_2(slope: float, sign: int, says: str) -> None:
     values = [0.5 + slope * place + 0.01 * i for place in range(5) for i in range(12)]
     expected = stats.kendalltau(lams, values)
     assert two["hand"].to_list()[1] == pytest.approx(expected.statistic)
-    assert two["hand p"].to_list()[1] == pytest.approx(expected.pvalue)
-    meanings = tables["sweep"].filter(measure="entropy_gradient_inputs")["meaning"].to_list()
-    assert meanings == [f"{says} as attention gets sparser"] * 3
+    assert two["hand p"].to_list() == [pytest.approx(2 / 120), None, None]  # 2 of the 120 orders of 5 points
+    moving = f"{says} as attention gets sparser"
+    assert two["hand meaning"].to_list() == [moving, FEW_SEEDS, FEW_SEEDS]
+    for seeds, expected_meaning in ((4, FEW_SEEDS), (5, moving)):
+        many = with_dials(tidy(pl.concat([swept(slope, seed=seed) for seed in range(seeds)])))
+        found = moves(many.filter(measure="entropy_gradient_inputs"))
+        assert found["seeds"].to_list() == [seeds] * 3
+        assert found["meaning"].to_list() == [moving, expected_meaning, expected_meaning]
+        assert found["p"].null_count() == (2 if seeds == 4 else 0)
     still = tables["sweep"].filter(measure="tau_gradient_inputs", reading="grid")
     assert still["tau"].item() is None  # the same at every λ: undefined, and it says so
     assert still["meaning"].item() == "undefined"
@@ -219,14 +225,11 @@ def test_the_sign_of_table_2(slope: float, sign: int, says: str) -> None:
     assert falls == -1
 
 
-def test_pooled_taus_of_samples_against_scipy() -> None:
-    draw = torch.Generator().manual_seed(1)
-    values = torch.randint(5, (6, 4), generator=draw).double()  # with ties
-    times = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 2, 0, 3, 1, 0]]).double()
-    for found, counts in zip(pooled_taus(values, times).tolist(), times.long().tolist(), strict=True):
-        sample = [row for row, count in zip(values.tolist(), counts, strict=True) for _ in range(count)]
-        lams = [lam for _ in sample for lam in range(4)]
-        assert found == pytest.approx(stats.kendalltau(lams, [v for row in sample for v in row]).statistic)
+def test_four_values_of_lambda_are_too_few_for_a_claim() -> None:
+    """In perfect order they have p = 2/24."""
+    four = ASK.tables(swept(-0.02).filter(~pl.col("model").str.contains("lam=0.9")))["sweep"]
+    grid = four.filter(measure="entropy_gradient_inputs", reading="grid").row(0, named=True)
+    assert (grid["tau"], grid["p"], grid["meaning"]) == (-1, pytest.approx(2 / 24), FEW_POINTS)
 
 
 def test_too_few_values_of_lambda_are_no_sweep() -> None:

@@ -15,13 +15,14 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Subject
 from exegete.experiments.importance_sets import SCHEMES, ImportanceSets, backwards, first_flips
 from exegete.experiments.pooling import Pooled, pooled
+from exegete.experiments.removal import removable
 from exegete.experiments.sets_summary import median_interval
 from exegete.figures.importance_sets import CENSORED, EXCLUDED, quartiles
 from exegete.figures.theme import to_svg
 from exegete.models.build import make_model
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import predict
-from tests.experiments.test_removal import slow, toy
+from tests.experiments.test_removal import ladder, slow, toy
 from tests.experiments.test_single_weight import EXAMPLES, SPARSE, SPEC, argmax, cell, softmax, subject_of
 from tests.small import vocabulary
 
@@ -133,6 +134,26 @@ def test_what_always_holds(keys: list[tuple[float, float, float]], pad: int) -> 
         assert bool(((found.fraction > 0) & (found.fraction <= 1)).all())
         assert bool(((found.mass > 0) & (found.mass <= 1 + 1e-9)).all())
         assert torch.equal(found.fraction[~found.flips], torch.ones_like(found.fraction[~found.flips]))
+
+
+def test_in_a_ladder_the_best_order_is_that_of_weighted_votes() -> None:
+    """share = 1, two classes: no set of words flips a decision with fewer than the slope times attention needs."""
+    ask, flipped = ImportanceSets(("gradient_x_attention", "attention")), 0
+    for part in pooled(ladder(), EXAMPLES):
+        n = int(removable(part)[0].sum())
+        if n < 2 or n > 6:
+            continue
+        sets = torch.tensor([[0, *s, 0] for s in itertools.product((0, 1), repeat=n)]).double()  # kept words
+        decisions = part.decode(sets * part.weights[:, None]).argmax(-1)  # the null key counts 0 whatever its weight
+        changed = decisions != part.logits.argmax(-1, keepdim=True)
+        gone = n - sets[:, 1:-1].sum(-1).expand_as(changed)
+        fewest = gone.masked_fill(~changed, n).amin(-1) / n
+        found = first_flips(part, ask.ordered(part)["gradient_x_attention"])
+        assert torch.equal(found.fraction[:, 0], fewest)
+        assert bool((first_flips(part, ask.ordered(part)["attention"]).fraction[:, 0] >= fewest).all())
+        assert torch.allclose(found.mass[~found.flips], torch.ones_like(found.mass[~found.flips]))
+        flipped += int((found.flips[:, 0] & (fewest < 1)).sum())
+    assert flipped > 3
 
 
 def test_backwards_keeps_what_is_not_real_at_the_end() -> None:

@@ -1,8 +1,6 @@
 """Necessity: changes known by hand, the formulas written again, companions under their own attention."""
 
-import math
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,16 +10,12 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject, recipes, unsuited
 from exegete.experiments.necessity import Necessity
-from exegete.figures.necessity import changes
-from exegete.figures.theme import to_svg
 from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
-from exegete.measures.statistics import bootstrap_mean
+from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import build, make_model
 from exegete.models.classifier import Classifier
-from exegete.report.sections.contract import Found
-from exegete.report.sections.necessity import headline, sections
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
@@ -197,25 +191,11 @@ def test_seeds_that_agree_by_luck_do_not_make_an_interval_of_no_width() -> None:
     rows = many(50, 2).with_columns(value=pl.lit(0.0))
     lost = pl.col("example") == pl.col("seed")
     (row,) = ASK.summary(rows.with_columns(value=pl.when(lost).then(-1.0).otherwise("value"))).iter_rows(named=True)
-    texts = bootstrap_mean(torch.tensor([-0.5, -0.5] + [0.0] * 48))
-    assert (row["low"], row["change"], row["high"]) == pytest.approx((texts.low, -0.02, texts.high), abs=1e-9)
-    assert texts.low < -0.02 < texts.high
-
-
-def test_vashishths_table() -> None:
-    one = ASK.rows(subject(uniform=Companion(attentive(), Uniform())))
-    other = one.with_columns(correct=pl.lit(0, pl.Int64), value=pl.lit(0.5))
-    rows = pl.concat(
-        [cell(one), cell(other, 1), cell(one, task="sst:min_df=2"), cell(one, model="cnn"), cell(other, 1, model="cnn")]
-    )
-    table = ASK.tables(rows)["vashishth"]
-    assert table.columns == ["model", "condition", "when", "hand", "hand ±", "sst", "sst ±"]
-    first = table.filter(pl.col("model") == "bilstm: tanh, softmax")
-    assert first["condition"].to_list() == ["own attention", "uniform", "random", "permute", "uniform"]
-    assert first["when"].to_list() == ["", "inference", "inference", "inference", "training and inference"]
-    assert first.row(0)[3:] == pytest.approx((50, math.sqrt(5000), 100, None))  # seeds with accuracies of 1 and 0
-    assert first.row(4)[3:] == pytest.approx((0, math.sqrt(5000), -50, None))
-    assert table.height == 10
+    values = torch.zeros(2, 50).double()
+    values[0, 0] = values[1, 1] = -1.0
+    expected = crossed_mean(values)
+    assert (row["low"], row["change"], row["high"]) == pytest.approx((expected.low, -0.02, expected.high))
+    assert row["high"] - row["low"] > 0.04
 
 
 def test_recipes() -> None:
@@ -226,7 +206,9 @@ def test_recipes() -> None:
         "permute": Recipe(attention="permute:seed=3"),
         "none": Recipe(model="bilstm:attention=none,hidden=64"),
     }
-    assert "none" not in recipes(ASK, "hierarchical", 0)
+    assert recipes(ASK, "flat:encoder=conv", 0)["none"] == Recipe(model="flat:encoder=conv,attention=none")
+    for kind in ("hierarchical", "ladder", "rationale"):
+        assert "none" not in recipes(ASK, kind, 0)
     assert recipes(Necessity(trained=("uniform",), epochs=2), "cnn", 0) == {
         "uniform": Recipe(attention="uniform", epochs=2)
     }
@@ -273,30 +255,3 @@ def test_models_without_attention_are_not_asked() -> None:
     with pytest.raises(UsageError, match="replaces attention, and this model has none"):
         ASK.rows(subject(model))
     assert "is none of ours" in (unsuited(ASK, TASK, object()) or "")  # type: ignore[arg-type]
-
-
-def test_the_figure_draws_what_was_measured() -> None:
-    rows = cell(ASK.rows(subject(uniform=Companion(attentive(), Uniform()), none=Companion(attentive()))))
-    summary = ASK.summary(pl.concat([rows, rows.with_columns(task=pl.lit("sst"), model=pl.lit("cnn"))]))
-    table = changes(summary)
-    assert table.select("task", "model").n_unique() == 4  # two of them without a dot, to keep the grid
-    row = table.filter(pl.col("condition") == "uniform", pl.col("when") == "at inference only").row(0, named=True)
-    assert row["change"] == pytest.approx(-50)
-    svg = to_svg(ASK.figures(pl.DataFrame(), summary)["necessity"])
-    assert ">no attention<" in svg
-    assert ">in training and inference<" in svg
-    assert ">hand<" in to_svg(ASK.figures(pl.DataFrame(), ASK.summary(rows))["necessity"])  # one task, one model
-    assert "nothing to show" in to_svg(ASK.figures(pl.DataFrame(), summary.head(0))["necessity"])
-
-
-def test_the_report(tmp_path: Path) -> None:
-    rows = cell(ASK.rows(subject(uniform=Companion(attentive(), Uniform()))))
-    (tmp_path / "tables").mkdir()
-    rows.write_parquet(tmp_path / "tables" / "necessity.parquet")
-    ASK.summary(rows).write_parquet(tmp_path / "tables" / "necessity_summary.parquet")
-    ASK.tables(rows)["vashishth"].write_csv(tmp_path / "tables" / "necessity_vashishth.csv")
-    found = Found(tmp_path, "necessity", ASK)
-    assert headline(found).frame["when"].to_list() == ["in training and inference"]
-    (section,) = sections(found)
-    assert [table.frame.height for table in section.tables] == [4, 4, 5]
-    assert "unfit" in " ".join(section.paragraphs)

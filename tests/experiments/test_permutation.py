@@ -13,12 +13,13 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Subject, unsuited
-from exegete.experiments.counterfactual import BINS, bin_of, margins, median
+from exegete.experiments.counterfactual import margins, median
 from exegete.experiments.permutation import Permutation
 from exegete.experiments.pooling import pooled
 from exegete.figures.theme import to_svg
 from exegete.figures.violin import Axis, shapes, violin
 from exegete.interventions.permute import permuted
+from exegete.measures.bins import BINS, bin_of
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
@@ -129,7 +130,7 @@ def test_the_summary_recomputed() -> None:
     assert set(summary["class"]) == {"all", *rows["predicted"]}
     for row in summary.iter_rows(named=True):
         kept = rows.filter((pl.lit(row["class"]) == "all") | (pl.col("predicted") == row["class"]))
-        kept = kept.filter((pl.lit(row["bin"]) == "all") | (bin_of("max_attention") == row["bin"]))
+        kept = kept.filter((pl.lit(row["bin"]) == "all") | (bin_of(pl.col("max_attention")) == row["bin"]))
         values = kept[row["measure"]].drop_nulls().to_list()
         assert (row["n"], row["undefined"], row["seeds"]) == (len(values), kept.height - len(values), 1)
         if values:
@@ -169,7 +170,7 @@ def test_median_and_bins() -> None:
     assert median(values).tolist() == pytest.approx([statistics.median(row) for row in values.tolist()])
     assert median(values[:, :9]).tolist() == pytest.approx([statistics.median(row) for row in values[:, :9].tolist()])
     frame = pl.DataFrame({"x": [0.0, 0.2499, 0.25, 0.5, 0.7499, 0.75, 1.0, None]})
-    places = [BINS.index(b) if b else None for b in frame.select(bin_of("x")).to_series()]
+    places = [BINS.index(b) if b else None for b in frame.select(bin_of(pl.col("x"))).to_series()]
     assert places == [0, 0, 1, 2, 2, 3, 3, None]
     z = torch.tensor([[[1.0, 5.0, 2.0]], [[1.0, 5.0, 2.0]]])
     assert margins(z, torch.tensor([1, 0])).tolist() == [[3.0], [-4.0]]
@@ -187,7 +188,7 @@ def violin_frame() -> pl.DataFrame:
 
 def test_a_violin_is_a_density_with_quartiles() -> None:
     table = shapes(violin_frame(), "value", Axis("x", 1.0))
-    low = table.filter(pl.col("bin") == "0 – 0.25", pl.col("group") == "no")
+    low = table.filter(pl.col("bin") == "0–0.25", pl.col("group") == "no")
     values = violin_frame().filter(pl.col("predicted") == "no", pl.col("max_attention") < 0.25)["value"]
     assert low["n"].unique().to_list() == [len(values)]
     lines = low.filter(pl.col("kind").is_in(["quartile", "median"])).sort("x")["x"].to_list()
@@ -196,7 +197,7 @@ def test_a_violin_is_a_density_with_quartiles() -> None:
     outline = low.filter(pl.col("kind") == "density")
     middle = (outline["y"] + outline["y2"]) / 2  # symmetric about its line, up to rounding
     assert float(middle.max()) - float(middle.min()) < 2e-4  # type: ignore[arg-type]
-    few = table.filter(pl.col("bin") == "0.75 – 1")
+    few = table.filter(pl.col("bin") == "0.75–1")
     assert sorted(few["kind"].unique()) == ["n", "tick"]
     assert few.filter(pl.col("kind") == "tick").height == 2  # one of three has no value
     assert few["y"].min() > low["y2"].max()  # type: ignore[operator]  # higher bins are higher up
@@ -205,7 +206,7 @@ def test_a_violin_is_a_density_with_quartiles() -> None:
 def test_violins_are_drawn() -> None:
     svg = to_svg(violin(violin_frame(), "value", Axis("something measured")))
     assert ">something measured<" in svg
-    assert ">0.75 – 1<" in svg
+    assert ">0.75–1<" in svg
     many = violin_frame().with_columns(predicted=pl.Series([f"class {i % 8}" for i in range(40)]))
     assert "other classes" in to_svg(violin(many, "value", Axis("x", 1.0, (0, 0.5, 1))))
 

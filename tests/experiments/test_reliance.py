@@ -1,5 +1,6 @@
 """Reliance: points known by hand, the adversary chosen on other texts, and what is said of too few points."""
 
+import itertools
 from dataclasses import replace
 
 import polars as pl
@@ -9,7 +10,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.adversary_training import AdversaryTraining
 from exegete.experiments.diagnostic import Diagnostic
 from exegete.experiments.necessity import Necessity
-from exegete.experiments.reliance import Reliance
+from exegete.experiments.reliance import SHARED, Reliance
 from exegete.figures.reliance import points
 from exegete.figures.theme import to_svg
 from exegete.interventions.uniform import Uniform
@@ -89,12 +90,13 @@ def test_an_adversary_that_never_predicts_the_same_is_no_number() -> None:
     assert "nothing to show" in to_svg(ASK.figures(both, ASK.summary(both))["reliance"])
 
 
-def many(n: int) -> pl.DataFrame:
-    """Points of other seeds: what uniform weights cost falls, and JSD grows."""
+def many(n: int, seeds: int = 1) -> pl.DataFrame:
+    """Points of other models: what uniform weights cost falls, and JSD grows, a little with the seed too."""
     parts = []
-    for seed in range(n):
-        found = {0.001: (0.01, 0.1 + 0.1 * seed)}
-        parts += [by_hand(split, found, right=seed).with_columns(seed=pl.lit(seed)) for split in ("dev", "test")]
+    for model, seed in itertools.product(range(n), range(seeds)):
+        found = {0.001: (0.01, 0.1 + 0.1 * model + 0.01 * seed)}
+        which = {"model": pl.lit(f"bilstm:hidden={model + 1}"), "seed": pl.lit(seed)}
+        parts += [by_hand(split, found, right=model).with_columns(**which) for split in ("dev", "test")]
     return pl.concat(parts)
 
 
@@ -109,13 +111,51 @@ def test_the_relation_over_points() -> None:
     assert few["value"].null_count() == few.height
 
 
-def test_the_figure_draws_the_points() -> None:
-    rows = many(4)
+def test_seeds_are_no_points() -> None:
+    """Four models of three seeds are four points, and three models are too few whatever their seeds."""
+    rows = many(4, seeds=3)
+    assert ASK.summary(rows).height == 12
+    tables = ASK.tables(rows)
+    assert tables["points"]["jsd"].to_list() == pytest.approx([0.11, 0.21, 0.31, 0.41])
+    assert tables["points"].select("seeds", "without").unique().rows() == [(3, 0)]
+    for row in tables["relation"].filter(y="jsd").to_dicts():
+        assert (row["n"], row["p"]) == (4, pytest.approx(2 / 24))
+    assert set(ASK.tables(many(3, seeds=5))["relation"]["note"]) == {"too few"}
+
+
+def test_a_seed_without_an_adversary_is_left_out_of_both_means() -> None:
+    near, far = {0.001: (0.01, 0.3)}, {0.001: (0.9, 0.6)}
+    seeds = [(0, near, 3), (1, near, 1), (2, far, 0)]
+    rows = pl.concat(
+        by_hand(split, found, right).with_columns(seed=pl.lit(seed))
+        for seed, found, right in seeds
+        for split in ("dev", "test")
+    )
+    (point,) = ASK.tables(rows)["points"].to_dicts()
+    assert (point["drop"], point["jsd"], point["seeds"], point["without"]) == pytest.approx((0.5, 0.3, 2, 1))
+
+
+def test_what_shares_the_bases_accuracy_has_no_p() -> None:
+    """Adversaries and uniform models are all alike; only the base's luck differs, and x and y go together fully."""
+    parts = []
+    for model in range(6):
+        right = pl.when(pl.col("example") < model % 4).then(0).otherwise(1)
+        which = {"model": pl.lit(f"bilstm:hidden={model + 1}"), "correct": right}
+        parts += [by_hand(split, {0.001: (0.01, 0.1 * model)}).with_columns(**which) for split in ("dev", "test")]
+    relation = ASK.tables(pl.concat(parts))["relation"]
+    for row in relation.filter(y="lost").to_dicts():
+        assert (row["value"], row["low"], row["high"], row["p"]) == (pytest.approx(1), None, None, None)
+        assert row["note"] == SHARED
+    assert relation.filter(y="jsd")["p"].null_count() == 0
+
+
+def test_the_figure_draws_every_trained_model() -> None:
+    rows = many(4, seeds=2)
     summary = ASK.summary(rows)
     table = points(summary)
-    assert table.height == 2 * 4
-    assert table.filter(what="JSD of the best adversary")["y"].to_list() == pytest.approx([0.1, 0.2, 0.3, 0.4])
-    assert table["x"].to_list()[:4] == pytest.approx([1, 0.75, 0.5, 0.25])
+    assert table.height == 2 * 4 * 2
+    assert table.filter(what="JSD of the best adversary")["y"].to_list()[::2] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert table["x"].to_list()[:8:2] == pytest.approx([1, 0.75, 0.5, 0.25])
     assert "accuracy lost with uniform attention" in to_svg(ASK.figures(rows, summary)["reliance"])
 
 

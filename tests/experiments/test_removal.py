@@ -1,5 +1,7 @@
-"""Removal: two cumulative sums against plain loops, toys known by hand, and texts where nothing is left."""
+"""Removal: two cumulative sums against plain loops, toys known by hand, null keys, texts where nothing is left."""
 
+import copy
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -10,11 +12,25 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exegete.experiments.pooling import Pooled, pooled
-from exegete.experiments.removal import gradient, noise, original, other_key, ranking, removed, single, without_each
+from exegete.experiments.removal import (
+    gradient,
+    noise,
+    null_key,
+    original,
+    other_key,
+    ranking,
+    removable,
+    removed,
+    single,
+    without_each,
+)
+from exegete.models.build import make_model
 from exegete.models.contract import Encoded
-from tests.small import SPECS, small_model, texts
+from exegete.models.ladder import Ladder
+from tests.small import SPECS, small_model, texts, vocabulary
 
 EXAMPLES = texts(40, seed=3)
+GATES = "average:size=7,hidden=6,scale=1,projection=gates"
 THREE = small_model("average:size=5,hidden=4,scale=1", EXAMPLES, labels=("a", "b", "c"))
 
 
@@ -42,7 +58,7 @@ def slow(part: Pooled, row: int, gone: set[int]) -> list[float]:
     bias = part.model.two_sided(part.model.decoder.bias).tolist()
     kept = [t for t in range(len(weights)) if t not in gone and bool(part.mask[row, t])]
     mass = math.fsum(weights[t] for t in kept)
-    share = {t: weights[t] / mass if mass else 0.0 for t in kept}
+    share = {t: math.fsum(weights) * weights[t] / mass if mass else 0.0 for t in kept}
     return [math.fsum(share[t] * values[t][c] for t in kept) + b for c, b in enumerate(bias)]
 
 
@@ -50,7 +66,7 @@ def close(a: Tensor, b: Sequence[float]) -> bool:
     return torch.allclose(a, torch.tensor(b, dtype=torch.float64), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("spec", [*SPECS, GATES])
 def test_removal_is_the_plain_loop(spec: str) -> None:
     model = small_model(spec, EXAMPLES)
     for part in pooled(model, EXAMPLES):
@@ -62,6 +78,81 @@ def test_removal_is_the_plain_loop(spec: str) -> None:
             assert all(close(along[row, j], slow(part, row, set(places[:j]))) for j in range(keys + 1))
             assert all(close(each[row, t], slow(part, row, {t})) for t in range(keys))
             assert close(original(part)[row], slow(part, row, set()))
+
+
+def test_gates_with_nothing_removed_are_the_model_s_own_prediction() -> None:
+    """Their weights sum to the mean gate: renormalised to 1 they would predict something else."""
+    for part in pooled(small_model(GATES, EXAMPLES), EXAMPLES):
+        assert bool((part.weights.sum(-1) < 0.99).all())
+        order = ranking(part.weights, part.mask, noise(part, 0, "ties"))
+        for found in (original(part), removed(part, order)[:, 0]):
+            assert torch.allclose(found, part.logits, rtol=0, atol=1e-12)
+
+
+def ladder(share: float = 1.0, room: int = 64, labels: tuple[str, ...] = ("no", "yes")) -> Ladder:
+    """Untrained, in float64, with gates that differ from word to word, and a bias."""
+    torch.manual_seed(0)
+    spec = f"ladder:size=6,scale=1,share={share},room={room}"
+    model = make_model(spec, vocabulary(EXAMPLES), labels).eval().double()
+    assert isinstance(model, Ladder)
+    with torch.no_grad():
+        for parameter in model.scorer.parameters():
+            parameter.mul_(3)
+        model.decoder.bias.copy_(torch.linspace(-0.3, 0.4, model.outputs))
+    return model
+
+
+@pytest.mark.parametrize(("room", "labels"), [(64, ("no", "yes")), (2, ("no", "yes")), (64, ("a", "b", "c"))])
+def test_a_ladder_s_word_takes_its_weighted_vote_with_it(room: int, labels: tuple[str, ...]) -> None:
+    """share = 1: every logit loses exactly m α_t s_t, so no word's effect is above that of a higher weight."""
+    model = ladder(room=room, labels=labels)
+    m = model.encoder.strength.item()
+    for part in pooled(model, EXAMPLES):
+        lost = original(part)[:, None] - without_each(part)  # [batch, key, class]
+        order = ranking(part.weights, removable(part), noise(part, 0, "ties"))
+        for row, example in enumerate(part.members):
+            words = EXAMPLES[example].words
+            assert int(removable(part)[row].sum()) == len(words)
+            for place, word in enumerate(words, start=1):  # the null key is the start symbol
+                leaning = model.encoder.linear(model.embedding.weight[model.vocabulary.index[word]]).tolist()
+                signs = [1.0 if z >= 0 else -1.0 for z in leaning]
+                votes = signs if model.outputs > 1 else [-signs[0], signs[0]]
+                assert close(lost[row, place], [m * float(part.weights[row, place]) * s for s in votes])
+            effects = [float(lost[row, t].abs().max()) for t in order[row, : len(words)].tolist()]
+            assert all(a >= b - 1e-12 for a, b in itertools.pairwise(effects))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_removed_weight_goes_to_the_null_key(share: float) -> None:
+    """Along any order: the model's own decoder under weights that the null key fills up; all gone, a constant."""
+    for part in pooled(ladder(share), EXAMPLES):
+        null = null_key(part)
+        assert null is not None
+        order = ranking(part.weights, removable(part), noise(part, 0, "ties"))
+        along, n = removed(part, order), int(removable(part)[0].sum())
+        assert torch.allclose(along[:, 0], part.logits, rtol=0, atol=1e-12)
+        assert bool(null.gather(1, order)[:, n:].sum(-1).eq(1).all())  # never among the n words that go
+        for j in range(n + 1):
+            weights = part.weights.scatter(1, order[:, :j], 0.0)
+            weights[null] += 1 - weights.sum(-1)
+            assert torch.allclose(along[:, j], part.decode(weights[:, None])[:, 0], rtol=0, atol=1e-10)
+            assert share > 0 or torch.allclose(along[:, j], part.logits, rtol=0, atol=1e-12)
+
+
+def test_the_null_key_is_neither_the_highest_nor_another() -> None:
+    """It has nearly all the mass. Words are counted, and drawn as in a model without wrappers."""
+    plain = {int(i): p for p in pooled(THREE, EXAMPLES) for i in p.ids}
+    for part in pooled(ladder(), EXAMPLES):
+        null, found = null_key(part), single(part, "other", 3)
+        assert null is not None
+        assert bool((part.weights[null] > 0.5).all())
+        assert found.keys.tolist() == [int(plain[int(i)].mask[0].sum()) for i in part.ids]
+        assert bool((found.difference < 0.5).all())
+        assert torch.equal(found.emptied, found.keys == 1)
+        assert torch.equal(noise(part, 0, "ties")[:, 1:-1], noise(plain[int(part.ids[0])], 0, "ties"))
+        for sampler in ("other", "legacy"):
+            drawn = other_key(part, torch.ones(len(part.ids), dtype=torch.long), sampler, 0)
+            assert not null.gather(1, drawn[:, None]).any()
 
 
 def test_a_text_known_by_hand() -> None:
@@ -119,12 +210,16 @@ def test_a_decoder_that_is_not_linear_is_decoded_again_and_again() -> None:
             def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
                 return super().decode(encoded._replace(values=values), weights)  # type: ignore[no-any-return]
 
-        model = small_model("average:size=5,hidden=4,scale=1", EXAMPLES, labels=("a", "b", "c"))
+        model = copy.deepcopy(part.model)
         model.__class__ = Hidden
         return part._replace(model=model, encoded=part.encoded._replace(values=None))
 
-    for part in pooled(THREE, EXAMPLES):
-        order = ranking(part.weights, part.mask, noise(part, 0, "ties"))
+    for part in (
+        *pooled(THREE, EXAMPLES),
+        *pooled(small_model(GATES, EXAMPLES), EXAMPLES),
+        *pooled(ladder(), EXAMPLES),
+    ):
+        order = ranking(part.weights, removable(part), noise(part, 0, "ties"))
         both = torch.stack([order, order.flip(-1)], 1)
         other = curved(part)
         assert torch.allclose(removed(other, both), removed(part, both), atol=1e-5)

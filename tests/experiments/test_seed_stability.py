@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from statistics import median
 
@@ -11,12 +12,14 @@ from polars.testing import assert_frame_equal
 
 from exegete.base.errors import UsageError
 from exegete.experiments.pooling import pooled
-from exegete.experiments.seed_stability import BINS, SeedStability, per_text
+from exegete.experiments.seed_stability import SeedStability, per_text
 from exegete.experiments.summaries import interval_of
 from exegete.figures.seed_stability import points, spread
 from exegete.figures.theme import to_svg
+from exegete.interventions import search as searching
 from exegete.interventions.search import Search, find
 from exegete.interventions.uniform import Uniform
+from exegete.measures.bins import BINS
 from exegete.models.projections import Gates
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
@@ -149,7 +152,8 @@ def test_several_bases_have_an_interval_over_seeds_and_texts() -> None:
     assert (said["mean"], said["high"]) == pytest.approx((expected.mean, min(math.log(2), expected.high)))
 
 
-def test_searched_adversaries_stand_beside() -> None:
+def test_searched_adversaries_stand_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "Search", partial(Search, steps=60, lr=0.05))
     few = EXAMPLES[-3:]
     subject = replace(subject_of(DENSE, EXAMPLES, companions(DENSE)), examples=few)
     subject = replace(subject, predicted=subject.predicted[: len(few)])
@@ -162,9 +166,9 @@ def test_searched_adversaries_stand_beside() -> None:
             continue
         model = small_model(DENSE, EXAMPLES)
         (batch,) = pooled(model, [e])
-        found = find(model, batch.encoded, batch.weights, batch.ids, Search())
+        found = find(model, batch.encoded, batch.weights, batch.ids, searching.Search())
         near = [j for j, t in zip(found.jsd[0].tolist(), found.tvd[0].tolist(), strict=True) if t <= 0.01]
-        assert value == pytest.approx(max([0.0, *near]), abs=1e-3)  # 500 steps of single precision
+        assert value == pytest.approx(max([0.0, *near]), abs=1e-3)  # steps of single precision
     assert "adversary_jsd" in asked.summary(cell(rows))["measure"].to_list()
     assert "adversary_jsd" not in ASK.summary(cell(rows))["measure"].to_list()
 
@@ -180,16 +184,15 @@ def test_the_pairs_are_a_table() -> None:
 
 def test_the_figures_draw_what_was_measured() -> None:
     rows = cell(ASK.rows(subject_of(DENSE, EXAMPLES, companions(DENSE))))
-    drawn = spread(per_text(rows), BINS)
-    medians = drawn.filter(kind="median", side="other seeds")
+    drawn = spread(per_text(rows))
+    medians = drawn.filter(kind="median", group="other seeds")
     mine = per_text(rows).filter(pl.col("jsd").is_not_null())
     for row in medians.to_dicts():
-        own = mine.filter(bin=row["band"])
+        own = mine.filter(bin=row["bin"])
         assert row["n"] == own.height
-        assert row["x"] == pytest.approx(own["jsd"].median(), abs=1e-5)
-    assert set(medians["band"]) == set(mine["bin"])
-    assert drawn["x"].min() == 0
-    assert drawn["x"].max() == pytest.approx(math.log(2), abs=1e-5)
+        assert row["x"] == pytest.approx(own["jsd"].median(), abs=1e-4)
+    assert set(medians["bin"]) == {name for (name,), own in mine.group_by("bin") if own.height >= 5}  # ticks otherwise
+    assert drawn["x"].max() == pytest.approx(math.log(2), abs=1e-4)
     assert points(per_text(rows)).height == mine.height
     charts = ASK.figures(rows, ASK.summary(rows))
     assert "other seeds, permuted" in to_svg(charts["violins"])

@@ -91,7 +91,7 @@ def known() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def asking(known: None, tmp_path_factory: pytest.TempPathFactory) -> Study:
-    file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv", 60)
+    file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv", 36)
     return checked(
         Study.model_validate(
             {

@@ -69,6 +69,21 @@ def test_a_batch_without_such_words_has_the_likelihood_alone() -> None:
         assert torch.equal(loss, Likelihood()(trace, batch))
 
 
+def test_classes_can_be_weighed() -> None:
+    model = small_model(SPECS[0], TEXTS)
+    skewed = replace(PLAIN, splits={**PLAIN.splits, "train": PLAIN.split("train")[:3]})  # labels 0, 1, 0
+    batch = collate(TEXTS, model.vocabulary)
+    trace = model.trace(batch)
+    plain, weighed = (
+        OBJECTIVES.make(f"deception:lam=0.7,words=a{more}").bound(model, skewed)(trace, batch)
+        for more in ("", ",class_weights=true")
+    )
+    weight = torch.tensor([3 / 4, 3 / 2])  # N / (C · N_c)
+    changed = Likelihood(weight)(trace, batch) - Likelihood()(trace, batch)
+    assert float((weighed - plain).detach()) == pytest.approx(float(changed.detach()), abs=1e-6)
+    assert abs(float(changed.detach())) > 1e-3
+
+
 def test_weights_that_are_all_banned_give_a_finite_loss() -> None:
     model = small_model("average:size=7,hidden=6,scale=1,projection=sparsemax", TEXTS)
     batch = collate([Example(1, (("a", "b"),), 0)], model.vocabulary)

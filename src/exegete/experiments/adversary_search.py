@@ -7,7 +7,7 @@ null, and counted.
 
 Judge it against references, never against 0: a linear decoder fixes one number per free class, so a text of T keys has
 T − 2 or more free directions, and the search finds a large JSD for any model (PROTOCOLS 16). Beside it stand the same
-search on models that are faithful and unfaithful by construction, and the JSD after permuting the weights once.
+search on models that are faithful and unfaithful by construction, and the JSD after permuting the weights.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +17,16 @@ from typing import Any
 
 import polars as pl
 import torch
-from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
-from exegete.experiments.beside import unread
+from exegete.experiments.beside import permuted_jsd, unread
 from exegete.experiments.contract import Subject
-from exegete.experiments.counterfactual import facts, frame, grouped, median, members, numbers, several_keys
+from exegete.experiments.counterfactual import facts, frame, furthest, grouped, members, several_keys, spread
 from exegete.experiments.pooling import Pooled, pooled
-from exegete.interventions.permute import permuted
+from exegete.experiments.summaries import number
+from exegete.experiments.tallies import SAME
 from exegete.interventions.search import Adversaries, Pool, Search, find_each
-from exegete.measures.divergence import jsd
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Example, Task
@@ -36,8 +35,7 @@ from exegete.training.recipe import Recipe
 KEYS = ("task", "model", "split", "who", "epsilon")
 MODEL = "model"
 REFERENCES = {"faithful": "1", "unfaithful": "0"}  # and the share of the weights that is attention
-SAME = ("vectors", "size", "scale", "trainable")  # what a reference has in common with the model
-DRAWS = 20  # of permutations
+SHARED = ("vectors", "size", "scale", "trainable")  # what a reference has in common with the model
 SHOWN = 25  # words up to which a text's weights are kept, to be looked at
 LISTS: dict[str, pl.DataType] = {
     "words": pl.List(pl.String),
@@ -94,7 +92,7 @@ class AdversarySearch:
         if not self.references:
             return {}
         own = parse(model).settings
-        shared = {key: own[key] for key in SAME if key in own}
+        shared = {key: own[key] for key in SHARED if key in own}
         return {who: Recipe(model=str(Spec("ladder", {"share": share} | shared))) for who, share in REFERENCES.items()}
 
     def rows(self, subject: Subject) -> pl.DataFrame:
@@ -114,7 +112,8 @@ class AdversarySearch:
         adversaries = _all_found(pools, self.search)
         for pool, found in zip(pools, adversaries, strict=True):
             predicted = None if who == MODEL else pool.logits.argmax(-1)
-            texts = facts(subject, pool, predicted) | {"permuted_jsd": _permuted(pool, self.seed)}
+            shuffled = permuted_jsd(pool.weights, pool.weights, pool.mask, pool.ids, self.seed)
+            texts = facts(subject, pool, predicted) | {"permuted_jsd": shuffled}
             for epsilon in self.epsilons:
                 told = who == MODEL and epsilon == self.epsilons[0]
                 shown = _told(members(subject.examples, pool), pool, found, epsilon) if told else {}
@@ -157,18 +156,10 @@ def _all_found(pools: Sequence[Pooled], search: Search) -> list[Adversaries]:
     return find_each(model, [Pool(pool.encoded, pool.weights, pool.ids) for pool in pools], search)
 
 
-def _permuted(pool: Pooled, seed: int) -> Tensor:
-    """JSD of the weights and themselves permuted, the median over draws: [batch]; NaN for a single key."""
-    shuffled = permuted(pool.weights, pool.mask, pool.ids, seed, DRAWS)  # [batch, draw, key]
-    return median(jsd(pool.weights[:, None].expand_as(shuffled), shuffled)).where(several_keys(pool), torch.nan)
-
-
 def _best(pool: Pooled, found: Adversaries, epsilon: float) -> dict[str, Any]:
     """ε-max JSD, the TVD that goes with it, the share of candidates within ε and whether there is any."""
-    best, within, several = found.best(epsilon), found.tvd <= epsilon, several_keys(pool)
-    place, none = best.clamp(min=0)[:, None], best < 0
-    jsd_, tvd = (of.gather(1, place)[:, 0].masked_fill(none, 0) for of in (found.jsd, found.tvd))
-    values = {"jsd": jsd_, "tvd": tvd, "within": within.double().mean(1)}
+    best, within, several = furthest(pool.weights, found, epsilon), found.tvd <= epsilon, several_keys(pool)
+    values = {"jsd": best.jsd, "tvd": best.tvd, "within": within.double().mean(1)}
     met = [any_ if real else None for any_, real in zip(within.any(1).tolist(), several.tolist(), strict=True)]
     return {name: value.where(several, torch.nan) for name, value in values.items()} | {"met": met}
 
@@ -187,8 +178,8 @@ def _told(examples: list[Example], pool: Pooled, found: Adversaries, epsilon: fl
 
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     """ε-max JSD over the texts of a group, and what it is to be held against."""
-    found, permuted_jsd = numbers(group, "jsd", log(2)), group["permuted_jsd"].mean()
+    found, permuted = spread(group, "jsd", log(2)), number(group["permuted_jsd"].mean())
     mean = found["mean"]
-    ratio = mean / permuted_jsd if mean is not None and isinstance(permuted_jsd, float) and permuted_jsd > 0 else None
-    held = {"permuted": permuted_jsd, "ratio": ratio, "met": group["met"].mean(), "within": group["within"].mean()}
+    ratio = mean / permuted if mean is not None and permuted is not None and permuted > SAME else None
+    held = {"permuted": permuted, "ratio": ratio, "met": group["met"].mean(), "within": group["within"].mean()}
     return {**found, **held}

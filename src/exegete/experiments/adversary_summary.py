@@ -1,34 +1,41 @@
 """The numbers of adversary training: how far attention got, at what price, beside the tables that were published."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from exegete.experiments.adversary_training import FROZEN, SEARCHED, TOLERANCES, UNFROZEN
-from exegete.experiments.summaries import columns, interval_of, number
-from exegete.measures.statistics import Interval, within
+from exegete.experiments.summaries import number
+from exegete.experiments.tallies import SAME, by_seed, clipped, f1_by_seed, of_tasks
 
 CELL = ("task", "model", "split")
 KEYS = (*CELL, "kind", "lam", "tolerance")
 UNDEFINED = {"lam": pl.Float64, "tolerance": pl.Float64, "ratio": pl.Float64} | {
     f"{name}{end}": pl.Float64 for name in ("tvd", "jsd", "permuted_jsd", "difference") for end in ("", "_low", "_high")
 }
-SAME = 1e-9  # a permuted JSD below it: permuting changes nothing, and the ratio is undefined
+LEAST = {"difference": -1.0}  # that a number can be, otherwise 0
+MOST = {"jsd": math.log(2), "permuted_jsd": math.log(2)}  # otherwise 1
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
     """By kind, λ and tolerance: means over texts (and seeds) with intervals; other seeds are one kind, their mean.
 
-    undefined counts texts of one key, which have no divergence of weights. ratio is JSD over permuted JSD: 0 for the
-    same weights, about 1 for weights that have nothing in common but their shape. F1 is that of the second class of
-    two, and the mean over classes where there are more. difference is the adversary's accuracy less the base's.
+    undefined counts texts of one key, or without weights, which have no divergence. ratio is JSD over permuted JSD: 0
+    for the same weights, about 1 for weights that have nothing in common but their shape. F1 is that of the second
+    class of two, and the mean over the task's gold classes where there are more. difference is the adversary's accuracy
+    less the base's.
     """
-    groups = rows.partition_by(KEYS, as_dict=True, maintain_order=True)
-    found = [dict(zip(KEYS, key, strict=True)) | _numbers(group) for key, group in groups.items()]
+    found = [
+        dict(zip(KEYS, key, strict=True)) | _numbers(group, classes)
+        for classes, part in of_tasks(rows)
+        for key, group in part.partition_by(KEYS, as_dict=True, maintain_order=True).items()
+    ]
     return pl.DataFrame(found, schema_overrides=UNDEFINED, infer_schema_length=None)
 
 
-def _numbers(group: pl.DataFrame) -> dict[str, Any]:
+def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
     difference = pl.col("adversary_correct").cast(pl.Float64) - pl.col("correct").cast(pl.Float64)
     values = ["tvd", "jsd", "permuted_jsd", "difference"]
     texts = group.with_columns(difference=difference).group_by("seed", "example", maintain_order=True)
@@ -45,28 +52,19 @@ def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     said |= {f"within_{t:g}": float((group["tvd"] <= t).mean()) for t in TOLERANCES}  # type: ignore[arg-type]
     for who, prefix in (("base", ""), ("adversary", "adversary_")):
         said[f"{who}_accuracy"] = number(group[f"{prefix}correct"].mean())
-        said[f"{who}_f1"] = _f1(group, f"{prefix}predicted")
+        said[f"{who}_f1"] = _f1(group, f"{prefix}predicted", classes)
     return said
 
 
 def _interval(name: str, each: pl.DataFrame) -> dict[str, float | None]:
-    valued = each.with_columns(value=pl.col(name), every=pl.lit(0))
-    found: Interval = within(interval_of(columns(valued, ["every"]).values[0]), 1.0)
-    low = found.low if name == "difference" else max(0.0, found.low)  # few seeds give t-intervals beyond what can be
-    return {name: number(found.mean), f"{name}_low": number(low), f"{name}_high": number(found.high)}
+    found = clipped(by_seed(each, pl.col(name)), LEAST.get(name, 0.0), MOST.get(name, 1.0))
+    return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
 
 
-def _f1(group: pl.DataFrame, predicted: str) -> float:
-    """2 Σ both / Σ (predicted + gold) of the positive class or the mean over classes; the mean over all models."""
-    positive = group["positive"][0]
-    classes = [positive] if positive is not None else sorted({*group["gold"], *group["predicted"], *group[predicted]})
-    models = group.group_by("seed", "other", maintain_order=True)
-    said, gold = pl.col(predicted), pl.col("gold")
-    both = [((said == c) & (gold == c)).sum().alias(f"both_{i}") for i, c in enumerate(classes)]
-    either = [((said == c).sum() + (gold == c).sum()).alias(f"either_{i}") for i, c in enumerate(classes)]
-    counts = models.agg(*both, *either)
-    values = [2 * counts[f"both_{i}"] / counts[f"either_{i}"].clip(1) for i in range(len(classes))]
-    return float(pl.concat(values).mean())  # type: ignore[arg-type]
+def _f1(group: pl.DataFrame, predicted: str, classes: Sequence[str]) -> float:
+    """F1 of the positive class or the mean over classes; the mean over all models (seeds, and other seeds)."""
+    models = group.partition_by("seed", "other", maintain_order=True)
+    return sum(float(f1_by_seed(model, predicted, classes).nanmean()) for model in models) / len(models)
 
 
 def wiegreffe_pinter(found: pl.DataFrame) -> pl.DataFrame:

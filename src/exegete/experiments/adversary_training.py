@@ -19,11 +19,20 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.beside import Seen, companion_sees, distance, numbers, seen, text_facts, unread
+from exegete.experiments.beside import (
+    DRAWS,
+    Seen,
+    companion_sees,
+    distance,
+    numbers,
+    permuted_distance,
+    seen,
+    text_facts,
+    unread,
+)
 from exegete.experiments.contract import Subject
-from exegete.experiments.pooling import Pooled, pooled
-from exegete.interventions.permute import permuted
-from exegete.measures.divergence import jsd, tvd
+from exegete.experiments.searched import searched
+from exegete.measures.divergence import tvd
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
@@ -38,7 +47,7 @@ class _Other(NamedTuple):
 
     said: dict[str, Any]  # kind, lam, other, tolerance
     tvd: Tensor  # [example]
-    jsd: Tensor  # [example], NaN for texts of one key
+    jsd: Tensor  # [example], NaN for texts of one key or without weights
     permuted_jsd: Tensor  # [example], likewise
     predicted: Tensor  # [example]
 
@@ -57,7 +66,7 @@ class AdversaryTraining:
     seeds: tuple[int, ...] = ()  # other seeds to put beside; a model's own is left out
     search: bool = True  # whether searched adversaries are put beside
     legacy: bool = False  # halve the TVD in training, as the authors' code does
-    draws: int = 1  # permutations of an adversary's weights
+    draws: int = DRAWS  # permutations of an adversary's weights; their mean is the reference
     seed: int = 0  # of these
     texts: int | None = None  # all, unless given
 
@@ -100,7 +109,7 @@ class AdversaryTraining:
         return f"adversary:lam={lam:g}" + (",legacy=true" if self.legacy else "")
 
     def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example and adversary; divergences of texts with one key are null.
+        """One row per example and adversary; divergences of texts with one key, or without weights, are null.
 
         `positive` is the class whose F1 counts, where there are two.
         """
@@ -119,44 +128,18 @@ class AdversaryTraining:
         ids = torch.tensor([e.id for e in subject.examples])
         for name, companion in subject.companions.items():
             other = companion_sees(companion, subject.examples)
-            ours, theirs = (found.weights.nan_to_num(0.0) for found in (base, other))
             yield _Other(
                 _said(name),
                 tvd(base.probabilities, other.probabilities),
                 distance(base, other),
-                self._permuted(ours, theirs, ~base.weights.isnan(), ids),
+                permuted_distance(base, other, ids, self.seed, self.draws),
                 other.answers,
             )
         if self.search:
-            yield from self._searched(subject)
-
-    def _permuted(self, ours: Tensor, theirs: Tensor, real: Tensor, ids: Tensor) -> Tensor:
-        """JSD(α, adversary's α permuted), the mean over draws: [example]; 0 outside the mask in both."""
-        shuffled = permuted(theirs, real, ids, self.seed, self.draws)  # [example, draw, key]
-        return jsd(ours[:, None].expand_as(shuffled), shuffled).mean(-1).where(real.sum(-1) > 1, torch.nan)
-
-    def _searched(self, subject: Subject) -> Iterator[_Other]:
-        """For every tolerance the furthest weights of each text within it; its own weights where there are none."""
-        from exegete.interventions.search import Search, find
-
-        batches = list(pooled(subject.model, subject.examples))
-        found = [find(b.model, b.encoded, b.weights, b.ids, Search()) for b in batches]
-        for tolerance in TOLERANCES:
-            picked = [self._picked(b, f, f.best(tolerance)) for b, f in zip(batches, found, strict=True)]
-            order = torch.tensor([place for b in batches for place in b.members]).argsort()
-            columns = [torch.cat(column)[order] for column in zip(*picked, strict=True)]
-            yield _Other(_said(SEARCHED, tolerance), *columns)
-
-    def _picked(self, batch: Pooled, found: Any, best: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """TVD, JSD, permuted JSD and predicted class of the chosen candidate of every text of a batch, [text] each."""
-        there, place = best >= 0, best.clamp(min=0)[:, None]
-        distances = (values.gather(1, place)[:, 0].where(there, 0.0) for values in (found.tvd, found.jsd))
-        weights = found.weights.gather(1, place[..., None].expand(-1, -1, found.weights.shape[-1]))[:, 0]  # [text, key]
-        weights = weights.where(there[:, None], batch.weights)
-        shuffled = self._permuted(batch.weights, weights, batch.mask, batch.ids)
-        predicted = batch.decode(weights[:, None].to(batch.encoded.states.dtype))[:, 0].argmax(-1)
-        changed, apart = distances
-        return changed, apart.where(batch.mask.sum(-1) > 1, torch.nan), shuffled, predicted
+            for tolerance, found in zip(
+                TOLERANCES, searched(subject, base, TOLERANCES, self.seed, self.draws), strict=True
+            ):
+                yield _Other(_said(SEARCHED, tolerance), *found)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By kind, λ and tolerance: n, TVD and JSD with intervals, accuracy and F1 of base and adversary, and more."""

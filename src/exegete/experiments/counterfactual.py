@@ -5,21 +5,43 @@ key of a ladder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from exegete.experiments.beside import numbers
 from exegete.experiments.contract import Subject
 from exegete.experiments.pooling import Pooled
-from exegete.experiments.summaries import columns, interval_of, number
+from exegete.experiments.summaries import number
+from exegete.experiments.tallies import told
+from exegete.interventions.search import Adversaries
+from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy
 from exegete.tasks.example import Example
 
 ALL = "all"
-BINS = ("[0, 0.25)", "[0.25, 0.5)", "[0.5, 0.75)", "[0.75, 1]")
+
+
+class Furthest(NamedTuple):
+    """The searched weights of every text that are furthest from its own, within ε; its own where there are none."""
+
+    jsd: Tensor  # [batch], ε-max JSD; 0 for its own weights
+    tvd: Tensor  # [batch], of the prediction under them
+    weights: Tensor  # [batch, key]
+
+
+def furthest(own: Tensor, found: Adversaries, epsilon: float) -> Furthest:
+    """ε-max JSD: the largest JSD to a text's own weights [batch, key] among candidates that move its prediction by a
+    TVD of at most ε, and the own weights, which are always within ε (Jain & Wallace 2019, section 4.3).
+    """
+    best = found.best(epsilon)
+    there, place = best >= 0, best.clamp(min=0)[:, None]
+    jsd, tvd = (of.gather(1, place)[:, 0].where(there, 0.0) for of in (found.jsd, found.tvd))
+    weights = found.weights.gather(1, place[..., None].expand(-1, -1, own.shape[-1]))[:, 0]
+    return Furthest(jsd, tvd, weights.where(there[:, None], own))
 
 
 def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> dict[str, Any]:
@@ -46,7 +68,7 @@ def frame(
     """Columns of several pools, lists or tensors [batch] whose NaN is null, as rows in the order of the examples."""
     columns = {name: [part[name] for part in parts] for name in (parts[0] if parts else {})}
     joined = {
-        name: undefined(torch.cat(some)) if isinstance(some[0], Tensor) else [value for part in some for value in part]
+        name: numbers(torch.cat(some)) if isinstance(some[0], Tensor) else [value for part in some for value in part]
         for name, some in columns.items()
     }
     order = pl.DataFrame({"example": [e.id for e in like]}, schema={"example": pl.Int64})
@@ -57,11 +79,6 @@ def frame(
 def members(examples: Sequence[Example], pool: Pooled) -> list[Example]:
     """The examples of a pool."""
     return [examples[i] for i in pool.members]
-
-
-def undefined(values: Tensor) -> pl.Series:
-    """A column of floats; NaN is null."""
-    return pl.Series(values.double().numpy()).fill_nan(None)
 
 
 def several_keys(pool: Pooled) -> Tensor:
@@ -81,17 +98,11 @@ def median(values: Tensor) -> Tensor:
     return (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2
 
 
-def bin_of(column: str) -> pl.Expr:
-    """Which of four equal bins of [0, 1] a number is in; null for none."""
-    place = (pl.col(column) * len(BINS)).floor().cast(pl.Int64).clip(0, len(BINS) - 1)
-    return place.replace_strict(dict(enumerate(BINS)), return_dtype=pl.String)
-
-
 def grouped(
     rows: pl.DataFrame, keys: Sequence[str], against: str = "max_attention"
 ) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
     """Rows by keys, predicted class (and all) and bin of a number (and all): what names a group, and the group."""
-    binned = rows.with_columns(bin=bin_of(against))
+    binned = rows.with_columns(bin=bin_of(pl.col(against)))
     for key, cell in binned.partition_by(keys, as_dict=True, maintain_order=True).items():
         for predicted in (ALL, *sorted(cell["predicted"].unique())):
             own = cell if predicted == ALL else cell.filter(pl.col("predicted") == predicted)
@@ -101,20 +112,9 @@ def grouped(
                     yield dict(zip(keys, key, strict=True)) | {"class": predicted, "bin": bin_}, group
 
 
-def numbers(group: pl.DataFrame, value: str, most: float | None = None) -> dict[str, Any]:
+def spread(group: pl.DataFrame, value: str, most: float | None = None) -> dict[str, Any]:
     """Seeds, n, number undefined, mean, interval (cut to [0, most]) and median of a column over a group of texts."""
-    valued = group.select("seed", "example", value=value, every=pl.lit(ALL))
-    interval = interval_of(columns(valued, ["every"]).values[0]) if group[value].count() else None
-    low, high = (None, None) if interval is None else (number(interval.low), number(interval.high))
-    return {
-        "seeds": group["seed"].n_unique(),
-        "n": group[value].count(),
-        "undefined": group[value].null_count(),
-        "mean": number(group[value].mean()),
-        "low": None if low is None else max(0.0, low),  # few seeds give t-intervals beyond what is possible
-        "high": high if high is None or most is None else min(most, high),
-        "median": number(group[value].median()),
-    }
+    return told(group, value, most=most) | {"median": number(group[value].median())}
 
 
 def margins(logits: Tensor, predicted: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ The authors look for: imposed weights help at least as much as its own (imposed 
 adversary do not (imposed − imposed_adversary above 0). Then attention holds something about the words themselves.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,10 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.beside import companion_sees, distance, numbers, seen, text_facts, unread
 from exegete.experiments.contract import Subject
-from exegete.experiments.summaries import columns, interval_of, number
-from exegete.measures.ratios import f1_values
+from exegete.experiments.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
+from exegete.measures.divergence import tvd
 from exegete.models.contract import AttentionModel
+from exegete.models.rationale import RationaleClassifier
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
@@ -76,6 +77,8 @@ class Diagnostic:
         """There must be one attention, over words, whose weights can be imposed."""
         if (reason := unread(model)) is not None:
             return reason
+        if isinstance(model, RationaleClassifier):
+            return "it imposes weights of words, and this model has none in a text from which it selects nothing"
         several = len(model.sites) > 1
         return "it imposes weights of words, and this model attends to words in several places" if several else None
 
@@ -107,7 +110,8 @@ class Diagnostic:
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and weights; `base` and `adversary` are the two models that the weights come from.
 
-        jsd is the divergence of the weights from the base's; `positive` is the class whose F1 counts, if there is one.
+        jsd is the divergence of the weights from the base's, tvd that of the predictions (½ Σ |p − p'|); `positive` is
+        the class whose F1 counts, if there is one.
         """
         base, labels = seen(subject.model, subject.examples), subject.task.labels
         facts = pl.DataFrame(text_facts(subject, base)).drop("predicted")
@@ -120,6 +124,7 @@ class Diagnostic:
                 predicted=pl.Series([labels[c] for c in found.answers.tolist()]),
                 correct=pl.Series((found.answers == gold).long().numpy()),
                 jsd=numbers(distance(base, found)),
+                tvd=numbers(tvd(base.probabilities, found.probabilities)),
             )
             for name, found in every.items()
         ]
@@ -128,23 +133,25 @@ class Diagnostic:
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Accuracy and F1 under all weights, and what imposed weights add to others (`against`), paired by text.
 
-        F1 is that of the second class of two, and the mean over classes where there are more. The reference of an
-        accuracy is the share of the most frequent class, that of a difference is 0.
+        F1 is that of the second class of two, and the mean over the task's gold classes where there are more. The
+        reference of an accuracy is the share of the most frequent class, that of a difference is 0.
         """
-        found = []
-        for (task, model), cell in rows.partition_by(["task", "model"], as_dict=True, maintain_order=True).items():
-            for measure, weights, against, values in _measured(cell):
-                reference = 0.0 if against else _majority(cell) if measure == "accuracy" else None
-                said = {"task": task, "model": model, "measure": measure, "weights": weights, "against": against}
-                found.append(said | _numbers(values, -1.0 if against else 0.0) | {"reference": reference})
-        return pl.DataFrame(found, infer_schema_length=None)
+        cells = [
+            (classes, cell)
+            for classes, part in of_tasks(rows)
+            for cell in part.partition_by("model", maintain_order=True)
+        ]
+        return pl.DataFrame(
+            [said for classes, cell in cells for said in _levels(cell, classes)], infer_schema_length=None
+        )
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        """How far every model's weights are from the base's."""
+        """How far every model's weights are from the base's, and its predictions: an adversary's should be near."""
         keys = ["task", "model", "weights"]
         far = rows.filter(pl.col("weights") != BASE).group_by(keys, maintain_order=True)
+        same = {"tvd": pl.col("tvd").mean()} if "tvd" in rows.columns else {}  # rows that were kept before have none
         count = {"n": pl.col("jsd").count(), "undefined": pl.col("jsd").null_count()}
-        return {"weights": far.agg(**count, jsd=pl.col("jsd").mean(), accuracy=pl.col("correct").mean())}
+        return {"weights": far.agg(**count, jsd=pl.col("jsd").mean(), accuracy=pl.col("correct").mean(), **same)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """Accuracy and F1 under all weights."""
@@ -153,50 +160,21 @@ class Diagnostic:
         return {"diagnostic": diagnostic.diagnostic(summary)}
 
 
-def _measured(cell: pl.DataFrame) -> Iterator[tuple[str, str, str, Tensor]]:
+def _levels(cell: pl.DataFrame, classes: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """All numbers of one task and model."""
+    most_frequent = majority(cell.filter(pl.col("weights") == BASE))
+    for measure, weights, against, values in _measured(cell, classes):
+        said = {"task": cell["task"][0], "model": cell["model"][0], "measure": measure, "weights": weights}
+        reference = 0.0 if against else most_frequent if measure == "accuracy" else None
+        level = clipped(values, -1.0 if against else 0.0)
+        yield said | {"against": against, "seeds": len(values)} | level | {"reference": reference}
+
+
+def _measured(cell: pl.DataFrame, classes: Sequence[str]) -> Iterator[tuple[str, str, str, Tensor]]:
     """Measure, weights, what they are against, and a value per text whose mean it is: [seed, example]."""
-    names = cell["weights"].unique(maintain_order=True).to_list()
-    for measure, of in (("accuracy", _right), ("f1", _f1)):
-        values = {name: of(cell.filter(pl.col("weights") == name)) for name in names}
-        yield from ((measure, name, LEVEL, values[name]) for name in names)
+    groups = {name: cell.filter(pl.col("weights") == name) for name in cell["weights"].unique(maintain_order=True)}
+    right = {name: by_seed(group, pl.col("correct")) for name, group in groups.items()}
+    f1 = {name: f1_by_seed(group, "predicted", classes) for name, group in groups.items()}
+    for measure, values in (("accuracy", right), ("f1", f1)):
+        yield from ((measure, name, LEVEL, found) for name, found in values.items())
         yield from ((measure, a, b, values[a] - values[b]) for a, b in PAIRS if a in values and b in values)
-
-
-def _right(group: pl.DataFrame) -> Tensor:
-    return _by_seed(group, pl.col("correct"))
-
-
-def _f1(group: pl.DataFrame) -> Tensor:
-    """F1 of the positive class, or the mean over all classes that texts have or get."""
-    positive = group["positive"][0]
-    classes = [positive] if positive is not None else sorted({*group["gold"], *group["predicted"]})
-    parts = []
-    for name in classes:
-        predicted, gold = (_by_seed(group, pl.col(column) == name) == 1 for column in ("predicted", "gold"))
-        parts.append(f1_values(predicted, gold))
-    return torch.stack(parts).mean(0)
-
-
-def _by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
-    """[seed, example], float64."""
-    valued = group.with_columns(value=value.cast(pl.Float64), every=pl.lit(0))
-    return columns(valued, ["every"]).values[0]
-
-
-def _majority(cell: pl.DataFrame) -> float:
-    """The share of the most frequent class among the texts."""
-    texts = cell.filter(pl.col("weights") == BASE)
-    return float(texts["gold"].value_counts()["count"].to_numpy().max()) / texts.height
-
-
-def _numbers(values: Tensor, least: float) -> dict[str, Any]:
-    """Seeds, n, mean and interval, which ends where no value can be."""
-    interval = interval_of(values)
-    low, high = number(interval.low), number(interval.high)
-    return {
-        "seeds": len(values),
-        "n": interval.n,
-        "mean": number(interval.mean),
-        "low": None if low is None else max(least, low),
-        "high": None if high is None else min(1.0, high),
-    }

@@ -135,7 +135,7 @@ def paper_tables(rows: pl.DataFrame, states: tuple[str, str]) -> dict[str, pl.Da
     sweep = moves(with_dials(tidy(rows)))
     if not sweep.is_empty():
         table_2 = sweep.filter(pl.col("measure") == "entropy_gradient_inputs")
-        shown = _wide(table_2, ["family", "reading"], ["tau", "low", "high", "p", "n"])
+        shown = _wide(table_2, ["family", "reading"], ["tau", "low", "high", "p", "n", "meaning"])
         found |= {"meister_2": shown, "sweep": sweep}
     return found
 

@@ -28,7 +28,7 @@ from torch.nn.functional import pad
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
 from exegete.experiments.pooling import Pooled, unpooled
-from exegete.experiments.removal import frame_of, gradient, noise, original, ranking, removed
+from exegete.experiments.removal import frame_of, gradient, noise, original, ranking, removable, removed
 from exegete.experiments.sets_summary import paired, serrano_smith, summarised
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Task
@@ -84,12 +84,12 @@ class ImportanceSets:
         flips = first_flips(part, torch.cat(list(orders.values()), 1))
         ends = np.cumsum([order.shape[1] for order in orders.values()])
         spans = zip(orders, [0, *ends], ends, strict=False)
-        keys = part.mask.sum(-1)
+        keys = removable(part).sum(-1)
         return pl.concat([_frame(scheme, flips, slice(start, end), keys) for scheme, start, end in spans])
 
     def ordered(self, part: Pooled) -> dict[str, Tensor]:
         """The orders of every scheme, [batch, order, key]: one, but for random."""
-        mask, ties = part.mask, noise(part, self.seed, "ties")
+        mask, ties = removable(part), noise(part, self.seed, "ties")
         descending = ranking(part.weights, mask, ties)
         slope = gradient(part, original(part))
         by = {
@@ -104,7 +104,7 @@ class ImportanceSets:
     def _random(self, part: Pooled) -> Tensor:
         draws = torch.arange(self.orders)[:, None]
         shuffled = noise(part, self.seed, "importance sets", draws)  # [batch, draw, key]
-        return shuffled.masked_fill(~part.mask[:, None], torch.inf).argsort(-1)
+        return shuffled.masked_fill(~removable(part)[:, None], torch.inf).argsort(-1)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By scheme: mean and median fraction with intervals, censored, and with the paper's exclusion."""
@@ -125,7 +125,7 @@ class Flips(NamedTuple):
     """First flips along some orders: [batch, order] each."""
 
     fraction: Tensor  # of the keys, removed at the first flip; 1 without one
-    mass: Tensor  # of the attention, removed by then
+    mass: Tensor  # of the attention on these keys, removed by then
     flips: Tensor
     emptied: Tensor  # whether it flips only because no weight is left
 
@@ -135,8 +135,9 @@ def first_flips(part: Pooled, order: Tensor) -> Flips:
     decisions = removed(part, order).argmax(-1)  # [batch, order, key + 1]
     changed = decisions[..., 1:] != decisions[..., :1]  # [batch, order, key]: after j = 1, 2, … keys
     flips, at = changed.max(-1)  # of equal ones the first
-    left = part.weights[:, None].expand(order.shape).gather(-1, order)
-    gone, keys = left.cumsum(-1), part.mask.sum(-1, keepdim=True)
+    may_go = removable(part)
+    left = (part.weights * may_go)[:, None].expand(order.shape).gather(-1, order)
+    gone, keys = left.cumsum(-1), may_go.sum(-1, keepdim=True)
     at = at.where(flips, (keys - 1).clamp(min=0))
     kept = pad(left.flip(-1).cumsum(-1).flip(-1)[..., 1:], (0, 1))  # weight that is left after j = 1, 2, … keys
     nothing = kept.gather(-1, at[..., None])[..., 0] == 0
@@ -153,7 +154,8 @@ def _frame(scheme: str, found: Flips, span: slice, keys: Tensor) -> pl.DataFrame
         "emptied": emptied[:, 0],
     }  # fmt: skip
     frame = pl.DataFrame({name: column.numpy() for name, column in measured.items()})
-    return frame.with_columns(scheme=pl.lit(scheme))
+    no_weight = pl.col("mass", "first_mass").fill_nan(None)  # no share of it, where a model has chosen no key at all
+    return frame.with_columns(no_weight, scheme=pl.lit(scheme))
 
 
 def backwards(order: Tensor, mask: Tensor) -> Tensor:

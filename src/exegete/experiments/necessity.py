@@ -7,8 +7,7 @@ the same kind learns without attention: where it does as well, attention isn't n
 debate. All sites are altered together: words and sentences, in a hierarchical model.
 """
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +18,10 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.names import parse, varied
 from exegete.experiments.contract import Subject
-from exegete.experiments.summaries import columns, interval_of, number
+from exegete.experiments.summaries import number
+from exegete.experiments.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn, bound
-from exegete.measures.ratios import f1_values
-from exegete.measures.statistics import Interval, bootstrap_mean, within
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Task
@@ -32,7 +30,7 @@ from exegete.training.recipe import Recipe
 
 KEYS = ("task", "model", "condition", "when")
 NONE = "none"  # no attention: the decoder reads the last state
-LAST_STATE = ("bilstm", "bigru", "average", "cnn")  # models that have one
+LAST_STATE = ("bilstm", "bigru", "average", "cnn", "flat")  # models that have one: others have no rows of `none`
 INFERENCE, TRAINING = "inference", "training"
 OWN, BOTH = "own attention", "training and inference"
 
@@ -78,7 +76,10 @@ class Necessity:
         return None if model.sites else "it replaces attention, and this model has none"
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
-        """A model for every condition; what is random in one depends on the seed of its training."""
+        """A model for every condition; what is random in one depends on the seed of its training.
+
+        There is no `none` for models that can't be built without attention (hierarchical, ladder, rationale).
+        """
         found = {
             name: Recipe(attention=_seeded(name, seed), epochs=self.epochs) for name in self.trained if name != NONE
         }
@@ -122,13 +123,16 @@ class Necessity:
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By condition: accuracy and F1 before and after, and their changes, paired by text, with intervals.
 
-        F1 is that of the second class of two, and the mean over classes where there are more. Intervals are over texts
-        for one seed, over texts and seeds for several; those of F1 rest on its first-order expansion (`ratios`). The
-        reference of a change is 0, that of accuracy `majority`: always the most frequent class. `single` texts have one
-        word, whose weight is 1 whatever is done.
+        F1 is that of the second class of two, and the mean over the task's gold classes where there are more. Intervals
+        are over texts for one seed, over texts and seeds for several; those of F1 rest on its first-order expansion
+        (`ratios`). The reference of a change is 0, that of accuracy `majority`: always the most frequent class.
+        `single` texts have one word, whose weight is 1 whatever is done.
         """
-        groups = rows.partition_by(KEYS, as_dict=True, maintain_order=True)
-        found = [dict(zip(KEYS, key, strict=True)) | _numbers(group) for key, group in groups.items()]
+        found = [
+            dict(zip(KEYS, key, strict=True)) | _numbers(group, classes)
+            for classes, part in of_tasks(rows)
+            for key, group in part.partition_by(KEYS, as_dict=True, maintain_order=True).items()
+        ]
         return pl.DataFrame(found, infer_schema_length=None)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
@@ -162,57 +166,27 @@ def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _numbers(group: pl.DataFrame) -> dict[str, Any]:
-    change = _interval(_by_seed(group, pl.col("value")))
-    f1 = {name: _f1(group, name) for name in ("predicted", "altered_predicted")}  # [seed, example] each
-    f1_change = _interval(f1["altered_predicted"] - f1["predicted"])
+def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
+    change = clipped(by_seed(group, pl.col("value")), -1.0)
+    f1 = {name: f1_by_seed(group, name, classes) for name in ("predicted", "altered_predicted")}  # [seed, example] each
+    f1_change = clipped(f1["altered_predicted"] - f1["predicted"], -1.0)
     return {
         "seeds": group["seed"].n_unique(),
-        "n": change.n,
+        "n": change["n"],
         "single": group.filter(pl.col("n") <= 1).height,
         "before": number(group["correct"].mean()),
         "after": number(group["altered_correct"].mean()),
-        "change": number(change.mean),
-        "low": number(change.low),
-        "high": number(change.high),
+        "change": change["mean"],
+        "low": change["low"],
+        "high": change["high"],
         "f1_before": number(f1["predicted"].nanmean()),
         "f1_after": number(f1["altered_predicted"].nanmean()),
-        "f1_change": number(f1_change.mean),
-        "f1_low": number(f1_change.low),
-        "f1_high": number(f1_change.high),
+        "f1_change": f1_change["mean"],
+        "f1_low": f1_change["low"],
+        "f1_high": f1_change["high"],
         "flipped": number((group["predicted"] != group["altered_predicted"]).mean()),
-        "majority": _majority(group),
+        "majority": majority(group),
     }
-
-
-def _interval(values: Tensor) -> Interval:
-    """Over texts and seeds, [seed, example], and never narrower than over the texts of these seeds alone.
-
-    Few seeds may have the same mean by luck, where most texts don't change: the spread of their means is then 0.
-    """
-    both, texts = interval_of(values), bootstrap_mean(values.nanmean(0))
-    few = len(values) == 1 or math.isnan(both.low)
-    found = both if few else both._replace(low=min(both.low, texts.low), high=max(both.high, texts.high))
-    return within(found, 1.0)
-
-
-def _by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
-    """[seed, example], float64."""
-    valued = group.with_columns(value=value.cast(pl.Float64), every=pl.lit(0))
-    return columns(valued, ["every"]).values[0]
-
-
-def _f1(group: pl.DataFrame, predicted: str) -> Tensor:
-    """Values whose mean is F1 of the positive class, or the mean over the classes that texts have."""
-    positive = group["positive"][0]
-    classes = [positive] if positive is not None else sorted(set(group["gold"]))
-    said = [[_by_seed(group, pl.col(column) == name) == 1 for column in (predicted, "gold")] for name in classes]
-    return torch.stack([f1_values(*both) for both in said]).mean(0)
-
-
-def _majority(group: pl.DataFrame) -> float:
-    """The share of the most frequent class among the texts."""
-    return float(group["gold"].value_counts()["count"].to_numpy().max()) / group.height
 
 
 def vashishth(rows: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
-from exegete.experiments.counterfactual import facts, frame, grouped, margins, median, numbers, several_keys
+from exegete.experiments.counterfactual import facts, frame, grouped, margins, median, several_keys, spread
 from exegete.experiments.pooling import Pooled, pooled, unpooled
 from exegete.interventions.permute import permuted
 from exegete.interventions.search import decoded
@@ -88,7 +88,7 @@ class Permutation:
             [
                 said
                 | {"measure": measure}
-                | numbers(group, measure, most)
+                | spread(group, measure, most)
                 | {"moved": (group[measure] > MOVED).mean() if measure == "median_tvd" else None}
                 for said, group in grouped(rows, KEYS)
                 for measure, most in MEASURES.items()

@@ -1,9 +1,13 @@
 """Reliance: is a model that needs its attention harder to fake? (Neely & Schouten 2020, section 7, their own proposal)
 
-One point per task, model and seed. x: the accuracy lost when attention is uniform in training and ever after. y: how
-good the best adversary is, a model trained to predict the same with other weights: the JSD of its weights to the
-model's own where predictions are nearly equal (mean TVD up to a tolerance), and the accuracy that it loses. The authors
-guess that y falls as x grows.
+One point per task and model, the mean over its seeds, whose trainings lie together. x: the accuracy lost when attention
+is uniform in training and ever after. y: how good the best adversary is, a model trained to predict the same with other
+weights: the JSD of its weights to the model's own where predictions are nearly equal (mean TVD up to a tolerance), and
+the accuracy that it loses. The authors guess that y falls as x grows.
+
+The accuracy that an adversary loses has the base's accuracy in it, on the same texts, and so has x: a base that is
+right by luck raises both. They go together if nothing else does, so that relation has neither interval nor p. (Disjoint
+halves of the texts would not mend it: luck of the base's *training* is in both halves.)
 """
 
 from collections.abc import Mapping
@@ -19,7 +23,7 @@ from exegete.experiments.beside import companion_sees, distance, numbers, seen, 
 from exegete.experiments.contract import Subject
 from exegete.experiments.summaries import number
 from exegete.measures.divergence import tvd
-from exegete.measures.points import related
+from exegete.measures.points import Related, related
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Task
@@ -27,9 +31,11 @@ from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import Fooling, Recipe
 
 UNIFORM, ADVERSARY = "uniform", "adversary"
-POINT = ["task", "model", "seed"]
+MODEL = ["task", "model"]
+POINT = [*MODEL, "seed"]
 TEST = "test"
 RELATED = dict.fromkeys(("value", "low", "high", "p"), pl.Float64)  # null in every row, perhaps
+SHARED = "x and y share the base's accuracy: no p"
 FAKED = ("jsd", "tvd", "lost")  # numbers of the best adversary
 
 
@@ -101,7 +107,7 @@ class Reliance:
         return pl.concat(parts).sort("example", maintain_order=True)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The points, each number with its interval over texts.
+        """Every trained model, each number with its interval over texts.
 
         drop is the accuracy lost with uniform weights; jsd, tvd and lost (accuracy) are those of the adversary of the
         largest mean JSD among those within the tolerance, chosen on other texts. Where none is, they are null.
@@ -130,29 +136,40 @@ class Reliance:
         return None if same.is_empty() else float(same.sort("jsd", "lam", descending=[True, False])["lam"][0])
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        """How x and y go together over the points, and every adversary."""
+        """How x and y go together over the points, the points, and every adversary."""
         adversaries = rows.filter(pl.col("companion") == ADVERSARY).group_by(
             [*POINT, "split", "lam"], maintain_order=True
         )
         every = adversaries.agg(
             n=pl.len(), tvd=pl.col("tvd").mean(), jsd=pl.col("jsd").mean(), accuracy=pl.col("companion_correct").mean()
         )
-        points = self.summary(rows)
-        relations = [
-            {"x": "drop", "y": y} | found._asdict()
-            for y in ("jsd", "lost")
-            for found in related(_tensor(points["drop"]), _tensor(points[y]))
-        ]
+        points = averaged(self.summary(rows))
+        relations = [{"x": "drop", "y": y} | one._asdict() for y in ("jsd", "lost") for one in _related(points, y)]
         return {
             "relation": pl.DataFrame(relations, schema_overrides=RELATED),
+            "points": points,
             "adversaries": every.with_columns(same=pl.col("tvd") <= self.tolerance),
         }
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """The points."""
+        """Every trained model."""
         from exegete.figures import reliance
 
         return {"reliance": reliance.reliance(summary)}
+
+
+def averaged(summary: pl.DataFrame) -> pl.DataFrame:
+    """One point per task and model: means over the seeds that have an adversary; the others are counted."""
+    there = pl.col("jsd").is_not_null()
+    means = [pl.col(name).filter(there).mean() for name in ("drop", *FAKED)]
+    return summary.group_by(MODEL, maintain_order=True).agg(*means, seeds=there.sum(), without=(~there).sum())
+
+
+def _related(points: pl.DataFrame, y: str) -> list[Related]:
+    found = related(_tensor(points["drop"]), _tensor(points[y]))
+    if y != "lost":
+        return found
+    return [one if one.value is None else one._replace(low=None, high=None, p=None, note=SHARED) for one in found]
 
 
 def _objective(lam: float) -> str:

@@ -1,11 +1,17 @@
 """Removal: what the last attention's decoder says with some keys gone (Serrano & Smith 2019, section 3; PROTOCOLS 8).
 
 Keys are what that attention looks at: words, or sentences in a hierarchical model. Removing a set R is α_t = 0 for
-t ∈ R, the rest renormalised, decoded again; nothing is encoded anew. With v_t = W h_t of a linear decoder
+t ∈ R, the rest renormalised, decoded again; nothing is encoded anew. With v_t = W h_t of a linear decoder and the mass
+M = Σ_t α_t, which is 1 but for `gates` (nothing removed must be the model's own prediction),
 
-    logits = Σ_{t kept} α_t v_t / Σ_{t kept} α_t + b
+    logits = M Σ_{t kept} α_t v_t / Σ_{t kept} α_t + b
 
-so all cumulative removals along an order are two cumulative sums (PROTOCOLS 12). Sums run over what is kept, from the
+A model with a *null key* (the ladder) says itself where weight goes that no word has: to that key, whose value is 0. It
+is no word, so it is never removed, ranked or counted; it takes what is removed, and nothing is renormalised:
+
+    logits = Σ_{t kept} α_t v_t + b
+
+So all cumulative removals along an order are two cumulative sums (PROTOCOLS 12). Sums run over what is kept, from the
 end of the order: a total minus what is gone would lose the small weights. Where no weight is left, because every key is
 gone or because sparse attention has none on the others, the context is zero and the bias decides.
 """
@@ -26,6 +32,17 @@ Sampler = Literal["other", "legacy"]
 ROOM = 1 << 22  # weights decoded at a time, where the decoder is not linear
 
 
+def null_key(pooled: Pooled) -> Tensor | None:
+    """The key of value 0 that takes the weight that no word has, [batch, key]; None for models without one."""
+    return pooled.model.null_keys(pooled.encoded)
+
+
+def removable(pooled: Pooled) -> Tensor:
+    """Keys that may be removed, [batch, key]: the real ones, without a null key."""
+    null = null_key(pooled)
+    return pooled.mask if null is None else pooled.mask & ~null
+
+
 def removed(pooled: Pooled, order: Tensor) -> Tensor:
     """Logits after removing the first j keys of an order, for all j from 0 to the number of keys, in float64.
 
@@ -38,7 +55,7 @@ def removed(pooled: Pooled, order: Tensor) -> Tensor:
         return _removed_one_by_one(pooled, order)
     rows = torch.arange(len(order))[:, None, None]
     sums = terms[rows, order].flip(2).cumsum(2).flip(2)  # [batch, order, key, 1 + class]: what is kept from j on
-    return _context(pad(sums, (0, 0, 0, 1))) + _bias(pooled)[:, None]
+    return _context(pooled, pad(sums, (0, 0, 0, 1))) + _bias(pooled)[:, None]
 
 
 def original(pooled: Pooled) -> Tensor:
@@ -46,7 +63,7 @@ def original(pooled: Pooled) -> Tensor:
     terms = _terms(pooled)
     if terms is None:
         return _decode(pooled, pooled.weights[:, None])[:, 0]
-    return _context(terms.sum(1)) + _bias(pooled)[:, 0]
+    return _context(pooled, terms.sum(1)) + _bias(pooled)[:, 0]
 
 
 def without_each(pooled: Pooled) -> Tensor:
@@ -57,7 +74,7 @@ def without_each(pooled: Pooled) -> Tensor:
         return _decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
     before = pad(terms.cumsum(1)[:, :-1], (0, 0, 1, 0))
     after = pad(terms.flip(1).cumsum(1).flip(1)[:, 1:], (0, 0, 0, 1))
-    return _context(before + after) + _bias(pooled)
+    return _context(pooled, before + after) + _bias(pooled)
 
 
 def _terms(pooled: Pooled) -> Tensor | None:
@@ -66,10 +83,13 @@ def _terms(pooled: Pooled) -> Tensor | None:
     return None if values is None else torch.cat([weights, weights * values.double()], -1)
 
 
-def _context(sums: Tensor) -> Tensor:
-    """Σ α v / Σ α, and zero where there is no weight: [..., 1 + class] -> [..., class]."""
+def _context(pooled: Pooled, sums: Tensor) -> Tensor:
+    """M Σ α v / Σ α, and zero where there is no weight: [batch, ..., 1 + class] -> [batch, ..., class]."""
+    if null_key(pooled) is not None:
+        return sums[..., 1:]  # what was removed is on the null key, whose value is 0
     mass = sums[..., :1]
-    return sums[..., 1:] / mass.where(mass > 0, 1)  # without weight the weighted values are 0 too
+    whole = pooled.weights.sum(-1).view(-1, *[1] * (sums.dim() - 1))
+    return sums[..., 1:] * (whole / mass.where(mass > 0, 1))  # without weight the weighted values are 0 too
 
 
 def _bias(pooled: Pooled) -> Tensor:
@@ -93,13 +113,19 @@ def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
 
 
 def _decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
-    """Decode renormalised weights, some draws at a time: [batch, draw, class]."""
-    parts = []
-    for some in torch.arange(draws).split(max(1, ROOM // max(1, pooled.weights.numel()))):
-        kept = weights(some)  # [batch, some, key]
+    """Decode kept weights, filled up to the original mass, some draws at a time: [batch, draw, class]."""
+    some = torch.arange(draws).split(max(1, ROOM // max(1, pooled.weights.numel())))
+    return torch.cat([_decode(pooled, _filled(pooled, weights(part))) for part in some], 1)
+
+
+def _filled(pooled: Pooled, kept: Tensor) -> Tensor:
+    """Kept weights with the original mass again, by the null key or by renormalising: [batch, draw, key]."""
+    whole, null = pooled.weights.sum(-1)[:, None, None], null_key(pooled)
+    if null is None:
         mass = kept.sum(-1, keepdim=True)
-        parts.append(_decode(pooled, kept / mass.where(mass > 0, 1)))
-    return torch.cat(parts, 1)
+        return kept * (whole / mass.where(mass > 0, 1))
+    words = kept.masked_fill(null[:, None], 0)
+    return torch.where(null[:, None], whole - words.sum(-1, keepdim=True), words)
 
 
 def gradient(pooled: Pooled, logits: Tensor) -> Tensor:
@@ -126,11 +152,11 @@ def _derived(pooled: Pooled, label: Tensor) -> Tensor:
 
 
 def noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Tensor:
-    """Keyed uniform numbers, one per key, counted among the real keys of its text: [batch, key] or with draws before.
+    """Keyed uniform numbers, one per key, counted among those that may go: [batch, key] or with draws before.
 
     draw [draw, 1] gives [batch, draw, key].
     """
-    place = pooled.mask.long().cumsum(-1)  # [batch, key]: neither padding nor wrappers change it
+    place = removable(pooled).long().cumsum(-1)  # [batch, key]: neither padding nor wrappers change it
     ids = pooled.ids[:, None]
     if isinstance(draw, Tensor):
         ids, place = ids[:, None], place[:, None]
@@ -161,13 +187,14 @@ class Single(NamedTuple):
 
 def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
     """Remove i* = argmax α, and a random r (Serrano & Smith 2019, section 4)."""
-    weights, rows = pooled.weights, torch.arange(len(pooled.ids))
-    order = ranking(weights, pooled.mask, noise(pooled, seed, "ties"))
+    rows, may_go = torch.arange(len(pooled.ids)), removable(pooled)
+    weights = pooled.weights * may_go
+    order = ranking(weights, may_go, noise(pooled, seed, "ties"))
     top = order[:, 0]
     other = other_key(pooled, top, sampler, seed)
     logits = without_each(pooled)
     return Single(
-        keys=pooled.mask.sum(-1),
+        keys=may_go.sum(-1),
         difference=weights[rows, top] - weights[rows, other],
         same=top == other,
         emptied=weights.gather(1, order[:, 1:]).sum(-1) == 0,
@@ -178,16 +205,16 @@ def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
 
 
 def other_key(pooled: Pooled, top: Tensor, sampler: Sampler, seed: int) -> Tensor:
-    """r, [batch]: uniform over the real keys but i*.
+    """r, [batch]: uniform over the keys that may go but i*.
 
     `legacy` is the released sampler: a rank between the second and the last, used as a position. So r is any key but
     the *first*, and may be i*.
     """
-    mask = pooled.mask
+    mask = removable(pooled)
     others = mask.sum(-1) - 1
     draw = (uniform(seed, pooled.ids, stable_seed("other key")) * others).long().clamp(max=others - 1)
     first = mask.long().cumsum(-1).gather(1, top[:, None])[:, 0] - 1 if sampler == "other" else torch.zeros_like(draw)
-    place = (draw + (draw >= first)).clamp(min=0).minimum(others.clamp(min=0))  # among real keys
+    place = (draw + (draw >= first)).clamp(min=0).minimum(others.clamp(min=0))  # among keys that may go
     return (~mask).byte().argsort(dim=-1, stable=True).gather(1, place[:, None])[:, 0]
 
 

@@ -16,23 +16,32 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.beside import Seen, companion_sees, distance, numbers, seen, text_facts, unread
+from exegete.experiments.beside import (
+    DRAWS,
+    Seen,
+    companion_sees,
+    distance,
+    numbers,
+    permuted_distance,
+    seen,
+    text_facts,
+    unread,
+)
 from exegete.experiments.contract import Subject
-from exegete.experiments.pooling import pooled
-from exegete.experiments.summaries import columns, interval_of, number
-from exegete.interventions.permute import permuted
-from exegete.measures.divergence import jsd, normalised_entropy, tvd
+from exegete.experiments.searched import searched
+from exegete.experiments.summaries import number
+from exegete.experiments.tallies import SAME, told
+from exegete.measures.bins import BINS, bin_of
+from exegete.measures.divergence import normalised_entropy, tvd
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Task
 from exegete.training.recipe import Recipe
 
 ALL = "all"
-BINS = ("0–0.25", "0.25–0.5", "0.5–0.75", "0.75–1")  # of the largest weight
 CELL = ("task", "model", "seed", "split")
 KEYS = ("task", "model", "class", "bin", "measure")
 EPSILON = 0.01  # TVD up to which an adversary predicts the same (Jain & Wallace 2019)
 MOST = {"tvd": 1.0, "ratio": math.inf}  # the largest value there can be; of a JSD it is ln 2
-SAME = 1e-9  # a permuted JSD below it: permuting changes nothing, and the ratio is undefined
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class SeedStability:
     """The weights of a model against those of the same model with other seeds."""
 
     seeds: tuple[int, ...] = (1, 2, 3, 4)  # a model's own is left out
-    draws: int = 10  # permutations of the other's weights; their mean is the reference
+    draws: int = DRAWS  # permutations of the other's weights; their mean is the reference
     adversaries: bool = False  # search, per text, the furthest weights that predict the same, for comparison
     seed: int = 0  # of the permutations
     texts: int | None = None  # all, unless given
@@ -70,11 +79,11 @@ class SeedStability:
         return {f"seed_{other}": Recipe(seed=other) for other in self.seeds if other != seed}
 
     def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example and other seed; divergences of one-key texts are null."""
+        """One row per example and other seed; divergences of texts with one key, or without weights, are null."""
         base = seen(subject.model, subject.examples)
         facts = pl.DataFrame(text_facts(subject, base)).with_columns(
             max_attention=numbers(base.weights.nan_to_num(0.0).amax(-1)),
-            entropy=numbers(normalised_entropy(base.weights)),
+            entropy=numbers(normalised_entropy(base.weights).where(base.compared, torch.nan)),
         )
         searched = numbers(self._searched(subject, base))
         ids = torch.tensor([e.id for e in subject.examples])
@@ -85,32 +94,19 @@ class SeedStability:
                 facts.with_columns(
                     other=pl.lit(int(name.removeprefix("seed_")), pl.Int64),
                     jsd=numbers(distance(base, other)),
-                    permuted_jsd=numbers(self._permuted(base, other, ids)),
+                    permuted_jsd=numbers(permuted_distance(base, other, ids, self.seed, self.draws)),
                     tvd=numbers(tvd(base.probabilities, other.probabilities)),
                     adversary_jsd=searched,
                 )
             )
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _permuted(self, base: Seen, other: Seen, ids: Tensor) -> Tensor:
-        """JSD(α, α_other permuted), the mean over draws: [example]."""
-        real = ~base.weights.isnan()
-        ours, theirs = (found.weights.nan_to_num(0.0) for found in (base, other))
-        shuffled = permuted(theirs, real, ids, self.seed, self.draws)  # [example, draw, key]
-        return jsd(ours[:, None].expand_as(shuffled), shuffled).mean(-1).where(base.keys > 1, torch.nan)
-
     def _searched(self, subject: Subject, base: Seen) -> Tensor:
         """ε-max JSD of every text, [example]: the largest JSD of searched weights that predict the same."""
-        best = torch.full((len(subject.examples),), torch.nan, dtype=torch.float64)
         if not self.adversaries:
-            return best
-        from exegete.interventions.search import Search, find
-
-        for batch in pooled(subject.model, subject.examples):
-            found = find(batch.model, batch.encoded, batch.weights, batch.ids, Search())
-            # The model's own weights are a candidate too: at a distance of 0.
-            best[batch.members] = found.jsd.where(found.tvd <= EPSILON, 0.0).amax(-1)
-        return best.where(base.keys > 1, torch.nan)
+            return torch.full((len(subject.examples),), torch.nan, dtype=torch.float64)
+        (found,) = searched(subject, base, (EPSILON,), self.seed, draws=1)
+        return found.jsd
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By class, bin of the largest weight (and all together) and measure: n, undefined, mean, interval, reference.
@@ -140,7 +136,7 @@ class SeedStability:
         from exegete.figures import seed_stability
 
         texts = per_text(rows)
-        return {"violins": seed_stability.violins(texts, BINS), "scatter": seed_stability.scatter(texts)}
+        return {"violins": seed_stability.violins(texts), "scatter": seed_stability.scatter(texts)}
 
 
 def per_text(rows: pl.DataFrame) -> pl.DataFrame:
@@ -156,8 +152,7 @@ def per_text(rows: pl.DataFrame) -> pl.DataFrame:
         tvd=pl.col("tvd").mean(),
         ratio=pl.when(pl.col("permuted_jsd").mean() > SAME).then(pl.col("jsd").mean() / pl.col("permuted_jsd").mean()),
     )
-    number_of = (pl.col("max_attention") * len(BINS)).floor().clip(0, len(BINS) - 1).cast(pl.Int64)
-    return texts.with_columns(bin=number_of.replace_strict(dict(enumerate(BINS)), return_dtype=pl.String))
+    return texts.with_columns(bin=bin_of(pl.col("max_attention")))
 
 
 def _groups(texts: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
@@ -173,17 +168,7 @@ def _groups(texts: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame
 
 def _numbers(group: pl.DataFrame, measure: str) -> dict[str, Any]:
     """Seeds, n, undefined, mean, interval and reference of one measure over the texts of a group."""
-    valued = group.with_columns(value=pl.col(measure), every=pl.lit(ALL))
-    interval = interval_of(columns(valued, ["every"]).values[0])
-    low, high = number(interval.low), number(interval.high)
     reference = {"jsd": number(group["permuted_jsd"].mean()), "ratio": 1.0}
-    return {
-        "seeds": group["seed"].n_unique(),
-        "others": group["others"].max(),
-        "n": group[measure].count(),
-        "undefined": group[measure].null_count(),
-        "mean": number(group[measure].mean()),
-        "low": None if low is None else max(0.0, low),  # few seeds give t-intervals beyond what is possible
-        "high": None if high is None else min(MOST.get(measure, math.log(2)), high),
-        "reference": reference.get(measure),
-    }
+    found = told(group, measure, most=MOST.get(measure, math.log(2)))
+    seeds = {"seeds": found.pop("seeds"), "others": group["others"].max()}
+    return seeds | found | {"reference": reference.get(measure)}

@@ -5,21 +5,20 @@ import math
 import altair as alt
 import polars as pl
 
-from exegete.figures.bands import Scale, bands, shapes
 from exegete.figures.panels import WIDTH, in_lines, in_order, with_panel
 from exegete.figures.theme import NEUTRAL, PALETTE, SHAPES, inline, nothing, themed
+from exegete.figures.violin import Axis, half_shapes, halves
 
 KINDS = {
-    "unfrozen": "trained from scratch",
+    "unfrozen": "trained, everything moves",
     "frozen": "trained, only attention moves",
     "seed": "other seeds",
     "searched": "searched per text",
 }
 COLOURS = (*PALETTE[:2], NEUTRAL, PALETTE[2])
 TICKS = (0, 0.2, 0.4, 0.6)
-BINS = ("0–0.25", "0.25–0.5", "0.5–0.75", "0.75–1")
-SIDES = ("adversary", "adversary, permuted")
-SCALE = Scale("Jensen–Shannon divergence of the weights", math.log(2), TICKS, SIDES, "largest weight")
+SIDES = {"jsd": "adversary", "permuted_jsd": "adversary, permuted"}
+AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
 NONE = "no text has two words"
 
 
@@ -112,9 +111,9 @@ def violins(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = spread(rows)
     if table.is_empty():
         return nothing(NONE)
-    read = "Above a line: JSD to the adversary of the largest λ, per text. Below: after permuting it. Bars: medians."
+    read = "Above a line: JSD to the adversary of the largest λ, per text. Below: after permuting it. Lines: quartiles."
     return themed(
-        bands(table, BINS, SCALE).properties(title=read),
+        halves(table, SIDES, AXIS).properties(title=read),
         "Densities of the divergence between a model's attention and its adversary's, by bins of the largest weight, "
         "beside that after permuting the adversary's, a panel per model.",
         table,
@@ -128,7 +127,4 @@ def spread(rows: pl.DataFrame) -> pl.DataFrame:
     kept = trained if unfrozen.is_empty() else unfrozen
     if kept.is_empty():
         return pl.DataFrame()
-    number_of = (pl.col("max_attention") * len(BINS)).floor().clip(0, len(BINS) - 1).cast(pl.Int64)
-    band = number_of.replace_strict(dict(enumerate(BINS)), return_dtype=pl.String)
-    furthest = with_panel(kept.filter(pl.col("lam") == kept["lam"].max()))
-    return shapes(furthest.select("panel", band=band, value="jsd", reference="permuted_jsd"), BINS, SCALE)
+    return half_shapes(kept.filter(pl.col("lam") == kept["lam"].max()), SIDES, AXIS)

@@ -56,7 +56,7 @@ def _layers(table: pl.DataFrame) -> alt.LayerChart:
     colour = alt.Color("when:N", scale=alt.Scale(domain=shown, range=list(PALETTE)))
     shape = alt.Shape("when:N", scale=alt.Scale(domain=shown, range=list(SHAPES)))
     plain = alt.Axis(title=None, domain=False, ticks=False, grid=False, labelPadding=8)
-    axis = alt.Axis(title="change of accuracy (points)", tickCount=4, format="~g")
+    axis = alt.Axis(title="change of accuracy (points)", tickCount=4, format="~r")
     ends = [value for name in NUMBERS for value in table[name].drop_nulls()]
     room = 0.05 * max(1.0, max(0.0, *ends) - min(0.0, *ends))
     scale = alt.Scale(domain=[min(0.0, *ends) - room, max(0.0, *ends) + room], nice=False)

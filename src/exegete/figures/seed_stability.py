@@ -1,45 +1,40 @@
 """Seed stability: how far apart are the weights of models that differ by seed? (Wiegreffe & Pinter 2019)"""
 
 import math
-from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
 import torch
 
 from exegete.base.noise import uniform
-from exegete.figures.bands import Scale, bands, shapes
 from exegete.figures.panels import WIDTH, in_lines, in_order, with_panel
 from exegete.figures.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.figures.violin import Axis, half_shapes, halves
 
 TICKS = (0, 0.2, 0.4, 0.6)
 SHOWN = 300  # points of a panel: more would be a blot
-SIDES = ("other seeds", "other seeds, permuted")
-SCALE = Scale("Jensen–Shannon divergence of the weights", math.log(2), TICKS, SIDES, "largest weight")
+SIDES = {"jsd": "other seeds", "permuted_jsd": "other seeds, permuted"}
+AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
 NONE = "no text has two words"
 
 
-def violins(texts: pl.DataFrame, order: Sequence[str]) -> alt.Chart | alt.FacetChart:
+def violins(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     """JSD between seeds by bin of the largest weight; below each line the same with one of the two permuted."""
-    table = spread(texts, order)
+    table = spread(texts)
     if table.is_empty():
         return nothing(NONE)
-    read = "Above a line: median JSD over other seeds, per text. Below: the same after permuting one. Bars: medians."
+    read = "Above a line: median JSD over other seeds, per text; below: after permuting one. Lines: quartiles."
     return themed(
-        bands(table, order, SCALE).properties(title=read),
+        halves(table, SIDES, AXIS).properties(title=read),
         "Densities of the divergence between the attention of models with other seeds, by bins of the largest weight, "
         "beside that after permuting one of the two, a panel per model.",
         table,
     )
 
 
-def spread(texts: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+def spread(texts: pl.DataFrame) -> pl.DataFrame:
     """What is drawn."""
-    kept = texts.filter(pl.col("jsd").is_not_null())
-    if kept.is_empty():
-        return pl.DataFrame()
-    named = with_panel(kept).select("panel", band="bin", value="jsd", reference="permuted_jsd")
-    return shapes(named, order, SCALE)
+    return half_shapes(texts, SIDES, AXIS)
 
 
 def scatter(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:

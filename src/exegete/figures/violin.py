@@ -4,6 +4,8 @@ Jain & Wallace (2019) draw their figures 6 and 8 so: bins of the largest weight 
 each. A violin is a kernel density, mirrored; every one is equally high, so that its shape is read and not its size: n
 stands beside it. Lines are quartiles. Densities are reflected at both ends of the axis, so that no mass lies where no
 value can. Where there are too few texts for a density each one is a tick.
+
+Two columns of the same texts are drawn as halves of one violin: above its line the first, below it the second.
 """
 
 from collections.abc import Mapping
@@ -16,15 +18,16 @@ import polars as pl
 from exegete.figures.density import Values, reflected_density
 from exegete.figures.panels import WIDTH, in_lines, in_order, with_panel
 from exegete.figures.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.measures.bins import BINS, place_of
 
-EDGES = ((0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1))
-LABELS = tuple(f"{low:g} – {high:g}" for low, high in EDGES)
 FEWEST = 5  # texts of a violin
 PLACES = 101  # where a density is drawn
 HALF = 0.44  # of the room of a violin, for its highest density
 ROOM = 24  # pixels of a violin
+TALL = 44  # pixels of one with two halves
 OTHERS = "other classes"
 THIN = 0.004  # of the highest density: where a violin ends
+ROUNDING = 3  # decimals of a place in [−1, 1]: equal values are counted, so many texts cost what a few do
 SCHEMA = {"kind": pl.String, "n": pl.Int64, "x": pl.Float64, "y": pl.Float64, "y2": pl.Float64}
 
 
@@ -34,6 +37,15 @@ class Axis(NamedTuple):
     title: str
     top: float | None = None  # values lie in [0, top]; without, up to the largest
     ticks: tuple[float, ...] | None = None
+
+
+class Place(NamedTuple):
+    """Where a group is drawn in the row of its bin."""
+
+    shift: float = 0.0  # of its line
+    half: float = HALF  # how far its highest density reaches
+    ends: tuple[int, int] = (-1, 1)  # to both sides, or to one
+    counted: bool = True  # whether n stands beside it
 
 
 def violin(
@@ -51,22 +63,37 @@ def violin(
     table = shapes(frame, value, axis, against, by)
     if table.is_empty():
         return nothing("no text has a value")
-    panels, groups = in_order(table["panel"]), _in_order_of_names(table["group"])
-    columns = 1 if len(panels) == 1 else 2
-    width = 520 if columns == 1 else (WIDTH - 110) // 2 - 34
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
-    drawn = _panel(table, groups, axis, against_title).properties(
-        width=width, height=len(EDGES) * (ROOM * len(groups) + 8)
-    )
-    facet = alt.Facet("panel:N", sort=panels, header=header)
+    groups = _in_order_of_names(table["group"])
+    colours = {name: NEUTRAL if name == OTHERS else PALETTE[i] for i, name in enumerate(groups)}
     read = (
         f"Colour: class. Lines: quartiles. All violins are equally high; n at the right; ticks: under {FEWEST} texts."
     )
-    return themed(
-        drawn.facet(facet, columns=columns, data=inline(table), spacing=28).properties(title=read),
-        f"Violins of {axis.title} by bins of the {against_title} and by class, a panel per model.",
-        table,
-    )
+    drawn = _panels(table, colours, axis, against_title, ROOM * len(groups) + 8).properties(title=read)
+    said = f"Violins of {axis.title} by bins of the {against_title} and by class, a panel per model."
+    return themed(drawn, said, table)
+
+
+def halves(
+    frame: pl.DataFrame, sides: Mapping[str, str], axis: Axis, against_title: str = "largest weight"
+) -> alt.FacetChart:
+    """One panel per task and model, a row per bin of the largest weight, the two columns that `sides` names as halves.
+
+    `frame` is one of `half_shapes`.
+    """
+    colours = dict(zip(sides.values(), (PALETTE[0], NEUTRAL), strict=True))
+    return _panels(frame, colours, axis, against_title, TALL)
+
+
+def _panels(
+    table: pl.DataFrame, colours: Mapping[str, str], axis: Axis, against_title: str, height: int
+) -> alt.FacetChart:
+    panels = in_order(table["panel"])
+    columns = 1 if len(panels) == 1 else 2
+    width = 520 if columns == 1 else (WIDTH - 110) // 2 - 34
+    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
+    facet = alt.Facet("panel:N", sort=panels, header=header)
+    drawn = _panel(table, colours, axis, against_title).properties(width=width, height=len(BINS) * height)
+    return drawn.facet(facet, columns=columns, data=inline(table), spacing=28)
 
 
 def shapes(
@@ -76,41 +103,59 @@ def shapes(
     kept = frame.filter(pl.col(value).is_not_null(), pl.col(against).is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    place = (pl.col(against) * len(EDGES)).floor().clip(0, len(EDGES) - 1).cast(pl.Int64)
-    named = with_panel(_few_groups(kept, by)).with_columns(place.alias("row"))
+    named = with_panel(_few_groups(kept, by)).select("panel", "group", row=place_of(pl.col(against)), value=value)
     groups = _in_order_of_names(named["group"])
-    top = axis.top or float(named[value].max()) or 1.0  # type: ignore[arg-type]
+    room = 1 / (len(groups) + 0.35)  # a gap between bins
+    middle = (len(groups) - 1) / 2
+    return _shapes(named, axis, {name: Place(room * (i - middle), HALF * room) for i, name in enumerate(groups)})
+
+
+def half_shapes(
+    frame: pl.DataFrame, sides: Mapping[str, str], axis: Axis, against: str = "max_attention"
+) -> pl.DataFrame:
+    """The same of two columns of a frame, which `sides` names; texts that lack one of them are left out."""
+    kept = frame.filter(pl.col(against).is_not_null(), *(pl.col(column).is_not_null() for column in sides))
+    if kept.is_empty():
+        return pl.DataFrame()
+    wide = with_panel(kept).with_columns(row=place_of(pl.col(against)))
+    parts = [wide.select("panel", "row", value=column, group=pl.lit(name)) for column, name in sides.items()]
+    up, down = sides.values()
+    return _shapes(pl.concat(parts), axis, {up: Place(ends=(0, 1)), down: Place(ends=(-1, 0), counted=False)})
+
+
+def _shapes(named: pl.DataFrame, axis: Axis, places: Mapping[str, Place]) -> pl.DataFrame:
+    """Every violin of rows with panel, group, row (the number of a bin) and value."""
+    top = axis.top or float(named["value"].max()) or 1.0  # type: ignore[arg-type]
     parts = []
     for (panel, group, row), some in named.group_by("panel", "group", "row", maintain_order=True):
-        room = 1 / (len(groups) + 0.35)  # a gap between bins
-        centre = float(row) + room * (groups.index(str(group)) - (len(groups) - 1) / 2)
-        shape = _shape(some[value].to_numpy().astype(np.float64), top, centre, HALF * room)
-        where = {"panel": panel, "group": group, "bin": LABELS[row]}
+        place = places[str(group)]
+        shape = _shape(some["value"].to_numpy().astype(np.float64), top, float(row) + place.shift, place)
+        where = {"panel": panel, "group": group, "bin": BINS[row]}
         parts.append(shape.select(*(pl.lit(said).alias(name) for name, said in where.items()), pl.all()))
     return pl.concat(parts)
 
 
-def _shape(values: Values, top: float, centre: float, half: float) -> pl.DataFrame:
+def _shape(values: Values, top: float, line: float, place: Place) -> pl.DataFrame:
     """One violin: its outline and quartiles, or a tick per text, and its number."""
-    n = len(values)
-    end = {"kind": ["n"], "x": [top], "y": [centre], "y2": [centre]}
+    n, (down, up) = len(values), place.ends
+    once = int(place.counted)
+    end = {"kind": ["n"] * once, "x": [top] * once, "y": [line] * once, "y2": [line] * once}
     if n < FEWEST:
-        ticks = {"kind": ["tick"] * n, "x": list(values), "y": [centre - half] * n, "y2": [centre + half] * n}
-        return pl.concat([_part(ticks, n), _part(end, n)])
+        ticks = {"kind": ["tick"] * n, "x": list(values)}
+        ends = {"y": [line + down * place.half] * n, "y2": [line + up * place.half] * n}
+        return pl.concat([_part(ticks | ends, n), _part(end, n)])
     at = np.linspace(-1, 1, PLACES)  # the density is that of a correlation: [0, top] becomes [−1, 1]
-    height = reflected_density(np.clip(values * 2 / top - 1, -1, 1), at)
-    thick, x = height / height.max() * half, (at + 1) * top / 2
-    seen = thick > THIN * half
-    outline = {
-        "kind": ["density"] * int(seen.sum()),
-        "x": x[seen],
-        "y": centre - thick[seen],
-        "y2": centre + thick[seen],
-    }
+    there, counts = np.unique(np.clip(values * 2 / top - 1, -1, 1).round(ROUNDING), return_counts=True)
+    height = reflected_density(there, at, counts.astype(np.float64))
+    thick, x = height / height.max() * place.half, (at + 1) * top / 2
+    seen = thick > THIN * place.half
     quarters = np.quantile(values, [0.25, 0.5, 0.75])
     wide = np.interp(quarters, x, thick)
-    lines = {"kind": ["quartile", "median", "quartile"], "x": quarters, "y": centre - wide, "y2": centre + wide}
-    return pl.concat([_part(outline, n), _part(lines, n), _part(end, n)])
+    outline = {"kind": ["density"] * int(seen.sum()), "x": x[seen]}
+    lines = {"kind": ["quartile", "median", "quartile"], "x": quarters}
+    both = ((outline, thick[seen]), (lines, wide))
+    parts = [_part(of | {"y": line + down * far, "y2": line + up * far}, n) for of, far in both]
+    return pl.concat([*parts, _part(end, n)])
 
 
 def _part(columns: Mapping[str, object], n: int) -> pl.DataFrame:
@@ -132,10 +177,10 @@ def _in_order_of_names(groups: pl.Series) -> list[str]:
     return sorted(groups.unique().to_list(), key=lambda name: (name == OTHERS, name))
 
 
-def _panel(table: pl.DataFrame, groups: list[str], axis: Axis, against: str) -> alt.LayerChart:
-    rows = len(EDGES)
+def _panel(table: pl.DataFrame, colours: Mapping[str, str], axis: Axis, against: str) -> alt.LayerChart:
+    rows = len(BINS)
     top = axis.top or float(table["x"].max())  # type: ignore[arg-type]
-    labels = "[" + ", ".join(f"'{label}'" for label in LABELS) + "][datum.value]"
+    labels = "[" + ", ".join(f"'{label}'" for label in BINS) + "][datum.value]"
     side = alt.Axis(title=against, values=list(range(rows)), labelExpr=labels, domain=False, grid=False, labelPadding=8)
     scale = alt.Scale(domain=[-0.5, rows - 0.5], nice=False)
     ticks = alt.Undefined if axis.ticks is None else list(axis.ticks)
@@ -144,9 +189,9 @@ def _panel(table: pl.DataFrame, groups: list[str], axis: Axis, against: str) -> 
         scale=alt.Scale(domain=[0, top], nice=False),
         axis=alt.Axis(title=axis.title, values=ticks, tickCount=5, format="~g", grid=True),
     )
-    colours = [NEUTRAL if name == OTHERS else PALETTE[i] for i, name in enumerate(groups)]
-    legend = alt.Legend(symbolType="square", symbolStrokeWidth=0) if len(groups) > 1 else None
-    colour = alt.Color("group:N", scale=alt.Scale(domain=groups, range=colours), legend=legend)
+    legend = alt.Legend(symbolType="square", symbolStrokeWidth=0) if len(colours) > 1 else None
+    range_ = alt.Scale(domain=list(colours), range=list(colours.values()))
+    colour = alt.Color("group:N", scale=range_, legend=legend)
     y = alt.Y("y:Q", scale=scale, axis=side)
     base = alt.Chart().encode(x=x, y=y, y2="y2:Q")
     several = alt.FieldOneOfPredicate(field="kind", oneOf=["quartile", "median"])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
@@ -65,7 +66,8 @@ class Deceiving:
         """The adversary's weights at the last site; constants, for gradients."""
         if site.name != self.model.sites[-1]:
             return site.weights
-        encoded = self.model.encode(site.batch)
+        with torch.no_grad():  # a search needs no gradients of the encoder, which are dear
+            encoded = self.model.encode(site.batch)
         own = site.weights.detach()[:, 0, 0]  # [batch, key]
         found = find(self.model, encoded, own, site.batch.ids, self.asked.search)
         best = found.best(self.asked.epsilon)

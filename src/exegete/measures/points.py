@@ -2,7 +2,8 @@
 
 Spearman's ρ and Kendall's τ-b, with intervals through Fisher's z (Bonett & Wright 2000: its standard error is
 √((1 + ρ²/2)/(n − 3)) and √(0.437/(n − 4))), and a two-sided p over permutations of one of the two: all of them for up
-to 7 points, 9,999 drawn ones beyond. Fewer than 4 points say nothing.
+to 7 points, 9,999 drawn ones beyond. Fewer than 4 points say nothing. Both take points for independent: average what
+is not, such as the seeds of one model, before.
 """
 
 import math

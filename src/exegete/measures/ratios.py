@@ -9,6 +9,8 @@ whose mean is R and whose spread over texts is that of R (the delta method; Efro
 What works for a mean works for these values: intervals over seeds and texts, and paired differences of two ratios.
 """
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
@@ -31,5 +33,19 @@ def f1_values(predicted: Tensor, gold: Tensor) -> Tensor:
 
     Where the class is neither there nor predicted F1 is 0, as everywhere in exegete.
     """
-    both = 2.0 * (predicted & gold)
-    return linearised(both, predicted.double() + gold.double()).nan_to_num(0.0)
+    return macro_f1_values(predicted.long(), gold.long(), (1,))
+
+
+def macro_f1_values(predicted: Tensor, gold: Tensor, classes: Iterable[int]) -> Tensor:
+    """Values whose mean is the mean F1 over classes, from the numbers of the classes: [..., text] -> [..., text].
+
+    The classes are given, not found: macro F1 is the mean over the classes that are *gold* somewhere among the texts in
+    question, so that two models, or two conditions, are compared over the same ones. A predicted class that no text has
+    is not among them; it counts as a miss of the text's own class. NaN marks a text that isn't there.
+    """
+    absent = predicted.isnan() | gold.isnan()
+    each = []
+    for c in classes:
+        said, true = ((x == c).double().masked_fill(absent, torch.nan) for x in (predicted, gold))
+        each.append(linearised(2 * said * true, said + true).nan_to_num(0.0))
+    return torch.stack(each).mean(0).masked_fill(absent, torch.nan)

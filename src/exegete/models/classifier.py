@@ -85,6 +85,10 @@ class Classifier(nn.Module):
         assert encoded.values is not None
         return weights @ encoded.values + self.two_sided(self.decoder.bias)  # [batch, draw, class]
 
+    def null_keys(self, encoded: Encoded) -> Tensor | None:  # noqa: ARG002
+        """Keys of value 0 that take the weight that no word has, [batch, key]; None: this model has none."""
+        return None
+
     def two_sided(self, z: Tensor) -> Tensor:
         """One output z as [-z/2, z/2], whose softmax is [σ(-z), σ(z)]: so class 0 has gradients and relevance too."""
         return torch.cat([-z / 2, z / 2], -1) if self.one_output else z

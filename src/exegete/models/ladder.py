@@ -105,9 +105,13 @@ class Ladder(Classifier):
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """Σ_t weight_t · share · m s_t, and what doesn't depend on weights, for every draw of them."""
         assert encoded.values is not None
-        always = (encoded.states * (encoded.scores == NULL)[..., None]).sum(1, keepdim=True)  # [batch, 1, output]
+        always = (encoded.states * self.null_keys(encoded)[..., None]).sum(1, keepdim=True)  # [batch, 1, output]
         constant = self._by_class(always) + self.two_sided(self.decoder.bias)
         return weights @ encoded.values.to(weights.dtype) + constant.to(weights.dtype)  # [batch, draw, class]
+
+    def null_keys(self, encoded: Encoded) -> Tensor:
+        """The key that takes the mass that is left, [batch, key]."""
+        return encoded.scores == NULL
 
     @torch.no_grad()
     def effects(self, batch: Batch) -> Tensor:

@@ -21,7 +21,7 @@ from exegete.models.contract import Trace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 from exegete.training.adversary import FLOOR, last_site, real_keys
-from exegete.training.objectives import Likelihood
+from exegete.training.objectives import Likelihood, class_weights
 
 PLANTED = "planted"
 
@@ -32,6 +32,7 @@ class Deception:
 
     lam: float
     words: str = PLANTED
+    class_weights: bool = False  # weigh the first part by class, as `class_weights` of a training does
 
     def __post_init__(self) -> None:
         if not 0 <= self.lam < float("inf"):
@@ -43,7 +44,8 @@ class Deception:
         known = [base.vocabulary.index[word] for word in words if word in base.vocabulary.index]
         if not known:
             raise UsageError(f"objective 'deception': no training text of '{task.name}' holds any of '{self.words}'")
-        return KeptOff(self.lam, torch.tensor(known), last_site(base))
+        weight = class_weights(task.split("train"), len(task.labels)) if self.class_weights else None
+        return KeptOff(self.lam, torch.tensor(known), last_site(base), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +55,11 @@ class KeptOff:
     lam: float
     tokens: Tensor  # [word], rows of the vocabulary
     site: str
+    weight: Tensor | None = None  # [class], of the likelihood
 
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """−mean log p(gold) − λ mean log(1 − mass); a batch without impermissible words has the first part only."""
-        likelihood = Likelihood()(trace, batch)
+        likelihood = Likelihood(self.weight)(trace, batch)
         real = real_keys(trace, self.site)
         if not torch.equal(real, batch.words):
             raise UsageError(f"'{self.site}' does not weigh words: deceptive training needs attention that does")

@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from exegete.measures.ratios import macro_f1_values
+
 Metrics = dict[str, float | None]  # None where a metric is undefined
 
 
@@ -52,11 +54,11 @@ def f1(logits: Tensor, label: Tensor, of: int) -> float:
 
 
 def all_metrics(logits: Tensor, label: Tensor) -> Metrics:
-    """Accuracy, AUC, macro F1 and loss."""
-    classes = range(logits.shape[-1])
+    """Accuracy, AUC, macro F1 and loss; macro F1 is the mean over the classes that texts have (`measures.ratios`)."""
+    n = len(label)
     return {
         "accuracy": accuracy(logits, label),
         "auc": None if math.isnan(area := auc(logits, label)) else area,
-        "macro_f1": sum(f1(logits, label, c) for c in classes) / len(classes),
+        "macro_f1": float(macro_f1_values(logits.argmax(-1), label, label.unique().tolist()).mean()) if n else None,
         "loss": torch.nn.functional.cross_entropy(logits.double(), label).item(),
     }

@@ -8,10 +8,10 @@ from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, named, which
 
 MEANING = (
-    "The highest weight of the last attention is set to 0, or a random other one, and the others are renormalised: "
-    "does the class with the highest probability change? Texts where both removals do the same say nothing of one "
-    "against the other. McNemar's exact p compares the texts that only the highest flips with those that only the "
-    "other flips; of several seeds it is the largest."
+    "The highest weight of the last attention is set to 0, or a random other one, and the others are renormalised (in "
+    "a model with a null key, that key takes the weight instead): does the class with the highest probability change? "
+    "Texts where both removals do the same say nothing of one against the other. McNemar's exact p compares the texts "
+    "that only the highest flips with those that only the other flips; of several seeds it is the largest."
 )
 
 

@@ -14,12 +14,16 @@ MEANING = (
     "A model that sees single words, without context, was trained with its own attention, with uniform weights, with "
     "the weights of the model in question, imposed text by text in training and at test, and with those of an "
     "adversary that predicts as the model does with other weights. F1 is that of the second class, or the mean over "
-    "classes where there are more than two."
+    "the classes that texts have where there are more than two."
 )
 SOUGHT = (
     "Wiegreffe & Pinter look for this pattern: the model's weights help at least as much as own ones, and those of the "
     "adversary help less. Then attention says something about the words that another model can use; that it is how the "
     "first one decides does not follow."
+)
+FAR = (
+    "JSD of the weights, undefined for one word; TVD of the predictions, where rows have it: an adversary predicts as "
+    "the model does only if its TVD is near 0."
 )
 
 
@@ -61,7 +65,7 @@ def sections(found: Found) -> Iterator[Section]:
     tables = [
         _differences(summary),
         Table("Under all weights", levels, "", columns),
-        Table("How far the weights are from the model's", far),
+        Table("How far the weights are from the model's", far, FAR),
     ]
     charts = asked.figures(found.rows, summary)
     figures = [Figure("Accuracy and F1 by weights", chart) for chart in charts.values()]

@@ -28,11 +28,14 @@ TAU = (
     "agreement. Wiegreffe & Pinter (2019) object that τ disfavours models whose states mix words."
 )
 SWEEP = (
-    "Larger λ makes attention sparser (sparsemax is λ = 0). So a negative τ of λ with entropy says that entropy "
-    "falls as attention gets sparser; Meister et al. print negative numbers (table 2) and read them as a rise. "
-    "They don't say what was correlated, so there are three readings: the means at each λ (grid), all texts at "
-    "all λ in one list (pooled; its p takes texts for independent), and each text on its own (text). Intervals "
-    "are over texts; how much training itself would vary only further seeds can say."
+    "Larger λ makes attention sparser (sparsemax is λ = 0). So a negative τ of λ with entropy says that entropy falls "
+    "as attention gets sparser; Meister et al. print negative numbers (table 2) and read them as a rise. They don't "
+    "say what was correlated, so there are three readings: the means at each λ (grid), all texts at all λ in one list "
+    "(pooled), and each text on its own (text). All intervals are over texts, for these trained models: another "
+    "training moves all texts of a λ together, and intervals know nothing of it. So what is said needs p < 0.05 as "
+    "well. Of the grid it is exact, over the order of its points, and needs 5 values of λ; of the others it is over "
+    "permutations of each seed's models, and needs 5 seeds per λ. With fewer nothing is claimed. Where λ does nothing, "
+    "one reading in twenty still claims something."
 )
 SHOWN = {
     "gradient_inputs": "words, gradient",
@@ -131,14 +134,23 @@ def _moves(found: Found) -> Table:
     moved = found.table("sweep").with_columns(pl.col("measure").replace_strict(labels))
     columns = [
         text("task"), text("family", "model"), text("measure"), text("reading"), number("tau", "τ with λ"),
-        interval("low", "high"), probability("p"), count("n"), text("meaning", "it"),
+        interval("low", "high", "interval, these models"), probability("p"), count("n"), count("seeds"),
+        text("meaning", "it"),
     ]  # fmt: skip
-    return Table("τ-b of λ with every measure", moved, "Larger λ is sparser: negative means falling.", columns)
+    caption = (
+        "Larger λ is sparser: negative means falling. Intervals are over texts, for these trained models; p is over "
+        "trainings (see above)."
+    )
+    return Table("τ-b of λ with every measure", moved, caption, columns)
 
 
 PAPER = {
     "meister_1": ("Table 1", "Mean, std and n of the normalised entropy of words for a state."),
-    "meister_2": ("Table 2", "τ-b of λ with the normalised entropy of the gradient of words; larger λ is sparser."),
+    "meister_2": (
+        "Table 2",
+        "τ-b of λ with the normalised entropy of the gradient of words; larger λ is sparser. Intervals are over texts, "
+        "for these trained models; p is over trainings.",
+    ),
     "meister_3": ("Table 3", "Texts, and the accuracy of every model on those that were asked about."),
     "meister_6": ("Table 6", "Mean and std of τ-b of attention; its maximum, their ratio, γ, among words with weight."),
 }

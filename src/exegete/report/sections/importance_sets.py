@@ -12,12 +12,12 @@ from exegete.report.sections.contract import Found, named, which
 
 TITLE = "Fraction of keys removed before the first flip"
 MEANING = (
-    "Weights of the last attention are set to 0 one after the other, the rest renormalised, until the decision flips. "
-    "A ranking that finds what the decision hangs on needs a small fraction of the keys; random orders are the level "
-    "to beat (the mean over several). A text that never flips, not even without any weight, is of the class that the "
-    "bias prefers: it counts as 1 here. The paper leaves such texts out, so that every ranking is measured on other "
-    "texts: that is the second table. Emptied: texts that flip only when no weight is left, where the bias alone "
-    "decides; their fraction says nothing of the ranking."
+    "Weights of the last attention are set to 0 one after the other, the rest renormalised (in a model with a null "
+    "key, that key takes the weight instead), until the decision flips. A ranking that finds what the decision hangs "
+    "on needs a small fraction of the keys; random orders are the level to beat (the mean over several). A text that "
+    "never flips, not even without any weight, is of the class that the bias prefers: it counts as 1 here. The paper "
+    "leaves such texts out, so that every ranking is measured on other texts: that is the second table. Emptied: texts "
+    "that flip only when no weight is left, where the bias alone decides; their fraction says nothing of the ranking."
 )
 
 

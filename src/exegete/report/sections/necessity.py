@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.necessity import TRAINING, Necessity
+from exegete.experiments.necessity import NONE, TRAINING, Necessity
 from exegete.figures.necessity import CONDITIONS, WHEN
 from exegete.report.columns import count, interval, number, share, text
 from exegete.report.page import Figure, Section, Table
@@ -64,14 +64,25 @@ def _f1(summary: pl.DataFrame) -> Table:
         share("flipped", "other prediction"), count("single", "one word"), count("n"),
     ]  # fmt: skip
     caption = (
-        "F1 of the second class of two, or the mean over classes. Other prediction: texts that get another class. One "
-        "word: texts whose only weight is 1 whatever is done; they count too."
+        "F1 of the second class of two, or the mean over the task's gold classes. Other prediction: texts that get "
+        "another class. One word: texts whose only weight is 1 whatever is done; they count too."
     )
     return Table("F1 with other attention", shown, caption, columns)
 
 
 def _in_words(summary: pl.DataFrame) -> pl.DataFrame:
     return named(summary).with_columns(pl.col("condition").replace(CONDITIONS), pl.col("when").replace_strict(WHEN))
+
+
+def _left_out(asked: Necessity, summary: pl.DataFrame) -> list[str]:
+    """Which models were not tried without any attention, though asked for, as a sentence."""
+    every = summary["model"].unique(maintain_order=True)
+    tried = set(summary.filter(pl.col("condition") == NONE)["model"])
+    lacking = [model for model in every if model not in tried]
+    if NONE not in asked.trained or not lacking:
+        return []
+    cannot = "Hierarchical, ladder and rationale models can't be built so: they have no last state to read instead."
+    return [f"Not trained without any attention: {'; '.join(lacking)}. {cannot}"]
 
 
 def sections(found: Found) -> Iterator[Section]:
@@ -86,4 +97,6 @@ def sections(found: Found) -> Iterator[Section]:
     )
     figures = [Figure("What a model loses with other attention", chart) for chart in charts.values()]
     tables = [_changes(summary), _f1(summary), paper]
-    yield Section("Does the model need its attention?", "", [MEANING, UNFIT], tables, figures)
+    yield Section(
+        "Does the model need its attention?", "", [MEANING, *_left_out(asked, summary), UNFIT], tables, figures
+    )

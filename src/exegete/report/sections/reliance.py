@@ -10,14 +10,17 @@ from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, named, which
 
 MEANING = (
-    "Every trained model is a point. x is the accuracy that it loses when attention is uniform in training and ever "
-    "after. y is how good its best adversary is: the divergence of weights that a model trained to predict the same "
-    "reaches while predictions differ by a mean TVD of at most {tolerance:g}, and the accuracy that it loses. The best "
-    "adversary is chosen on {choose_on} texts. Neely & Schouten's guess is that y falls as x grows."
+    "Every model on a task is a point, the mean over its seeds (the figure and the second table show every training). "
+    "x is the accuracy that it loses when attention is uniform in training and ever after. y is how good its best "
+    "adversary is: the divergence of weights that a model trained to predict the same reaches while predictions differ "
+    "by a mean TVD of at most {tolerance:g}, and the accuracy that it loses. The best adversary is chosen on "
+    "{choose_on} texts. Neely & Schouten's guess is that y falls as x grows."
 )
 CAUTION = (
-    "Models that differ by seed alone are not independent points, and few points say little. Long texts give an "
-    "adversary more room, so points of one task say more than points of several."
+    "Few points say little. Long texts give an adversary more room, so points of one task say more than points of "
+    "several. The accuracy that an adversary loses has the accuracy of the model itself in it, and so has x, on the "
+    "same texts and of the same training: a model that was lucky raises both. So these two go together whatever is "
+    "true, and their coefficient has neither interval nor p."
 )
 NAMES = {"drop": "accuracy lost with uniform weights", "jsd": "JSD of the best adversary", "lost": "accuracy it loses"}
 STATISTICS = {"spearman": "Spearman ρ", "kendall": "Kendall τ-b"}
@@ -39,11 +42,23 @@ def _relation(found: Found) -> Table:
         text("y"), text("statistic"), number("value"), interval("low", "high"), probability("p"), count("n", "points"),
         count("undefined"), text("note"),
     ]  # fmt: skip
-    return Table("Against the accuracy lost with uniform weights, over all points", shown, "", columns)
+    caption = "A point is a task and model; p is over permutations of the points."
+    return Table("Against the accuracy lost with uniform weights, over all points", shown, caption, columns)
+
+
+def _means(found: Found) -> Table:
+    # Where no model has an adversary, a column is all null, and text as read.
+    means = found.table("points").with_columns(pl.col("drop", "jsd", "tvd", "lost").cast(pl.Float64))
+    shown = named(means)
+    columns = [
+        *which(shown), number("drop", "lost with uniform"), number("jsd", "JSD"), number("tvd", "TVD"),
+        number("lost", "lost by adversary"), count("seeds"), count("without", "seeds without an adversary"),
+    ]  # fmt: skip
+    return Table("Points", shown, "Means over the seeds that have an adversary that predicts the same.", columns)
 
 
 def sections(found: Found) -> Iterator[Section]:
-    """The relation, the points, and every adversary."""
+    """The relation, every training, the points, and every adversary."""
     asked: Reliance = found.experiment
     points, adversaries = (_dial(named(frame)) for frame in (found.summary, found.table("adversaries")))
     columns = [
@@ -55,7 +70,8 @@ def sections(found: Found) -> Iterator[Section]:
     caption = "Intervals are at 95 %, over texts. A dash: no adversary predicts the same."
     tables = [
         _relation(found),
-        Table("Points", points, caption, columns),
+        Table("Every training", points, caption, columns),
+        _means(found),
         Table("Every adversary", adversaries.select(pl.exclude("lam"))),
     ]
     charts = asked.figures(found.rows, found.summary)

@@ -11,10 +11,11 @@ from exegete.report.sections.contract import Found, named, which
 
 TITLE = "ΔJS of the highest weight against a random other"
 MEANING = (
-    "The highest weight of the last attention is set to 0 and the others are renormalised; then the same is done with "
-    "a random other weight. ΔJS is the change of the output (Jensen–Shannon divergence, natural logarithm, at most "
-    "0.693) without the highest, less that without the other. Exchangeable weights would give a mean of 0. A large "
-    "weight is removed here with the mass that it has, so it must change more: negative values are the telling ones."
+    "The highest weight of the last attention is set to 0 and the others are renormalised (in a model with a null key, "
+    "that key takes the weight instead); then the same is done with a random other weight. ΔJS is the change of the "
+    "output (Jensen–Shannon divergence, natural logarithm, at most 0.693) without the highest, less that without the "
+    "other. Exchangeable weights would give a mean of 0. A large weight is removed here with the mass that it has, so "
+    "it must change more: negative values are the telling ones."
 )
 LEGACY = (
     "The random other weight is drawn as in the released code: any position but the first, which may be the highest "
