@@ -54,8 +54,15 @@ class Fooling:
     def recipe(self, objective: str, seed: int, moves: Literal["all", "attention"] = "all") -> Recipe:
         """An adversary of the model with this seed; one whose attention alone moves starts warm."""
         warm = self.warm or moves == "attention"
-        how = {"epochs": self.epochs, "patience": self.patience}
-        return Recipe(objective=objective, seed=seed + 1, warm=warm, redrawn=warm, moves=moves, **how)
+        return Recipe(
+            objective=objective,
+            seed=seed + 1,
+            warm=warm,
+            redrawn=warm,
+            moves=moves,
+            epochs=self.epochs,
+            patience=self.patience,
+        )
 
 
 @dataclass(frozen=True)
