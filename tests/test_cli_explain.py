@@ -50,11 +50,11 @@ def test_a_file_gives_a_list(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:
     texts = tmp_path / "texts.txt"
-    texts.write_text("a b. c d\ne f <script>\n")
+    texts.write_text("a b! c d\ne f <script>\n")
     words = ("explain", "--file", str(texts), "--model", model, "--with", "attention", "--by", "sentence")
     assert call(monkeypatch, *words, "--json", "--html", str(tmp_path / "all.html")) == 0
     said = json.loads(capsys.readouterr().out)
-    assert [[s["text"] for s in each["sentences"]] for each in said] == [["a b .", "c d"], ["e f < script >"]]
+    assert [[s["text"] for s in each["sentences"]] for each in said] == [["a b !", "c d"], ["e f < script >"]]
     page = (tmp_path / "all.html").read_text()
     assert page.count('<section class="exegete-heatmap">') == 2
     assert "<script" not in page
