@@ -1,6 +1,7 @@
 """Adversary search in a report: how far attention can go with the same prediction, and what to hold it against."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -28,7 +29,8 @@ TITLES = {
 
 def headline(found: Found) -> Table:
     """ε-max JSD of all texts, by searched model and ε."""
-    return _table(named(found.summary.filter(pl.col("bin") == "all", pl.col("class") == "all")))
+    whole = _table(named(found.summary.filter(pl.col("bin") == "all", pl.col("class") == "all")))
+    return replace(whole, columns=[c for c in whole.columns if c.title not in ("within", "undefined")])
 
 
 def _table(kept: pl.DataFrame, title: str = "Adversarial weights", by: tuple[str, str] | None = None) -> Table:

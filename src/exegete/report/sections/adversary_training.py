@@ -1,6 +1,7 @@
 """Adversary training in a report: can a model learn to predict the same with other attention?"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -27,8 +28,16 @@ READ = (
 TITLES = {"curve": "How far, and at what price", "violins": "Divergence by largest weight"}
 
 
+NARROW = ("task", "model", "kind", "λ", "ε", "JSD", "TVD", "TVD ≤ 0.05", "n")  # what a terminal has room for
+
+
 def headline(found: Found) -> Table:
-    """Divergence and change of predictions for every adversary."""
+    """Divergence and change of predictions for every adversary, without intervals."""
+    whole = _adversaries(found)
+    return replace(whole, columns=[column for column in whole.columns if column.title in NARROW])
+
+
+def _adversaries(found: Found) -> Table:
     shown = named(found.summary).with_columns(
         pl.col("kind").replace_strict(KINDS), pl.col("lam", "tolerance").map_elements(lambda v: f"{v:g}", pl.String)
     )
@@ -47,7 +56,7 @@ def sections(found: Found) -> Iterator[Section]:
     asked: AdversaryTraining = found.experiment
     charts = asked.figures(found.rows, found.summary)
     figures = [Figure(TITLES[name], chart) for name, chart in charts.items()]
-    tables = [headline(found), _wiegreffe_pinter(found), _meister(found)]
+    tables = [_adversaries(found), _wiegreffe_pinter(found), _meister(found)]
     yield Section("Can other attention be learnt that predicts the same?", "", [MEANING, READ], tables, figures)
 
 

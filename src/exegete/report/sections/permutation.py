@@ -1,6 +1,7 @@
 """Permutation in a report: how far predictions move when the weights are on other words."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -20,8 +21,10 @@ TITLES = {"tvd": "Change of the prediction by largest weight", "logit": "Change 
 
 
 def headline(found: Found) -> Table:
-    """Median TVD over all texts and by class."""
-    return _by_class(named(found.summary.filter(pl.col("bin") == "all")))
+    """Median TVD over all texts."""
+    whole = _by_class(named(found.summary.filter(pl.col("bin") == "all", pl.col("class") == "all")))
+    narrow = [column for column in whole.columns if column.title not in ("class", "median |Δ margin|", "undefined")]
+    return replace(whole, columns=narrow)
 
 
 def _by_class(kept: pl.DataFrame) -> Table:

@@ -1,6 +1,7 @@
 """Seed stability in a report: how far the weights of other seeds are, beside how far they would be by their shape."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -26,7 +27,8 @@ CAPTION = "The reference of a JSD is that after permuting; the reference of the 
 def headline(found: Found) -> Table:
     """The ratio for every model, all texts together."""
     kept = found.summary.filter(pl.col("class") == ALL, pl.col("bin") == ALL)
-    return _table(kept.filter(pl.col("measure") == "ratio"), "Weights of other seeds: JSD over permuted JSD")
+    whole = _table(kept.filter(pl.col("measure") == "ratio"), "Weights of other seeds: JSD over permuted JSD")
+    return replace(whole, columns=[c for c in whole.columns if c.title not in ("measure", "reference", "undefined")])
 
 
 def _table(kept: pl.DataFrame, title: str, *more: str) -> Table:
