@@ -81,7 +81,7 @@ def crossed_mean(values: Tensor, level: float = 0.95) -> Interval:
 
         half-width² = [max(t²_{S−1} MS_seed, t²_{N−1} MS_residual) + t²_{N−1} max(0, MS_example − MS_residual)] / (S N)
 
-    In simulation it covers 0.95 to 0.98 with 3 or 5 seeds, whichever source is the larger. An example that is undefined
+    In simulation it covers 0.95 to 0.99 with 3 or 5 seeds, whichever source is the larger. An example that is undefined
     under one seed is left out under all.
     """
     complete = values.detach().double()[:, ~values.isnan().any(0)]
