@@ -54,7 +54,8 @@ def removed(pooled: Pooled, order: Tensor) -> Tensor:
     if terms is None:
         return _removed_one_by_one(pooled, order)
     rows = torch.arange(len(order))[:, None, None]
-    sums = terms[rows, order].flip(2).cumsum(2).flip(2)  # [batch, order, key, 1 + class]: what is kept from j on
+    backwards = terms[rows, order.flip(-1)].cumsum(2)  # [batch, order, key, 1 + class], the last key of the order first
+    sums = backwards.flip(2)  # what is kept from j on
     return _context(pooled, pad(sums, (0, 0, 0, 1))) + _bias(pooled)[:, None]
 
 
