@@ -10,56 +10,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-import torch
+from torch import Tensor
 
-from exegete.experiments.contract import Subject
-from exegete.experiments.pooling import Pooled, unpooled
+from exegete.experiments.one_removed import OneRemoved
 from exegete.experiments.proportions import share_of, sign_test, values_of
-from exegete.experiments.removal import Sampler, frame_of, single
+from exegete.experiments.removal import Single
 from exegete.experiments.summaries import interval_of, number
-from exegete.models.contract import AttentionModel
-from exegete.tasks.example import Task
 
 KEYS = ("task", "model", "split")
 ANSWERS = {"yes": True, "no": False}
 
 
 @dataclass(frozen=True)
-class DecisionFlips:
+class DecisionFlips(OneRemoved):
     """The highest weight against a random other one, by the decision alone."""
 
-    sampler: Sampler = "other"  # or "legacy": any key but the first, which may be the highest itself
-    seed: int = 0
-    texts: int | None = None  # all, unless given
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: only the model's own weights are asked about."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
-
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """The last attention must pool states for a decoder."""
-        return unpooled(model)
-
-    def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example; value = 1 where only i* flips the decision, −1 where only r does, else 0."""
-        return frame_of(subject, self._measured)
-
-    def _measured(self, part: Pooled) -> pl.DataFrame:
-        found = single(part, self.sampler, self.seed)
+    def compared(self, found: Single) -> dict[str, Tensor]:
+        """value = 1 where only i* flips the decision, −1 where only r does, else 0."""
         before = found.original.argmax(-1)
         top, other = found.top.argmax(-1) != before, found.other.argmax(-1) != before
-        measured = {
-            "place": torch.arange(len(part.ids)), "keys": found.keys, "difference": found.difference,
-            "top_flips": top, "random_flips": other, "value": top.double() - other.double(),
-            "same": found.same, "emptied": found.emptied,
-        }  # fmt: skip
-        return pl.DataFrame({name: column.numpy() for name, column in measured.items()})
+        return {"top_flips": top, "random_flips": other, "value": top.double() - other.double()}
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By task and model, four rows: the share of texts of each kind with its interval, and McNemar's exact p."""

@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-import torch
+from torch import Tensor
 
-from exegete.experiments.contract import Subject
-from exegete.experiments.pooling import Pooled, unpooled
+from exegete.experiments.one_removed import OneRemoved
 from exegete.experiments.proportions import share_of, values_of
-from exegete.experiments.removal import Sampler, frame_of, single
+from exegete.experiments.removal import Single
 from exegete.experiments.summaries import interval_of, number
 from exegete.measures.divergence import jsd
-from exegete.models.contract import AttentionModel
-from exegete.tasks.example import Task
 
 KEYS = ("task", "model", "split")
 TENTHS = 10
@@ -31,41 +28,14 @@ NEGATIVE = -1e-12  # below it ΔJS is negative and not rounding
 
 
 @dataclass(frozen=True)
-class SingleWeight:
-    """The highest weight against a random other one."""
+class SingleWeight(OneRemoved):
+    """The highest weight against a random other one, by the output."""
 
-    sampler: Sampler = "other"  # or "legacy": any key but the first, which may be the highest itself
-    seed: int = 0
-    texts: int | None = None  # all, unless given
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: only the model's own weights are asked about."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
-
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """The last attention must pool states for a decoder."""
-        return unpooled(model)
-
-    def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example: difference of weights, both divergences, value = ΔJS."""
-        return frame_of(subject, self._measured)
-
-    def _measured(self, part: Pooled) -> pl.DataFrame:
-        found = single(part, self.sampler, self.seed)
+    def compared(self, found: Single) -> dict[str, Tensor]:
+        """Both divergences, value = ΔJS."""
         p, top, other = (logits.softmax(-1) for logits in (found.original, found.top, found.other))
         js_top, js_random = jsd(p, top), jsd(p, other)
-        measured = {
-            "place": torch.arange(len(part.ids)), "keys": found.keys, "difference": found.difference,
-            "js_top": js_top, "js_random": js_random, "value": js_top - js_random,
-            "same": found.same, "emptied": found.emptied,
-        }  # fmt: skip
-        return pl.DataFrame({name: column.numpy() for name, column in measured.items()})
+        return {"js_top": js_top, "js_random": js_random, "value": js_top - js_random}
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By task and model: mean ΔJS with interval, share of negative ones, and what had to be counted apart."""
