@@ -108,7 +108,7 @@ def theirs(model: Classifier, data: Task, every: int, clock: Clock) -> dict[str,
     medians = clock("permutation", lambda: permutations.literature(model, batches))
     sample = batches[every // 2 :: every]
     scale = sum(map(len, examples)) / sum(len(examples[i]) for batch in sample for i in batch.members)
-    search = SEARCH.search
+    search = SEARCH
     found = clock("adversary", lambda: [adversaries.literature(model, b, search) for b in sample], scale)
     far = adversaries.farthest([b.members for b in sample], found, 0.05)
     return {"tau": clock("statistics", lambda: taus(scores)), "tvd": medians, "jsd": far}

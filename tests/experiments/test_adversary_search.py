@@ -17,7 +17,7 @@ from exegete.figures.panels import with_panel
 from exegete.figures.theme import to_svg
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
-from exegete.interventions.search import Pool, Search, find_each
+from exegete.interventions.search import Pool, find_each
 from exegete.models.build import build
 from exegete.models.classifier import Classifier
 from exegete.report.sections.contract import Found
@@ -59,7 +59,7 @@ def test_the_largest_divergence_within_epsilon() -> None:
     rows = ASK.rows(whole)
     assert rows.height == 2 * len(EXAMPLES)
     pools = list(pooled(whole.model, EXAMPLES))
-    found = find_each(pools[0].model, [Pool(p.encoded, p.weights, p.ids) for p in pools], ASK.search)
+    found = find_each(pools[0].model, [Pool(p.encoded, p.weights, p.ids) for p in pools], ASK)
     for pool, adversaries in zip(pools, found, strict=True):
         for row, text in enumerate(pool.ids.tolist()):
             for epsilon in (0.01, 0.05):
@@ -210,7 +210,7 @@ def test_the_intervention_takes_the_same_weights() -> None:
 
 
 def test_wrong_usage() -> None:
-    assert EXPERIMENTS.make("adversary_search:steps=9").search == Search(steps=9)
+    assert EXPERIMENTS.make("adversary_search:steps=9").steps == 9
     for wrong in ((), (2.0,), (0.01, 0.01)):
         with pytest.raises(UsageError, match="epsilons are changes of a probability"):
             AdversarySearch(epsilons=wrong)

@@ -11,7 +11,7 @@ search on models that are faithful and unfaithful by construction, and the JSD a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -45,33 +45,20 @@ LISTS: dict[str, pl.DataType] = {
 
 
 @dataclass(frozen=True)
-class AdversarySearch:
+class AdversarySearch(Search):
     """The farthest weights with the same prediction."""
 
     epsilons: tuple[float, ...] = (0.01, 0.05)
     references: bool = False  # search on models that are faithful and unfaithful by construction too
     texts: int | None = None  # all, unless given
-    count: int = 5
-    steps: int = 500
-    lr: float = 0.01
-    tolerance: float = 0.01
-    strength: float = 500.0
-    spread: float = 3.0
-    seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         proper = all(0 <= epsilon <= 1 for epsilon in self.epsilons)
         if not self.epsilons or not proper or len(set(self.epsilons)) < len(self.epsilons):
             raise UsageError(
                 "experiment 'adversary_search': epsilons are changes of a probability, from 0 to 1, each once"
             )
-        _ = self.search  # whose settings are checked
-
-    @property
-    def search(self) -> Search:
-        """How adversaries are searched for."""
-        mine = asdict(self)
-        return Search(**{name: mine[name] for name in Search.__dataclass_fields__})
 
     @property
     def importances(self) -> tuple[str, ...]:
@@ -109,7 +96,7 @@ class AdversarySearch:
 
     def _searched(self, subject: Subject, who: str, pools: Sequence[Pooled]) -> Iterator[dict[str, Any]]:
         """Rows of one model, which are of its own predictions."""
-        adversaries = _all_found(pools, self.search)
+        adversaries = _all_found(pools, self)
         for pool, found in zip(pools, adversaries, strict=True):
             predicted = None if who == MODEL else pool.logits.argmax(-1)
             shuffled = permuted_jsd(pool.weights, pool.weights, pool.mask, pool.ids, self.seed)

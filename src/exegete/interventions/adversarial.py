@@ -12,7 +12,7 @@ from exegete.models.contract import AttentionModel, Site
 
 
 @dataclass(frozen=True)
-class Adversarial:
+class Adversarial(Search):
     """Search for adversaries, and take the one of largest JSD whose prediction changes by at most ε.
 
     The change is the total variation distance of the predicted distributions. Where no candidate is within ε the
@@ -20,23 +20,11 @@ class Adversarial:
     """
 
     epsilon: float = 0.01
-    count: int = 5
-    steps: int = 500
-    lr: float = 0.01
-    tolerance: float = 0.01
-    strength: float = 500.0
-    spread: float = 3.0
-    seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 <= self.epsilon <= 1:
             raise UsageError("intervention 'adversarial': epsilon is a change of a probability, from 0 to 1")
-        _ = self.search  # whose settings are checked
-
-    @property
-    def search(self) -> Search:
-        """How adversaries are searched for."""
-        return Search(self.count, self.steps, self.lr, self.tolerance, self.strength, self.spread, self.seed)
 
     def __call__(self, site: Site) -> Tensor:
         """Only for a model: adversaries are found by asking its decoder."""
@@ -69,7 +57,7 @@ class Deceiving:
         with torch.no_grad():  # a search needs no gradients of the encoder, which are dear
             encoded = self.model.encode(site.batch)
         own = site.weights.detach()[:, 0, 0]  # [batch, key]
-        found = find(self.model, encoded, own, site.batch.ids, self.asked.search)
+        found = find(self.model, encoded, own, site.batch.ids, self.asked)
         best = found.best(self.asked.epsilon)
         chosen = found.weights.gather(1, best.clamp(min=0).view(-1, 1, 1).expand(-1, 1, own.shape[1]))[:, 0]
         chosen = chosen.to(own.dtype).where((best >= 0)[:, None], own)
