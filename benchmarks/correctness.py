@@ -69,7 +69,7 @@ class Logit(torch.nn.Module):
 
     def forward(self, embedded: Tensor) -> Tensor:
         times = len(embedded) // len(self.batch.ids)  # captum stacks copies of a batch
-        batch = Batch(*(column.repeat(times, *[1] * (column.dim() - 1)) for column in self.batch))
+        batch = self.batch.rows(torch.arange(len(self.batch.ids)).repeat(times))
         return self.model.trace(batch, embedded=embedded).logits
 
 

@@ -53,7 +53,7 @@ def theirs(model: Classifier, batch: Batch, steps: int) -> Tensor:
 
     def predict(copies: Tensor) -> Tensor:
         rows = torch.arange(n).repeat(len(copies) // n)
-        return model.trace(Batch(*(column[rows] for column in batch)), embedded=copies).logits
+        return model.trace(batch.rows(rows), embedded=copies).logits
 
     with torch.no_grad():
         f, g = predict(embedded).double(), predict(zero).double()

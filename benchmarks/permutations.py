@@ -18,7 +18,7 @@ from exegete.experiments.permutation import Permutation
 from exegete.experiments.pooling import Pooled, pooled
 from exegete.interventions.permute import permuted
 from exegete.models.classifier import Classifier
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from trained import Read, decoded, read, trained
 
 BAR = 50.0

@@ -18,7 +18,7 @@ from exegete.experiments.summaries import columns, interval_of
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Rewrite, mask_of, scaled
 from exegete.models.contract import Site
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Recipe
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from exegete.models.build import make_model
+from exegete.models.build import make_classifier
 from exegete.models.classifier import Classifier
 from exegete.models.hierarchical import Hierarchical
 from exegete.tasks.example import Example
@@ -43,7 +43,7 @@ def document_model(
 ) -> Classifier:
     """An untrained model with weights large enough to tell texts apart."""
     torch.manual_seed(0)
-    model = make_model(spec, vocabulary(examples, wrap), labels).eval()
+    model = make_classifier(spec, vocabulary(examples, wrap), labels).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if not name.startswith(("embedding", "project", "word_project")):

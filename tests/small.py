@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
+from exegete.models.build import make_classifier
 from exegete.models.classifier import Classifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
@@ -19,6 +20,19 @@ SPECS = (
     "average:size=7,hidden=6,scale=1,activation=relu",
     "cnn:size=7,hidden=8,scale=1,projection=sparsegen,lam=0.5",
 )
+TRANSFORMERS = (
+    "transformer:size=7,hidden=6,heads=2,inner=10,scale=1",
+    "transformer:size=6,hidden=6,heads=1,inner=10,scale=1,layers=1,norm=post,projection=entmax,attention=tanh",
+    "transformer:size=7,hidden=6,heads=3,inner=10,scale=1,projection=sparsemax,every=false,outputs=classes",
+)
+PAIRS = (
+    "pair:size=7,hidden=4,scale=1",
+    "pair:size=7,hidden=4,scale=1,encoder=bigru,encoding=conditional,reads=context",
+    "pair:size=7,hidden=6,scale=1,encoder=average,attention=dot,projection=sparsemax,shared=true",
+    "pair:size=7,hidden=8,scale=1,encoder=cnn,projection=entmax,reads=context",
+    "pair:size=7,hidden=4,scale=1,encoding=conditional,attention=dot",
+)
+PERSONS, PLACES = "abc", ("kitchen", "office", "garden")
 
 
 def texts(n: int, seed: int = 0, longest: int = 9, classes: int = 2) -> tuple[Example, ...]:
@@ -26,6 +40,34 @@ def texts(n: int, seed: int = 0, longest: int = 9, classes: int = 2) -> tuple[Ex
     draw = random.Random(seed)
     words = [tuple(draw.choice(LETTERS) for _ in range(draw.randint(1, longest))) for _ in range(n)]
     return tuple(Example(i, (w,), w.count("a") % classes) for i, w in enumerate(words))
+
+
+def pairs(n: int, seed: int = 0, explained: int = 0, candidates: bool = False) -> tuple[Example, ...]:
+    """Passages of 1 to 7 letters, questions of 1 to 4; three classes, of which some examples may choose only two."""
+    draw = random.Random(seed)
+    found = []
+    for i in range(n):
+        passage, question = (tuple(draw.choice(LETTERS) for _ in range(draw.randint(1, most))) for most in (7, 4))
+        some = (i % 3, (i + 1) % 3) if candidates and i % 2 else ()
+        found.append(Example(i, (passage, question), i % 3, candidates=some, explained=explained))
+    return tuple(found)
+
+
+def pair_task(n: int = 120) -> Task:
+    """Stories of three persons in three places, in any order, with fillers; where is one of them? Gold: two words."""
+    draw = random.Random(2)
+    examples = []
+    for i in range(n):
+        passage: list[str] = []
+        where = {person: draw.choice(PLACES) for person in PERSONS}
+        for person in draw.sample(PERSONS, len(PERSONS)):
+            passage += [person, where[person], *["so"] * draw.randint(0, 1)]
+        asked = PERSONS[i % 3]
+        place = passage.index(asked)
+        question = ("where", asked) if i % 2 else ("where", "is", asked)
+        examples.append(Example(i, (tuple(passage), question), PLACES.index(where[asked]), (place, place + 1)))
+    splits = {"train": tuple(examples), "dev": tuple(examples[:40]), "test": tuple(examples[40:80])}
+    return Task("small_pairs", PLACES, splits, "made up", kind="pair")
 
 
 def small_task(n: int = 120, longest: int = 9) -> Task:
@@ -50,10 +92,12 @@ def small_model(
 ) -> Classifier:
     """An untrained model with weights large enough to tell texts apart."""
     torch.manual_seed(0)
-    model = Classifier(spec, vocabulary(examples, wrap), labels).eval()
+    model = make_classifier(spec, vocabulary(examples, wrap), labels).eval()
+    assert isinstance(model, Classifier)
     with torch.no_grad():
-        for parameter in (*model.encoder.parameters(), *model.scorer.parameters(), *model.decoder.parameters()):
-            parameter.mul_(3)
+        for part in ("encoder", "question_encoder", "scorer", "decoder"):
+            for parameter in getattr(model, part).parameters() if hasattr(model, part) else ():
+                parameter.mul_(3)
     return model
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from exegete.studies.audit import Audit
     from exegete.studies.explanation import Explanation
-    from exegete.studies.questions import Of
+    from exegete.studies.questions import Of, Text
     from exegete.studies.vouching import Model
 
 __version__ = "0.1.0"
@@ -25,13 +25,17 @@ def audit(model: str, task: str, out: str | Path | None = None) -> "Audit":
 
 
 def explain(
-    model: "Model", text: str, methods: Sequence[str] | None = None, target: str | None = None, of: "Of" = "logit"
+    model: "Model",
+    text: "Text",
+    methods: Sequence[str] | None = None,
+    target: str | None = None,
+    of: "Of" = "logit",
 ) -> "Explanation":
     """What every method says of the prediction for a text, and whether attention may be read here.
 
     `model` is a checkpoint or its folder; None is the default audit's model, which is trained into `runs/audit` if it
     isn't there. `methods` are names of importances with settings, all of them unless given; `target` is the class to
-    explain, the predicted one unless given.
+    explain, the predicted one unless given. For a model of pairs, `text` is (passage, question).
 
     >>> found = explain(None, "a charming and often affecting journey")  # doctest: +SKIP
     >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""The front door: `exegete ls | train | explain | run | report | audit`.
+"""The front door: `exegete ls | train | explain | run | report | audit | annotate`.
 
 Nothing heavy is imported before a command needs it, so that help and listings answer at once.
 """
@@ -13,7 +13,7 @@ from rich.console import Console
 
 from exegete import __version__
 from exegete.base.errors import ExegeteError, UsageError, unknown
-from exegete.base.names import Catalogue
+from exegete.base.names import Catalogue, parse
 
 if TYPE_CHECKING:
     from exegete.studies.audit import Audit
@@ -24,6 +24,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="May I read this model's attention as an explanation of its predictions, and if not, what should I read?",
 )
+
+annotate = typer.Typer(
+    no_args_is_help=True,
+    help="Ask people whether the words that attention ranks first are relevant to the prediction.",
+)
+app.add_typer(annotate, name="annotate")
 
 STOPPED = 130  # what a shell expects after Ctrl-C
 
@@ -138,7 +144,7 @@ def train(
         str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")
     ],
     model: Annotated[
-        str, typer.Option(help="bilstm, bigru, average, cnn or rationale, with settings: bilstm:attention=dot")
+        str, typer.Option(help="bilstm, pair, translator, … (see ls models), with settings: bilstm:attention=dot")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the checkpoint.")],
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -271,6 +277,7 @@ def _show_audit(found: "Audit", as_json: bool) -> None:
 def explain(
     text: Annotated[str | None, typer.Argument(help="The text, in quotes.")] = None,
     file: Annotated[Path | None, typer.Option(help="A file with one text per line, instead of TEXT.")] = None,
+    question: Annotated[str | None, typer.Option(help="What is asked of the text, for a model of pairs.")] = None,
     model: Annotated[str | None, typer.Option(help="A checkpoint folder; else the default audit's.")] = None,
     run: Annotated[Path | None, typer.Option(help="A run whose model and leaderboard are taken.")] = None,
     methods: Annotated[
@@ -295,8 +302,9 @@ def explain(
     wanted = [method for written in methods for method in methods_in(written)] if methods else None
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else texts_of(file or Path())
+    asked = [each if question is None else (each, question) for each in texts]
     with ProgressBars(quiet or as_json) as bars:
-        found = explain_all(model, texts, wanted, target, explained, run, bars)
+        found = explain_all(model, asked, wanted, target, explained, run, bars)
     if as_json:
         said = [each.to_json(shaded) for each in found]
         _print_json(said if text is None else said[0])
@@ -306,6 +314,73 @@ def explain(
         write_page(html, found, shaded)
         if not as_json:
             print(f"heat maps: {html}")
+
+
+@annotate.command("draw")
+def annotate_draw(
+    model: Annotated[Path, typer.Option(help="A checkpoint folder.")],
+    task: Annotated[str, typer.Option(help="The task whose test texts are shown.")],
+    out: Annotated[Path, typer.Option(help="Folder for the sheets and their key.")],
+    count: Annotated[
+        int, typer.Option(min=1, help="Texts with original weights, and others with permuted ones.")
+    ] = 100,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    top: Annotated[int, typer.Option(min=1, help="Words to highlight.")] = 3,
+    form: Annotated[str, typer.Option("--format", help="html (one offline page), csv or both.")] = "html",
+    prediction: Annotated[
+        str, typer.Option(help="What permuted items show: the prediction under permuted or original weights.")
+    ] = "permuted",
+    labels: Annotated[str, typer.Option(help="What annotators call the classes: 0=negative,1=positive")] = "",
+    as_json: Json = False,
+) -> None:
+    """Draw items for annotators, blind and shuffled, with the key that they must not see."""
+    from exegete.report.annotation import checked_format, write_sheets
+    from exegete.studies.annotating import Draw, draw
+
+    asked = Draw(count, top, seed, prediction, parse(f"labels:{labels}").settings)  # type: ignore[arg-type]
+    wanted = checked_format(form)
+    drawn = draw(model, task, asked)
+    written = write_sheets(out, drawn, wanted)
+    key = out / "key.json"
+    if as_json:
+        sheets = [str(path) for path in written]
+        _print_json({"key": str(key), "id": drawn.key.id, "sheets": sheets, "notes": drawn.notes})
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for note in drawn.notes:
+        console.print(f"[yellow]note:[/] {_escaped(note)}")
+    console.print(f"{len(drawn.items)} items, for annotators: {_escaped(', '.join(map(str, written)))}")
+    console.print(f"which of them have permuted weights is in {_escaped(str(key))}: the annotators must not see it")
+
+
+@annotate.command("read")
+def annotate_read(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the key.")],
+    sheets: Annotated[list[Path], typer.Argument(metavar="SHEET…", help="Filled-in CSV sheets or saved answers.")],
+    out: Annotated[Path | None, typer.Option(help="Also write every answer beside its key (CSV).")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="An unfinished sheet is an error.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Read the answers back: 2 × 2 tables against correctness, shares with intervals, Cohen's κ."""
+    from exegete.base.files import write_text
+    from exegete.report.annotated import tables
+    from exegete.report.tables import rich_table
+    from exegete.studies.annotated import read_answers
+
+    found = read_answers(folder, sheets, strict)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        console = Console(highlight=False)
+        for note in found.notes:
+            console.print(f"[yellow]note:[/] {_escaped(note)}", soft_wrap=True)
+        for table in tables(found):
+            console.print()
+            console.print(rich_table(table))
+    if out is not None:
+        write_text(out, found.frame.write_csv())
+        if not as_json:
+            print(f"answers: {out}")
 
 
 def _show_summary(folder: Path) -> None:

@@ -14,7 +14,7 @@ from exegete.studies.run import run_study
 from exegete.studies.study import load_study
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.docs.pages import ROOT
 from tests.docs.test_add_your_own_importance import FEELING, _review
 
@@ -54,8 +54,8 @@ def test_its_rows_are_what_both_models_get_right(run: Path, monkeypatch: pytest.
         powers = site.weights**3
         return powers / powers.sum(-1, keepdim=True)
 
-    before = predict(load_checkpoint(own / "checkpoint").model, texts).argmax(-1) == gold
-    after = predict(load_checkpoint(other / "checkpoint").model, texts, cubed).argmax(-1) == gold
+    before = predict(load_checkpoint(own / "checkpoint").classifier, texts).argmax(-1) == gold
+    after = predict(load_checkpoint(other / "checkpoint").classifier, texts, cubed).argmax(-1) == gold
     expected = dict(zip([e.id for e in texts], (after.double() - before.double()).tolist(), strict=True))
     rows = pl.read_parquet(run / "tables" / "sharper.parquet")
     assert dict(rows.select("example", "value").iter_rows()) == expected

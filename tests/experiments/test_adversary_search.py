@@ -22,7 +22,7 @@ from exegete.models.build import build
 from exegete.models.classifier import Classifier
 from exegete.report.sections.contract import Found
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import batch_of, small_model, texts
 

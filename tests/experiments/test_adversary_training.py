@@ -24,7 +24,7 @@ from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, texts
 
@@ -96,7 +96,7 @@ def test_rows_by_hand(rows: pl.DataFrame) -> None:
             changed, apart = slowly(asked.model, companion.model, e)  # type: ignore[arg-type]
             assert row["tvd"] == pytest.approx(changed, abs=1e-6)
             assert row["jsd"] == (None if len(e) == 1 else pytest.approx(apart, abs=1e-6))
-            said = predict(companion.model, [e]).argmax(-1).item()
+            said = predict(companion.classifier, [e]).argmax(-1).item()
             assert (row["adversary_predicted"], row["adversary_correct"]) == (TASK.labels[int(said)], said == e.label)
             assert (row["n"], row["positive"]) == (len(e), "yes")
 

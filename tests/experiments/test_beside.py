@@ -20,11 +20,11 @@ from exegete.experiments.searched import searched
 from exegete.experiments.seed_stability import SeedStability
 from exegete.interventions import search as searching
 from exegete.interventions.permute import permuted
-from exegete.models.build import build, make_model
+from exegete.models.build import build, make_classifier
 from exegete.models.classifier import Classifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.experiments.beside_models import cell, slow_jsd
 from tests.small import batch_of, texts
@@ -38,7 +38,7 @@ NOTHING = [e.id for e in EXAMPLES if "a" not in e.words and len(e) > 1]  # of wh
 def selective(seed: int = 0, spec: str = RATIONALE) -> Classifier:
     """A rationale model that selects the words a and no others."""
     torch.manual_seed(seed)
-    model = make_model(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
+    model = make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
     only = model.vocabulary.index["a"]
     model.gates = lambda batch, _: (  # type: ignore[assignment]
         (batch.tokens == only) & batch.words | ~batch.words & batch.present

@@ -20,7 +20,7 @@ from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, small_task
 

@@ -50,7 +50,7 @@ def test_rows_written_again_slowly() -> None:
     for e in EXAMPLES:
         own, p = slow(subject.model, e)  # type: ignore[arg-type]
         for name in CONDITIONS:
-            weights, q = (own, p) if name == "base" else slow(others[name].model, e, others[name].intervene)
+            weights, q = (own, p) if name == "base" else slow(others[name].classifier, e, others[name].intervene)
             (row,) = rows.filter(example=e.id, weights=name).to_dicts()
             assert row["correct"] == int((q[1] > q[0]) == (e.label == 1))
             assert row["predicted"] == ("yes" if q[1] > q[0] else "no")

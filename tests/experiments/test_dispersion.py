@@ -21,11 +21,11 @@ from exegete.figures.theme import numbers, to_svg
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
-from exegete.models.build import make_model
+from exegete.models.build import make_classifier
 from exegete.models.classifier import Classifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.experiments.test_state_importance import slow_shares
 from tests.small import batch_of, small_model, texts
 
@@ -286,7 +286,7 @@ def test_dials_of_a_model() -> None:
 
 
 def other(spec: str) -> Classifier:
-    return make_model(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
+    return make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
 
 
 def test_a_model_that_attends_over_sentences_is_not_for_it() -> None:

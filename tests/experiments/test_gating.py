@@ -26,7 +26,7 @@ from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, small_task, texts
 from tests.studies.conftest import reviews
@@ -200,7 +200,8 @@ def test_a_study_from_end_to_end(tmp_path: Path) -> None:
 
 
 def test_small_task_is_learnt_with_gates_as_with_attention() -> None:
-    from exegete.training.fit import Fit, evaluate
+    from exegete.training.evaluation import evaluate
+    from exegete.training.fit import Fit
     from exegete.training.settings import TrainingSettings
 
     task = small_task(longest=5)

@@ -19,9 +19,9 @@ from exegete.experiments.removal import removable
 from exegete.experiments.sets_summary import median_interval
 from exegete.figures.importance_sets import CENSORED, EXCLUDED, quartiles
 from exegete.figures.theme import to_svg
-from exegete.models.build import make_model
+from exegete.models.build import make_classifier
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.experiments.test_removal import ladder, slow, toy
 from tests.experiments.test_single_weight import EXAMPLES, SPARSE, SPEC, argmax, cell, softmax, subject_of
 from tests.small import vocabulary
@@ -274,7 +274,7 @@ def test_keys_of_a_hierarchical_model_are_sentences() -> None:
     """Texts of six words and one, two or three sentences in one batch: those without a third are padded."""
     words = ("a b c d e !", "a b ! c d !", "a ! b ! c !", "e ! a b c !", "d c ! b a !", "c ! a ! e !")
     examples = tuple(Example(i, (tuple(text.split()),), 0) for i, text in enumerate(words))
-    model = make_model("hierarchical:size=7,hidden=6,scale=2", vocabulary(examples), ("no", "yes")).eval()
+    model = make_classifier("hierarchical:size=7,hidden=6,scale=2", vocabulary(examples), ("no", "yes")).eval()
     task = Task("small", ("no", "yes"), {"test": examples}, "made up")
 
     def asked(some: tuple[Example, ...]) -> pl.DataFrame:

@@ -22,7 +22,8 @@ from exegete.models.contract import Intervention, Trace
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.planting import Kind, Planting
-from exegete.training.fit import Fit, predict
+from exegete.training.evaluation import predict
+from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task
 

@@ -14,12 +14,13 @@ from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
-from exegete.models.build import build, make_model
+from exegete.models.build import build, make_classifier
 from exegete.models.classifier import Classifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.fit import Fit, predict
+from exegete.training.evaluation import predict
+from exegete.training.fit import Fit
 from exegete.training.recipe import Companion, Recipe
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task
@@ -96,7 +97,7 @@ def test_both_levels_are_altered() -> None:
     texts = (("a", "b", ".", "b", "b", "."), ("b", ".", "a", "a", "b", "."), ("a", "b", "."))
     examples = tuple(Example(i, (words,), i % 2) for i, words in enumerate(texts))
     torch.manual_seed(2)
-    model = make_model("hierarchical:size=4,hidden=3,scale=2", fit_vocabulary(examples), ("no", "yes")).eval()
+    model = make_classifier("hierarchical:size=4,hidden=3,scale=2", fit_vocabulary(examples), ("no", "yes")).eval()
     asked = Subject(model, TASK, examples, torch.zeros(3).long(), {}, 5.0)
     assert unsuited(ASK, TASK, model) is None
     rows = Necessity(trained=(), inferred=("uniform",)).rows(asked)
@@ -250,7 +251,7 @@ def test_wrong_settings(settings: dict[str, object], said: str) -> None:
 
 
 def test_models_without_attention_are_not_asked() -> None:
-    model = make_model("bilstm:size=4,hidden=4,attention=none", fit_vocabulary(EXAMPLES), ("no", "yes")).eval()
+    model = make_classifier("bilstm:size=4,hidden=4,attention=none", fit_vocabulary(EXAMPLES), ("no", "yes")).eval()
     assert "this model has none" in (unsuited(ASK, TASK, model) or "")
     with pytest.raises(UsageError, match="replaces attention, and this model has none"):
         ASK.rows(subject(model))

@@ -26,7 +26,7 @@ from exegete.models.contract import Encoded
 from exegete.report.sections.contract import Found
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.small import small_model, texts
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"

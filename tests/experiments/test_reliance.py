@@ -41,7 +41,7 @@ def test_rows_written_again_slowly() -> None:
     for e in EXAMPLES:
         ours, p = slow(subject.model, e)  # type: ignore[arg-type]
         for name, other in others.items():
-            theirs, q = slow(other.model, e, other.intervene)
+            theirs, q = slow(other.classifier, e, other.intervene)
             kind, _, lam = name.partition("_")
             same = pl.col("lam").eq_missing(pl.lit(float(lam) if lam else None, pl.Float64))
             (row,) = rows.filter(same, companion=kind, example=e.id).to_dicts()

@@ -24,7 +24,7 @@ from exegete.experiments.removal import (
     single,
     without_each,
 )
-from exegete.models.build import make_model
+from exegete.models.build import make_classifier
 from exegete.models.contract import Encoded
 from exegete.models.ladder import Ladder
 from tests.small import SPECS, small_model, texts, vocabulary
@@ -93,7 +93,7 @@ def ladder(share: float = 1.0, room: int = 64, labels: tuple[str, ...] = ("no", 
     """Untrained, in float64, with gates that differ from word to word, and a bias."""
     torch.manual_seed(0)
     spec = f"ladder:size=6,scale=1,share={share},room={room}"
-    model = make_model(spec, vocabulary(EXAMPLES), labels).eval().double()
+    model = make_classifier(spec, vocabulary(EXAMPLES), labels).eval().double()
     assert isinstance(model, Ladder)
     with torch.no_grad():
         for parameter in model.scorer.parameters():

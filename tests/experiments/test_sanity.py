@@ -22,7 +22,7 @@ from exegete.figures.sanity import cascade
 from exegete.figures.theme import numbers
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, Scores, Target, on_words
-from exegete.models.build import make_model
+from exegete.models.build import make_classifier
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
 from exegete.models.perturbed import parts, randomised, restored, shifted, unshiftable
@@ -71,7 +71,7 @@ def _fail_inside(state: AbstractContextManager[None], model: Classifier, before:
 
 
 def test_randomised_parts_change_and_the_others_do_not() -> None:
-    model = make_model("rationale:size=7,hidden=6,scale=1", vocabulary(EXAMPLES), ("no", "yes"))
+    model = make_classifier("rationale:size=7,hidden=6,scale=1", vocabulary(EXAMPLES), ("no", "yes"))
     assert parts(model) == ("decoder", "scorer", "encoder", "selector", "embedding")
     before = weights(model)
     for part in parts(model):
@@ -112,7 +112,7 @@ def test_a_shift_changes_the_embeddings_and_not_the_function(spec: str, wrap: bo
 
 def test_what_cannot_be_shifted_says_why() -> None:
     convolution = small_model("cnn:size=7,hidden=8", EXAMPLES)
-    rationale = make_model("rationale:size=7,hidden=6", vocabulary(EXAMPLES), ("no", "yes"))
+    rationale = make_classifier("rationale:size=7,hidden=6", vocabulary(EXAMPLES), ("no", "yes"))
     for model, why in ((convolution, "zeros"), (rationale, "elsewhere")):
         assert why in str(unshiftable(model))
         with pytest.raises(UsageError, match="can't be shifted"), shifted(model, 0):

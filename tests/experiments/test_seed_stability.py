@@ -48,7 +48,7 @@ def test_rows_written_again_slowly(spec: str) -> None:
         zeros += sum(w == 0 for w in ours)
         entropy = -sum(w * math.log(w) for w in ours if w) / math.log(len(e)) if len(e) > 1 else None
         for seed in (1, 2, 3):
-            theirs, q = slow(others[f"seed_{seed}"].model, e)
+            theirs, q = slow(others[f"seed_{seed}"].classifier, e)
             (row,) = rows.filter(example=e.id, other=seed).to_dicts()
             assert row["n"] == len(e)
             assert row["max_attention"] == pytest.approx(max(ours), abs=1e-6)
@@ -67,7 +67,7 @@ def test_the_permuted_divergence_is_the_mean_over_all_orders() -> None:
     subject = replace(subject, predicted=subject.predicted[: len(examples)])
     rows = SeedStability(draws=3000).rows(subject)
     for e, found in zip(examples, rows["permuted_jsd"], strict=True):
-        ours, theirs = slow(subject.model, e)[0], slow(others["seed_1"].model, e)[0]  # type: ignore[arg-type]
+        ours, theirs = slow(subject.model, e)[0], slow(others["seed_1"].classifier, e)[0]  # type: ignore[arg-type]
         every = [slow_jsd(ours, order) for order in permutations(theirs)]
         assert found == pytest.approx(sum(every) / len(every), abs=4 * (max(every) - min(every)) / math.sqrt(3000))
 

@@ -20,7 +20,7 @@ from exegete.figures.single_weight import counts, points
 from exegete.figures.theme import to_svg
 from exegete.models.classifier import Classifier
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.experiments.test_removal import slow
 from tests.small import small_model, texts
 

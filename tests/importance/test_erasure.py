@@ -11,6 +11,7 @@ from exegete.importance import erasure
 from exegete.importance.erasure import Removal, erased, sharing
 from exegete.importance.occlusion import Occlusion
 from exegete.importance.omission import windows
+from exegete.importance.written import write
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
 from exegete.tasks.batching import Batch
@@ -107,19 +108,35 @@ def test_masks_that_leave_the_same_text_are_one_input(monkeypatch: pytest.Monkey
 
 
 def test_parts_and_wrappers_tell_texts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    examples = [Example(0, (("a", "b"), ("c",)), 0), Example(1, (("a",), ("b", "c")), 0)]
+    examples = [
+        Example(0, (("a", "b"), ("c",)), 0),
+        Example(1, (("b", "a"), ("c",)), 0),
+        Example(2, (("a",), ("b", "c")), 0),
+    ]
     for wrap in (False, True):
         model = small_model(SPECS[4], texts(9), wrap)
         batch, seen = batch_of(model, examples), counted(model, monkeypatch)
-        middle = (batch.words.cumsum(-1) == 2) & batch.words
-        erased(model, batch, torch.arange(2), torch.zeros_like(batch.words), "delete")
-        assert run(seen) == 2
+        erased(model, batch, torch.arange(3), torch.zeros_like(batch.words), "delete")
+        assert run(seen) == 3
         seen.clear()
-        erased(model, batch, torch.arange(2), middle, "delete")  # a | c, twice
+        b = batch.words & (batch.tokens == model.vocabulary.index["b"])  # the second text is not explained: its b stays
+        erased(model, batch, torch.arange(2), b[:2], "delete")  # a | c, twice
         (shown,) = seen
         assert shown.part.tolist() == ([[0, 0, 0, 1, 1, 1]] if wrap else [[0, 1]])
-        assert shown.words.tolist() == ([[False, True, False, False, True, False]] if wrap else [[True, True]])
+        assert shown.words.tolist() == ([[False, True, False, False, False, False]] if wrap else [[True, False]])
         assert shown.sentence.tolist() == ([[-1, 0, -1, -1, 1, -1]] if wrap else [[0, 1]])
+        with pytest.raises(ValueError, match="only words can be erased"):
+            erased(model, batch, torch.tensor([2]), (batch.part[2:] == 1) & batch.present[2:], "delete")
+
+
+def test_candidates_tell_texts_apart_too() -> None:
+    model = small_model(SPECS[4], texts(9))
+    twins = [Example(i, (("a", "b"),), 0, candidates=some) for i, some in enumerate([(0,), (1,), (0,)])]
+    batch = batch_of(model, twins)
+    written = write(batch, torch.arange(3), torch.zeros_like(batch.words), "delete")
+    assert written.keys[0] == written.keys[2] != written.keys[1]
+    assert written.batch(torch.tensor([1, 0])).candidates is not None
+    assert written.batch(torch.tensor([1, 0])).candidates.tolist() == [[1], [0]]  # type: ignore[union-attr]
 
 
 def test_passes_hold_one_length_unless_there_are_few_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

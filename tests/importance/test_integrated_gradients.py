@@ -141,7 +141,7 @@ def test_the_same_as_captum(spec: str, rule: str, theirs: str) -> None:
 
     def predict(copies: Tensor) -> Tensor:  # captum puts all texts at its first step first
         rows = torch.arange(len(examples)).repeat(len(copies) // len(examples))
-        return model.trace(Batch(*(column[rows] for column in batch)), embedded=copies).logits
+        return model.trace(batch.rows(rows), embedded=copies).logits
 
     expected = Captum(predict).attribute(embedded, start, label, n_steps=20, method=theirs).sum(-1)
     ours = IMPORTANCES.make(f"integrated_gradients:baseline=unknown,rule={rule},steps=20,bound=0")(model, batch)

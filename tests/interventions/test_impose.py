@@ -14,11 +14,11 @@ from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import Table
 from exegete.interventions.uniform import Uniform
-from exegete.models.build import make_model
+from exegete.models.build import make_classifier
 from exegete.models.projections import Softmax
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.interventions.sites import random_site, site_of
 from tests.small import SPECS, batch_of, small_model, texts
 
@@ -48,7 +48,7 @@ def test_the_weights_of_an_altered_model() -> None:
 
 def test_a_key_that_is_no_word_is_left_out() -> None:
     """A null key takes most of the mass; the words' own shares of the rest are what is stored."""
-    model = make_model("ladder:size=4,scale=1", fit_vocabulary(EXAMPLES), ("no", "yes")).eval()
+    model = make_classifier("ladder:size=4,scale=1", fit_vocabulary(EXAMPLES), ("no", "yes")).eval()
     table = Table.of(model, EXAMPLES, model.vocabulary)
     for example in EXAMPLES:
         batch = batch_of(model, [example])
@@ -58,7 +58,7 @@ def test_a_key_that_is_no_word_is_left_out() -> None:
 
 
 def test_weights_of_sentences_are_not_of_words() -> None:
-    model = make_model("hierarchical:size=4,hidden=4", fit_vocabulary(EXAMPLES), ("no", "yes"))
+    model = make_classifier("hierarchical:size=4,hidden=4", fit_vocabulary(EXAMPLES), ("no", "yes"))
     with pytest.raises(UsageError, match="is not over words"):
         Table.of(model, EXAMPLES, model.vocabulary)
 
@@ -109,8 +109,7 @@ def test_a_row_of_another_length() -> None:
     """A site with other keys than words: a text's sentences, for instance."""
     vocabulary = fit_vocabulary([Example(0, (tuple("abcdef"),), 0)])
     site = site_of(torch.zeros(1, 1, 1, 3), torch.ones(1, 3).bool(), [5])
-    batch = random_site(0, Softmax()).batch
-    one = batch._replace(ids=batch.ids[:1], tokens=batch.tokens[:1], words=batch.words[:1])
+    one = random_site(0, Softmax()).batch.rows(torch.tensor([0]))
     at = Impose(table=Table({tuple("abcdef"): torch.full((6,), 1 / 6)}, vocabulary))
     with pytest.raises(ExegeteError, match="stored for text 4 are 6, but at site 'attention' it has 3 keys"):
         at(site._replace(batch=one))

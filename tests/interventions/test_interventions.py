@@ -23,7 +23,8 @@ from exegete.models.contract import Intervention, Site
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD
-from exegete.training.fit import Fit, predict
+from exegete.training.evaluation import predict
+from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.interventions.sites import PROJECTIONS, random_site, site_of
 from tests.small import SPECS, batch_of, small_model, small_task, texts

@@ -13,7 +13,7 @@ from exegete.interventions.keep import Keep
 from exegete.interventions.remove import Remove, Which, without
 from exegete.models.contract import Site
 from exegete.models.projections import Softmax, Sparsemax
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from tests.interventions.sites import PROJECTIONS, random_site, site_of
 from tests.small import small_model, texts
 

@@ -215,15 +215,14 @@ def test_batches_and_padding_change_nothing() -> None:
         encoded = Encoded(*(None if part is None else part[some] for part in pool.encoded))  # type: ignore[arg-type]
         alone = find(model, encoded, pool.weights[some], pool.ids[some], search)
         assert torch.equal(alone.weights, found.weights[some])
-    padded = Encoded(*(_padded(part) for part in pool.encoded))
+    padded = Encoded(*(None if part is None else _padded(part) for part in pool.encoded))  # type: ignore[arg-type]
     again = find(model, padded, _padded(pool.weights), pool.ids, search)
     torch.testing.assert_close(again.weights[..., 3:-40], found.weights, atol=1e-6, rtol=0)
     assert not again.weights[..., :3].any()
     assert not again.weights[..., -40:].any()
 
 
-def _padded(part: Tensor | None) -> Tensor:
-    assert part is not None
+def _padded(part: Tensor) -> Tensor:
     before, after = (part.new_full((len(part), n, *part.shape[2:]), 0) for n in (3, 40))
     return torch.cat([before, part, after], 1)
 

@@ -17,7 +17,8 @@ def test_names_and_summaries() -> None:
     rank = {"tau", "tau_max", "tau_corrected", "gamma", "spearman", "fagin", "bucket", "legacy"}
     plausibility = {"auprc", "token_f1", "iou_f1", "precision_at"}
     faithfulness = {"comprehensiveness", "sufficiency", "log_odds", "flip", "infidelity", "sensitivity_max"}
-    assert set(MEASURES) == rank | plausibility | faithfulness | {"tvd", "jsd", "entropy"}
+    translation = {"bleu", "alignment_error_rate"}
+    assert set(MEASURES) == rank | plausibility | faithfulness | translation | {"tvd", "jsd", "entropy", "kappa"}
     assert all(entry.summary and "\n" not in entry.summary for entry in MEASURES.values())
 
 
@@ -34,6 +35,8 @@ def test_every_measure_answers() -> None:
         "infidelity": (model, batch, first, label),
         "sensitivity_max": (Gradient(), model, batch, 1),
         "entropy": (first,),
+        "bleu": (torch.ones(1, 10),),
+        "alignment_error_rate": (torch.ones(1, 4),),
         "auprc": (first, marked),
         "token_f1": (first, marked, 1),
         "iou_f1": (first, marked, 1, ids),

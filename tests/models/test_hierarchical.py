@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.importance.written import write
-from exegete.models.build import build, make_model
+from exegete.models.build import build, make_classifier
 from exegete.models.classifier import Classifier
 from exegete.models.contract import PoolingModel, Site
 from exegete.models.encoders import CNN, BiGRU, Identity
@@ -20,7 +20,8 @@ from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import split_sentences
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from exegete.training.fit import Fit, evaluate
+from exegete.training.evaluation import evaluate
+from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical
 from tests.small import batch_of, small_task, vocabulary
@@ -269,7 +270,7 @@ def test_flat_is_a_classifier_with_the_same_encoders() -> None:
     bigru.load_state_dict(flat.state_dict())
     batch = batch_of(flat, DOCUMENTS)
     assert torch.equal(flat.trace(batch).logits, bigru.trace(batch).logits)
-    convolution = make_model("flat:encoder=conv", vocabulary(DOCUMENTS), ("no", "yes")).encoder
+    convolution = make_classifier("flat:encoder=conv", vocabulary(DOCUMENTS), ("no", "yes")).encoder
     assert isinstance(convolution, CNN)
     assert [tuple(c.get_parameter("weight").shape) for c in convolution.convolutions] == [(50, 300, 3), (50, 300, 5)]
     plain = document_model(f"flat:{SMALL},encoder=none,attention=none", DOCUMENTS)

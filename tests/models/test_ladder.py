@@ -15,7 +15,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, Target, refusal
 from exegete.measures.rank import kendall
 from exegete.models.attention import Additive
-from exegete.models.build import build, make_model
+from exegete.models.build import build, make_classifier
 from exegete.models.classifier import SITE
 from exegete.models.contract import Site
 from exegete.models.ladder import NULL, Ladder, NullKey
@@ -24,7 +24,8 @@ from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from exegete.training.fit import Fit, evaluate
+from exegete.training.evaluation import evaluate
+from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import batch_of, small_task, texts
 
@@ -36,7 +37,7 @@ APART = tuple(Example(i, (tuple("abcdefghij"[i : i + 5]),), i % 2) for i in rang
 def made(share: float = 1.0, more: str = "", labels: tuple[str, ...] = ("no", "yes")) -> Ladder:
     """Untrained, in float64, with gates and leanings that differ from word to word; a bias that is not 0."""
     torch.manual_seed(0)
-    model = make_model(f"ladder:size=6,scale=1,share={share}{more}", fit_vocabulary(TEXTS), labels).eval().double()
+    model = make_classifier(f"ladder:size=6,scale=1,share={share}{more}", fit_vocabulary(TEXTS), labels).eval().double()
     assert isinstance(model, Ladder)
     with torch.no_grad():
         for parameter in model.scorer.parameters():
@@ -97,6 +98,7 @@ def test_alone_in_a_batch_and_with_more_padding(share: float) -> None:
         *(
             torch.nn.functional.pad(column, (2, 3), value=fill.get(name, 0)) if column.dim() > 1 else column
             for name, column in batch._asdict().items()
+            if column is not None
         )
     )  # to the left as well
     whole, padded = model.trace(batch), model.trace(wider)
@@ -238,7 +240,7 @@ def test_importances_score_words_alone_and_in_a_batch_or_refuse(name: str, share
     samples = ":samples=20" if name in ("lime", "kernel_shap", "smoothgrad") else ""
     importance: Importance = IMPORTANCES.make(name + samples)
     reason = refusal(importance, model)
-    assert (reason is not None) == (name in ("lrp", "deeplift", "integrated_gradients"))
+    assert (reason is not None) == (name in ("rollout", "flow", "lrp", "deeplift", "integrated_gradients"))
     if reason is None:
         batch = batch_of(model, TEXTS[:4])
         whole = importance(model, batch).values

@@ -7,7 +7,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
-from exegete.models.build import build, make_model
+from exegete.models.build import build, make_classifier
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
 from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
@@ -16,19 +16,20 @@ from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import END, PAD, START, fit_vocabulary
-from exegete.training.fit import Fit, evaluate
+from exegete.training.evaluation import evaluate
+from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import batch_of, small_task, texts
 
 TEXTS = texts(14)
 KINDS = ("bilstm", "bigru", "average", "cnn", "flat:encoder=none")
-NEED_WEIGHTS = ("attention", "attention_x_gradient", "attention_x_norm", "lrp", "deeplift")
+NEED_WEIGHTS = ("attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow", "lrp", "deeplift")
 
 
 def made(kind: str, wrap: bool = False) -> LastState:
     torch.manual_seed(0)
     spec = f"{kind}{',' if ':' in kind else ':'}size=6,hidden=8,scale=1,attention=none"
-    model = make_model(spec, fit_vocabulary(TEXTS, wrap=wrap), ("no", "yes")).eval().double()
+    model = make_classifier(spec, fit_vocabulary(TEXTS, wrap=wrap), ("no", "yes")).eval().double()
     assert isinstance(model, LastState)
     return model
 
@@ -113,6 +114,7 @@ def test_padding_and_batching_change_nothing(kind: str, wrap: bool) -> None:
         *(
             torch.nn.functional.pad(column, (0, 4), value=fill.get(name, 0)) if column.dim() > 1 else column
             for name, column in batch._asdict().items()
+            if column is not None
         )
     )
     whole = model.trace(batch).logits

@@ -7,14 +7,15 @@ import torch
 
 from exegete.importance.attention import Attention
 from exegete.importance.leave_one_out import LeaveOneOut
-from exegete.models.build import build, make_model
+from exegete.models.build import build, make_classifier
 from exegete.models.classifier import SITE, Classifier
 from exegete.models.hardkuma import HardKuma
 from exegete.models.rationale import RationaleClassifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from exegete.training.fit import Fit, evaluate
+from exegete.training.evaluation import evaluate
+from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import batch_of, small_task, texts, vocabulary
 
@@ -25,7 +26,7 @@ EXAMPLES = texts(16)
 def made(spec: str = SPEC, wrap: bool = False) -> RationaleClassifier:
     """Untrained, but with gates that differ from word to word: shut, open and between."""
     torch.manual_seed(0)
-    model = make_model(spec, vocabulary(EXAMPLES, wrap), ("no", "yes")).eval()
+    model = make_classifier(spec, vocabulary(EXAMPLES, wrap), ("no", "yes")).eval()
     assert isinstance(model, RationaleClassifier)
     with torch.no_grad():
         for parameter in (*model.encoder.parameters(), *model.scorer.parameters(), *model.decoder.parameters()):
@@ -63,7 +64,9 @@ def test_unselected_words_are_invisible(wrap: bool) -> None:
         other = torch.where((batch.words & (gates == 0))[..., None], 17.0 + 3 * embedded, embedded)
         before, after = model.read(batch, embedded, gates), model.read(batch, other, gates)
     assert not torch.equal(other, embedded)
-    assert all(torch.equal(getattr(before, name), getattr(after, name)) for name in before._fields)
+    assert all(
+        torch.equal(getattr(before, name), getattr(after, name)) for name in ("states", "scores", "mask", "values")
+    )
     moved = torch.where((gates > 0)[..., None], 17.0 + 3 * embedded, embedded)
     assert not torch.allclose(model.read(batch, moved, gates).states, before.states)
 
@@ -128,7 +131,7 @@ def test_deletion_runs_the_selector_again() -> None:
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.9, 0.999])
 def test_training_begins_with_the_share_that_is_asked_for(share: float) -> None:
-    model = make_model(f"rationale:share={share}", vocabulary(EXAMPLES), ("no", "yes"))
+    model = make_classifier(f"rationale:share={share}", vocabulary(EXAMPLES), ("no", "yes"))
     assert isinstance(model, RationaleClassifier)
     batch = batch_of(model, EXAMPLES)
     with torch.no_grad():
@@ -214,7 +217,7 @@ def test_a_checkpoint_brings_the_same_model_back(tmp_path: Path) -> None:
 def test_other_names_are_plain_classifiers() -> None:
     for spec in ("bilstm:size=7,hidden=6", "average:size=7,hidden=6", "cnn:size=7,hidden=8"):
         torch.manual_seed(3)
-        model = make_model(spec, vocabulary(EXAMPLES), ("no", "yes"))
+        model = make_classifier(spec, vocabulary(EXAMPLES), ("no", "yes"))
         torch.manual_seed(3)
         plain = Classifier(spec, vocabulary(EXAMPLES), ("no", "yes"))
         assert type(model) is Classifier

@@ -46,14 +46,14 @@ def test_the_text_is_read_as_the_task_read_it(found: Explanation) -> None:
 
 
 def test_prediction_and_probabilities(found: Explanation) -> None:
-    p = logits(checkpoint().model, found.words).softmax(-1)
+    p = logits(checkpoint().classifier, found.words).softmax(-1)
     assert list(found.probabilities) == ["no", "yes"]
     assert list(found.probabilities.values()) == pytest.approx(p.tolist(), abs=1e-6)
     assert found.prediction == found.target == ("no", "yes")[int(p.argmax())]
 
 
 def test_scores_are_those_of_the_importance(found: Explanation) -> None:
-    model = checkpoint().model
+    model = checkpoint().classifier
     batch = collate([Example(0, (found.words,), 0)], model.vocabulary)
     target = Target(torch.tensor([model.labels.index(found.target)]))
     for name in ("attention", "gradient:norm=l2", "leave_one_out:of=logit"):
@@ -93,7 +93,7 @@ def literally_deleted(words: tuple[str, ...], gone: list[int]) -> tuple[str, ...
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_flips_are_counted_by_deleting_word_after_word(text: str) -> None:
-    model = checkpoint().model
+    model = checkpoint().classifier
     shown = explain(checkpoint(), text, ("leave_one_out:of=logit", "gradient:norm=l2", "attention"))
     for method in shown.methods:
         order, n = in_order(method), len(shown.words)
@@ -109,7 +109,7 @@ def test_some_text_flips_and_some_does_not() -> None:
 
 
 def test_comprehensiveness_is_the_mean_loss_of_probability(found: Explanation) -> None:
-    model, label = checkpoint().model, ("no", "yes").index(found.target)
+    model, label = checkpoint().classifier, ("no", "yes").index(found.target)
     whole = float(logits(model, found.words).softmax(-1)[label])
     for method in found.methods:
         order = in_order(method)
@@ -150,7 +150,7 @@ def test_all_methods_by_default_and_refusals_are_told() -> None:
 def test_a_methods_own_quantity_wins() -> None:
     words = ["a", "b", "c", "d", "e"]
     shown = explain(checkpoint(), "a b c d e", ("leave_one_out:of=probability", "leave_one_out:of=logit"))
-    model, label = checkpoint().model, ("no", "yes").index(shown.target)
+    model, label = checkpoint().classifier, ("no", "yes").index(shown.target)
     for of in ("probability", "logit"):
         whole, *without = (
             float((z.softmax(-1) if of == "probability" else z)[label])
@@ -204,7 +204,7 @@ def test_odd_texts_have_no_nan_and_say_what_is_odd(text: str) -> None:
 def test_a_model_that_ignores_its_input_is_told() -> None:
     deaf = checkpoint()
     with torch.no_grad():
-        deaf.model.decoder.weight.zero_()
+        deaf.classifier.decoder.weight.zero_()
     shown = explain(deaf, TEXT, (*FEW, "gradient_x_input"))
     assert any("nothing to explain" in note for note in shown.notes)
     assert shown["gradient"].complaints
@@ -216,7 +216,7 @@ def test_a_model_that_ignores_its_input_is_told() -> None:
 def test_a_saturated_probability_offers_the_logit() -> None:
     sure = checkpoint()
     with torch.no_grad():
-        sure.model.decoder.weight.mul_(500)
+        sure.classifier.decoder.weight.mul_(500)
     shown = explain(sure, TEXT, ("gradient:norm=l2", "attention"), of="probability")
     assert any("of=logit" in said for said in (*shown.notes, *shown["gradient"].complaints))
     assert not any("saturated" in note for note in explain(sure, TEXT, ("attention",)).notes)

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from exegete.tasks.catalogue import DEFAULTS, TASKS, load_task
-from exegete.tasks.settings import TaskSettings
+from exegete.tasks.settings import SampleSettings
 from tests.tasks.task_files import data_set, labelled
 
-NAMES = ["rotten_tomatoes", "imdb", "sst", "sst_jw", "sst5", "20news_sports", "agnews", "agnews4", "eraser_movies"]
+NAMES = [
+    *("rotten_tomatoes", "imdb", "sst", "sst_jw", "sst5", "20news_sports", "agnews", "agnews4", "eraser_movies"),
+    *("snli", "babi", "stories", "multi30k", "toy_translation"),
+]
 
 
 def test_every_name_has_a_summary_and_defaults_that_hold() -> None:
@@ -18,8 +21,8 @@ def test_every_name_has_a_summary_and_defaults_that_hold() -> None:
     for name, entry in TASKS.items():
         assert entry.summary
         assert "\n" not in entry.summary
-        assert issubclass(entry.load(), TaskSettings)
-        entry.load()(**DEFAULTS[name])
+        assert issubclass(entry.load(), SampleSettings)
+        entry.load()(**DEFAULTS.get(name, {}))
 
 
 def test_listing_imports_nothing_heavy() -> None:

@@ -163,9 +163,9 @@ FAST = TrainingSettings(epochs=4, patience=9, lr=0.02, metric="accuracy")
 
 @pytest.fixture(scope="module")
 def base() -> Classifier:
-    fit = Fit(build(SPEC, TASK), TASK, FAST, 0)
-    fit.run()
-    return fit.model
+    model = build(SPEC, TASK)
+    Fit(model, TASK, FAST, 0).run()
+    return model
 
 
 def adversary(base: Classifier, lam: float, frozen: bool = False) -> Classifier:

@@ -13,7 +13,8 @@ from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.planting import Kind, Planting
 from exegete.training.deception import Deception, planted_words
-from exegete.training.fit import Fit, evaluate
+from exegete.training.evaluation import evaluate
+from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES, Likelihood
 from exegete.training.settings import TrainingSettings
 from tests.small import SPECS, small_model, small_task, texts

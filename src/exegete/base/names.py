@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from exegete.base.errors import UsageError, unknown
 
-_SPEC = re.compile(r"^(?P<name>(?:(?:file|hf):)?[^:]+)(?::(?P<settings>.*))?$", re.DOTALL)
+_SPEC = re.compile(r"^(?P<name>(?:(?:file|hf|parallel):)?[^:]+)(?::(?P<settings>.*))?$", re.DOTALL)
 
 
 class Spec(NamedTuple):
@@ -62,7 +62,7 @@ def varied(text: str, **settings: str) -> str:
 
 def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
     """Build `cls` (a dataclass or pydantic model) from settings; a wrong key or value is one sentence."""
-    fields = getattr(cls, "model_fields", None) or {f.name for f in dataclasses.fields(cls) if f.init}
+    fields = _settings(cls)
     for key in settings:
         if key not in fields:
             raise unknown(f"setting of {owner}", key, fields)
@@ -70,6 +70,13 @@ def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
         return TypeAdapter(cls).validate_python(dict(settings))
     except ValidationError as error:
         raise UsageError(f"{owner}: {_sentence(error.errors()[0], cls)}") from None
+
+
+def _settings(cls: type[Any]) -> set[str]:
+    """What can be set; a field of a pydantic model may have another name for people (its alias)."""
+    if models := getattr(cls, "model_fields", None):
+        return {field.alias or name for name, field in models.items()}
+    return {f.name for f in dataclasses.fields(cls) if f.init}
 
 
 def _sentence(error: Any, cls: type[Any]) -> str:

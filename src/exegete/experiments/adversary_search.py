@@ -75,10 +75,10 @@ class AdversarySearch(Search):
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
-        """Models with known truth that read the same vectors."""
-        if not self.references:
+        """Models with known truth that read the same vectors; there are none for pairs of texts."""
+        name, own = parse(model)
+        if not self.references or name == "pair":
             return {}
-        own = parse(model).settings
         shared = {key: own[key] for key in SHARED if key in own}
         return {who: Recipe(model=str(Spec("ladder", {"share": share} | shared))) for who, share in REFERENCES.items()}
 
@@ -91,7 +91,8 @@ class AdversarySearch(Search):
         parts = [*self._searched(subject, MODEL, pools)]
         for who in REFERENCES:
             if who in subject.companions:
-                parts += self._searched(subject, who, list(pooled(subject.companions[who].model, subject.examples)))
+                model = subject.companions[who].classifier
+                parts += self._searched(subject, who, list(pooled(model, subject.examples)))
         return frame(parts, subject.examples, LISTS | {"met": pl.Boolean()})
 
     def _searched(self, subject: Subject, who: str, pools: Sequence[Pooled]) -> Iterator[dict[str, Any]]:
@@ -156,7 +157,7 @@ def _told(examples: list[Example], pool: Pooled, found: Adversaries, epsilon: fl
     told: dict[str, list[Any]] = {name: [] for name in LISTS}
     for row, (e, best) in enumerate(zip(examples, found.best(epsilon).tolist(), strict=True)):
         real = pool.mask[row]
-        fits = best >= 0 and len(e) <= SHOWN and int(real.sum()) == len(e)
+        fits = best >= 0 and e.explained == 0 and len(e) <= SHOWN and int(real.sum()) == len(e)
         told["words"].append(list(e.words) if fits else None)
         told["attention"].append(pool.weights[row, real].tolist() if fits else None)
         told["adversary"].append(found.weights[row, best, real].tolist() if fits else None)

@@ -34,6 +34,7 @@ from exegete.experiments.contract import Subject
 from exegete.experiments.searched import searched
 from exegete.measures.divergence import tvd
 from exegete.models.contract import AttentionModel
+from exegete.models.settings import MODELS, PairSettings
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import Fooling, Recipe
@@ -96,12 +97,15 @@ class AdversaryTraining:
         """There must be a last attention that pools, with weights that are a distribution."""
         return unread(model)
 
-    def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
-        """An adversary for every λ, unfrozen and frozen, and the model with other seeds."""
+    def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
+        """An adversary for every λ, unfrozen and frozen, and the model with other seeds.
+
+        Attention that is a product of two encoders' states has no weights of its own: there is no frozen one.
+        """
         fooling, found = Fooling(self.epochs, self.patience, self.warm), dict[str, Recipe]()
         for lam in self.lams if self.unfrozen else ():
             found[f"{UNFROZEN}_{lam:g}"] = fooling.recipe(self._objective(lam), seed)
-        for lam in self.frozen_lams if self.frozen else ():
+        for lam in self.frozen_lams if self.frozen and _movable(model) else ():
             found[f"{FROZEN}_{lam:g}"] = fooling.recipe(self._objective(lam), seed, moves="attention")
         return found | {f"{SEED}_{other}": Recipe(seed=other) for other in self.seeds if other != seed}
 
@@ -159,6 +163,12 @@ class AdversaryTraining:
         from exegete.figures import adversary_training as drawn
 
         return {"curve": drawn.curve(summary), "violins": drawn.violins(rows)}
+
+
+def _movable(model: str) -> bool:
+    """Whether the attention of a model has weights that training could move."""
+    settings = MODELS.make(model)
+    return not isinstance(settings, PairSettings) or settings.attention != "dot" or settings.learned
 
 
 def _said(name: str, tolerance: float | None = None) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
 from exegete.experiments.summaries import columns, interval_of, number
+from exegete.experiments.tallies import ALL, class_of
 from exegete.measures.rank import kendall, spearman
 from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
 
 TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
-ALL = "all"
 KEYS = ("task", "model", "first", "second", "measure", "k")
 
 
@@ -117,7 +117,7 @@ class Agreement:
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By class (and all together): n, mean, std, interval, significant fraction, chance, number undefined."""
-        by_class = rows.with_columns(pl.col(self.by).alias("class"))
+        by_class = rows.with_columns(class_of(self.by).alias("class")).filter(pl.col("class") != ALL)
         both = pl.concat([by_class, rows.with_columns(pl.lit(ALL).alias("class"))])
         groups = both.partition_by([*KEYS, "class"], as_dict=True, maintain_order=True)
         return pl.DataFrame(
@@ -127,7 +127,7 @@ class Agreement:
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The files of Jain & Wallace and Neely & Schouten: mean, std and significant fraction of τ per class."""
-        tau = rows.filter(pl.col("measure") == "tau").with_columns(pl.col(self.by).alias("class"))
+        tau = rows.filter(pl.col("measure") == "tau").with_columns(class_of(self.by).alias("class"))
         keys = ["task", "model", "seed", "first", "second", "class"]
         found = tau.group_by(keys, maintain_order=True).agg(
             pl.col("value").count().alias("n"),

@@ -73,9 +73,21 @@ EXPERIMENTS = Catalogue(
             "exegete.experiments.deception:DeceptionExperiment",
             "can attention hide the words that decide, and who finds them all the same? (Pruthi et al. 2020)",
         ),
+        "supporting_facts": Entry(
+            "exegete.experiments.supporting_facts:SupportingFacts",
+            "does an importance find the sentences that answer the question? (Weston et al. 2015)",
+        ),
         "gating": Entry(
             "exegete.experiments.gating:Gating",
             "do gates that don't compete do the same as attention? (Vashishth et al. 2019, proposition 4.1)",
+        ),
+        "layers": Entry(
+            "exegete.experiments.layers:Layers",
+            "what is left when layer after layer attends to the wrong words? (Vashishth et al. 2019)",
+        ),
+        "alignment": Entry(
+            "exegete.experiments.alignment:Alignment",
+            "does attention or saliency say which word a word translates? (Ding et al. 2019)",
         ),
     },
 )

@@ -19,7 +19,7 @@ class Subject:
     model: AttentionModel
     task: Task
     examples: tuple[Example, ...]
-    predicted: Tensor  # [example]
+    predicted: Tensor  # [example]; empty where whole translations are asked about
     scores: Mapping[str, Tensor]  # by importance, as written: [example, word], NaN beyond a text's end
     mean_length: float  # of all texts that are studied, not of this shard
     signed: Mapping[str, bool] = field(default_factory=dict)  # by importance: saliency or sensitivity
@@ -39,6 +39,15 @@ class Selective(Protocol):
 def unsuited(experiment: "Experiment", task: Task, model: AttentionModel) -> str | None:
     """Why an experiment can't be asked about a task and a model, or None."""
     return experiment.unsuited(task, model) if isinstance(experiment, Selective) else None
+
+
+def asks_whole(experiment: "Experiment") -> bool:
+    """Whether an experiment is about whole translations (it has `whole = True`), rather than about one word of each.
+
+    Its subject is then the translator itself, with sources and references, and nothing predicted beforehand. Of a
+    classifier it is asked as any other.
+    """
+    return bool(getattr(experiment, "whole", False))
 
 
 @runtime_checkable

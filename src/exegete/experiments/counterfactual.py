@@ -14,15 +14,14 @@ from torch import Tensor
 
 from exegete.experiments.beside import numbers
 from exegete.experiments.contract import Subject
+from exegete.experiments.kinds import kind_of
 from exegete.experiments.pooling import Pooled
 from exegete.experiments.summaries import number
-from exegete.experiments.tallies import told
+from exegete.experiments.tallies import ALL, shown_classes, told
 from exegete.interventions.search import Adversaries
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy
 from exegete.tasks.example import Example
-
-ALL = "all"
 
 
 class Furthest(NamedTuple):
@@ -45,7 +44,7 @@ def furthest(own: Tensor, found: Adversaries, epsilon: float) -> Furthest:
 
 
 def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> dict[str, Any]:
-    """What every row says of its text: example, n, keys, gold, predicted, max_attention, entropy.
+    """What every row says of its text: example, n, keys, kind, gold, predicted, max_attention, entropy.
 
     Predicted is the subject's class, unless another model's is given, [batch].
     """
@@ -55,6 +54,7 @@ def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> di
         "example": pool.ids.tolist(),
         "n": [len(e) for e in examples],
         "keys": pool.mask.sum(-1).tolist(),
+        "kind": [kind_of(subject)] * len(examples),
         "gold": [labels[e.label] for e in examples],
         "predicted": [labels[c] for c in own.tolist()],
         "max_attention": pool.weights.amax(-1),
@@ -104,7 +104,7 @@ def grouped(
     """Rows by keys, predicted class (and all) and bin of a number (and all): what names a group, and the group."""
     binned = rows.with_columns(bin=bin_of(pl.col(against)))
     for key, cell in binned.partition_by(keys, as_dict=True, maintain_order=True).items():
-        for predicted in (ALL, *sorted(cell["predicted"].unique())):
+        for predicted in (ALL, *shown_classes(cell["predicted"])):
             own = cell if predicted == ALL else cell.filter(pl.col("predicted") == predicted)
             for bin_ in (ALL, *BINS):
                 group = own if bin_ == ALL else own.filter(pl.col("bin") == bin_)

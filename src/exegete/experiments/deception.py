@@ -96,7 +96,7 @@ class DeceptionExperiment:
         reason = self.unsuited(subject.task, subject.model)
         if reason is not None:
             raise UsageError(reason)
-        models = {BASE: subject.model} | {name: companion.model for name, companion in subject.companions.items()}
+        models = {BASE: subject.model} | {name: companion.classifier for name, companion in subject.companions.items()}
         parts = [part for name, model in models.items() for part in self._of(subject, name, model)]
         return pl.concat(parts).sort("example", maintain_order=True)
 

@@ -103,9 +103,14 @@ class Diagnostic:
 
         >>> Diagnostic()._words("bilstm:hidden=64,vectors=glove,projection=sparsemax")
         'average:vectors=glove'
+        >>> Diagnostic()._words("pair:hidden=64,reads=context")
+        'pair:encoder=average,reads=context'
         """
-        own, given = parse(self.encoder), parse(model).settings
-        return str(Spec(own.name, {key: given[key] for key in KEPT if key in given} | own.settings))
+        own, (name, given) = parse(self.encoder), parse(model)
+        kept = _chosen(given, *KEPT)
+        if name == "pair":  # both texts word by word, and a decoder that sees what the model's decoder sees
+            return str(Spec(name, kept | {"encoder": own.name} | own.settings | _chosen(given, "reads", "shared")))
+        return str(Spec(own.name, kept | own.settings))
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and weights; `base` and `adversary` are the two models that the weights come from.
@@ -158,6 +163,11 @@ class Diagnostic:
         from exegete.figures import diagnostic
 
         return {"diagnostic": diagnostic.diagnostic(summary)}
+
+
+def _chosen(settings: Mapping[str, str], *keys: str) -> dict[str, str]:
+    """Some settings, where they are given."""
+    return {key: settings[key] for key in keys if key in settings}
 
 
 def _levels(cell: pl.DataFrame, classes: Sequence[str]) -> Iterator[dict[str, Any]]:

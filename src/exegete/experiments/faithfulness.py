@@ -163,13 +163,13 @@ class Faithfulness:
         yield "never_flips", ALL, found.never.double()
 
     def _infidelity(self, asked: _Asked, scores: Mapping[str, Tensor], by: Removal, few: Tensor) -> Found:
-        batch = Batch(*(column[few] for column in asked.batch))
+        batch = asked.batch.rows(few)
         for method, values in scores.items():
             measured = infidelity(asked.model, batch, values[few], asked.label[few], by)
             yield Key(method, by, "signed", "infidelity", ALL), _only(few, measured)
 
     def _sensitivity(self, asked: _Asked, subject: Subject, few: Tensor) -> Found:
-        batch = Batch(*(column[few] for column in asked.batch))
+        batch = asked.batch.rows(few)
         for method in (method for method in self.methods if method not in subject.refused):
             measured = sensitivity_max(IMPORTANCES.make(method), asked.model, batch)
             yield Key(method, NO_REMOVAL, "signed", "sensitivity_max", ALL), _only(few, measured)

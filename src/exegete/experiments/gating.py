@@ -23,7 +23,7 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.beside import Seen, companion_sees, numbers, seen, text_facts, unread
 from exegete.experiments.contract import Subject
 from exegete.experiments.pooling import pooled
-from exegete.experiments.tallies import told
+from exegete.experiments.tallies import class_of, told
 from exegete.measures.rank import kendall
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
@@ -96,7 +96,7 @@ class Gating:
         """One row per example; τ is null where a text has one word, or where all weights are equal."""
         base = seen(subject.model, subject.examples)
         gated, again = (companion_sees(subject.companions[name], subject.examples) for name in (GATED, AGAIN))
-        gate, spread = _gates(subject.companions[GATED].model, subject.examples)
+        gate, spread = _gates(subject.companions[GATED].classifier, subject.examples)
         gold = torch.tensor([e.label for e in subject.examples])
         right = {name: found.answers == gold for name, found in (("", base), (GATED, gated), (AGAIN, again))}
         return pl.DataFrame(
@@ -128,7 +128,7 @@ class Gating:
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """By predicted class: how far gates and another seed rank words as the model does, and how open gates are."""
         keys = ["task", "model", "split", "predicted"]
-        by_class = rows.group_by(keys, maintain_order=True).agg(
+        by_class = rows.with_columns(predicted=class_of("predicted")).group_by(keys, maintain_order=True).agg(
             pl.col("tau").count().alias("n"), pl.col("tau").null_count().alias("undefined"),
             pl.col("tau", "tau_again", "gate").mean(), pl.col("value").mean().alias("change"),
         )  # fmt: skip

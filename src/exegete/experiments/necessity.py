@@ -1,10 +1,11 @@
-"""Necessity: does the model need its attention? (Wiegreffe & Pinter 2019, test 1; Vashishth et al. 2019, table 1)
+"""Necessity: does the model need its attention? (Wiegreffe & Pinter 2019, test 1; Vashishth et al. 2019, tables 1–3)
 
 Attention is replaced by something that knows nothing of the text: uniform weights, random ones, its own on other words;
 or the decoder reads the last state and there is no attention. *At inference* only, the trained model gets weights that
 it was not made for: what it loses shows how much it had come to rest on its own. *In training* too, another model of
 the same kind learns without attention: where it does as well, attention isn't needed, and the data set is unfit for the
-debate. All sites are altered together: words and sentences, in a hierarchical model.
+debate. All sites are altered together: words and sentences, in a hierarchical model. Of a translator the attention of
+every step is altered, and what changes is BLEU.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,26 +19,36 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.names import parse, varied
 from exegete.experiments.contract import Subject
+from exegete.experiments.necessity_table import INFERENCE, OWN, TRAINING, own_of, vashishth
 from exegete.experiments.summaries import number
 from exegete.experiments.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
+from exegete.experiments.translating import changed, count_columns, counted, scored
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn, bound
 from exegete.models.classifier import Classifier
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import AttentionModel, Intervention
+from exegete.models.module import Model
+from exegete.models.translator import Translator
 from exegete.tasks.example import Task
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Recipe
 
 KEYS = ("task", "model", "condition", "when")
 NONE = "none"  # no attention: the decoder reads the last state
 LAST_STATE = ("bilstm", "bigru", "average", "cnn", "flat")  # models that have one: others have no rows of `none`
-INFERENCE, TRAINING = "inference", "training"
-OWN, BOTH = "own attention", "training and inference"
+SCHEMA = pl.Schema(
+    dict.fromkeys((*KEYS, "metric"), pl.String)
+    | dict.fromkeys(("seeds", "n", "single"), pl.Int64)
+    | dict.fromkeys(("before", "after", "change", "low", "high"), pl.Float64)
+    | dict.fromkeys(("f1_before", "f1_after", "f1_change", "f1_low", "f1_high", "flipped", "majority"), pl.Float64)
+)
 
 
 @dataclass(frozen=True)
 class Necessity:
-    """Accuracy and F1 with other attention, at inference only and in training too."""
+    """Accuracy and F1, or BLEU, with other attention, at inference only and in training too."""
+
+    whole = True  # of a translator it asks about whole translations
 
     trained: tuple[str, ...] = ("uniform", "random", "permute", NONE)  # interventions by name, and none
     inferred: tuple[str, ...] = ("uniform", "random", "permute")  # interventions by name
@@ -71,14 +82,14 @@ class Necessity:
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be attention to replace."""
-        if not isinstance(model, Classifier):
+        if not isinstance(model, Model):
             return f"it trains models anew, and {type(model).__name__} is none of ours"
         return None if model.sites else "it replaces attention, and this model has none"
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
         """A model for every condition; what is random in one depends on the seed of its training.
 
-        There is no `none` for models that can't be built without attention (hierarchical, ladder, rationale).
+        There is no `none` for models that can't be built without attention: see LAST_STATE.
         """
         found = {
             name: Recipe(attention=_seeded(name, seed), epochs=self.epochs) for name in self.trained if name != NONE
@@ -92,6 +103,8 @@ class Necessity:
 
         `positive` is the class whose F1 counts; null where there are more than two.
         """
+        if isinstance(subject.model, Translator):
+            return self._of_translations(subject, subject.model)
         labels, gold = subject.task.labels, torch.tensor([e.label for e in subject.examples])
         facts = pl.DataFrame(_text_columns(subject, labels))
         parts = []
@@ -118,10 +131,35 @@ class Necessity:
             yield name, INFERENCE, predict(model, subject.examples, at).argmax(-1)
         for name in (name for name in self.trained if name in subject.companions):
             beside = subject.companions[name]
-            yield name, TRAINING, predict(beside.model, subject.examples, beside.intervene).argmax(-1)
+            yield name, TRAINING, predict(beside.classifier, subject.examples, beside.intervene).argmax(-1)
+
+    def _of_translations(self, subject: Subject, model: Translator) -> pl.DataFrame:
+        """One row per example and condition, and one for the model as it is: what BLEU needs of the translation."""
+        facts = {"example": [e.id for e in subject.examples], "n": [len(e) for e in subject.examples]}
+        parts = [
+            pl.DataFrame(facts).with_columns(
+                condition=pl.lit(condition), when=pl.lit(when), **count_columns(counted(of, subject.examples, at))
+            )
+            for condition, when, of, at in self._translators(subject, model)
+        ]
+        return pl.concat(parts).sort("example", maintain_order=True)
+
+    def _translators(
+        self, subject: Subject, model: Translator
+    ) -> Iterator[tuple[str, str, Translator, Intervention | None]]:
+        """Condition, when, and who translates with what."""
+        yield OWN, "", model, None
+        for name in self.inferred:
+            yield name, INFERENCE, model, bound(INTERVENTIONS.make(_seeded(name, self.seed)), model)
+        for name in (name for name in self.trained if name in subject.companions):
+            beside = subject.companions[name]
+            assert isinstance(beside.model, Translator)
+            yield name, TRAINING, beside.model, beside.intervene
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By condition: accuracy and F1 before and after, and their changes, paired by text, with intervals.
+
+        Of translations it is BLEU, as a share of 100.
 
         F1 is that of the second class of two, and the mean over the task's gold classes where there are more. Intervals
         are over texts for one seed, over texts and seeds for several; those of F1 rest on its first-order expansion
@@ -129,11 +167,12 @@ class Necessity:
         `single` texts have one word, whose weight is 1 whatever is done.
         """
         found = [
-            dict(zip(KEYS, key, strict=True)) | _numbers(group, classes)
+            dict(zip(KEYS, key, strict=True)) | (_numbers(group, classes) if classes else _bleu(group, part))
             for classes, part in of_tasks(rows)
             for key, group in part.partition_by(KEYS, as_dict=True, maintain_order=True).items()
+            if key[2] != OWN
         ]
-        return pl.DataFrame(found, infer_schema_length=None)
+        return pl.DataFrame(found, schema=SCHEMA)  # a study of translations alone has all columns, too
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Vashishth's table 1."""
@@ -167,10 +206,11 @@ def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
-    change = clipped(by_seed(group, pl.col("value")), -1.0)
+    change = clipped(by_seed(group, pl.col("value").cast(pl.Float64)), -1.0)
     f1 = {name: f1_by_seed(group, name, classes) for name in ("predicted", "altered_predicted")}  # [seed, example] each
     f1_change = clipped(f1["altered_predicted"] - f1["predicted"], -1.0)
     return {
+        "metric": "accuracy",
         "seeds": group["seed"].n_unique(),
         "n": change["n"],
         "single": group.filter(pl.col("n") <= 1).height,
@@ -189,26 +229,11 @@ def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def vashishth(rows: pl.DataFrame) -> pl.DataFrame:
-    """Vashishth's table 1: accuracy of the model, then absolute changes, in points; tasks side by side.
-
-    Each task has a mean over seeds and (±) their standard deviation, null for one seed.
-    """
-    from exegete.figures.labels import model_labels, task_labels
-
-    tasks, models = task_labels(rows["task"]), model_labels(rows["model"])
-    first = rows.unique(["task", "model", "seed", "example"], maintain_order=True)
-    own = first.with_columns(value=pl.col("correct").cast(pl.Float64), condition=pl.lit(OWN), when=pl.lit(""))
-    every = pl.concat([own, rows.with_columns(when=pl.col("when").replace(TRAINING, BOTH))])
-    keys = ["task", "model", "condition", "when"]
-    means = every.group_by(*keys, "seed", maintain_order=True).agg(pl.col("value").mean() * 100)
-    numbers = means.group_by(keys, maintain_order=True).agg(
-        pl.col("value").mean(), pl.col("value").std().alias("std"), pl.len().alias("seeds")
-    )
-    table = numbers.select("model", "condition", "when").unique(maintain_order=True)
-    for task, label in tasks.items():
-        part = (
-            numbers.filter(pl.col("task") == task).drop("task", "seeds").rename({"value": label, "std": f"{label} ±"})
-        )
-        table = table.join(part, on=["model", "condition", "when"], how="left", maintain_order="left")
-    return table.with_columns(pl.col("model").replace_strict(models)).sort("model", maintain_order=True)
+def _bleu(group: pl.DataFrame, every: pl.DataFrame) -> dict[str, Any]:
+    """BLEU as a share of 100."""
+    own = own_of(group, every)
+    before, after, change = scored(own), scored(group), changed(group, own)
+    shares = {"before": before["mean"], "after": after["mean"], "change": change["change"]}
+    shares |= {"low": change["change_low"], "high": change["change_high"]}
+    said = {name: None if value is None else value / 100 for name, value in shares.items()}
+    return {"metric": "BLEU", "seeds": group["seed"].n_unique(), "n": after["n"]} | said

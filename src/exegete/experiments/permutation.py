@@ -20,6 +20,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
 from exegete.experiments.counterfactual import facts, frame, grouped, margins, median, several_keys, spread
+from exegete.experiments.kinds import KINDS
 from exegete.experiments.pooling import Pooled, pooled, unpooled
 from exegete.interventions.permute import permuted
 from exegete.interventions.search import decoded
@@ -28,6 +29,7 @@ from exegete.tasks.example import Task
 
 KEYS = ("task", "model", "split")
 MEASURES = {"median_tvd": 1.0, "median_logit": None, "flips": 1.0}  # and the most that each can be
+TVD = "median TVD of the prediction over permutations"
 MOVED = 0.1  # median TVD beyond which permuting the weights has moved a prediction (PROTOCOLS 14)
 
 
@@ -104,14 +106,18 @@ class Permutation:
         return {"seeds": rows.group_by(*KEYS, "seed", maintain_order=True).agg(*counted, means, moved)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Violins of both medians over bins of the largest weight, by class."""
+        """Violins of both medians over bins of the largest weight, by class; and by kind, where tasks have several."""
+        from exegete.figures.kinds import across
         from exegete.figures.violin import Axis, violin
 
-        logit = Axis("median change of the logits' margin over permutations")
-        return {
-            "tvd": violin(rows, "median_tvd", Axis("median TVD of the prediction over permutations", 1.0)),
+        tvd, logit = Axis(TVD, 1.0), Axis("median change of the logits' margin over permutations")
+        charts: dict[str, Any] = {
+            "tvd": violin(rows, "median_tvd", tvd),
             "logit": violin(rows, "median_logit", logit),
         }
+        if rows["kind"].n_unique() > 1:
+            charts["kinds"] = across(rows, "median_tvd", tvd, KINDS)
+        return charts
 
 
 def _tvd(own: Tensor, logits: Tensor, margin: Tensor, other: Tensor) -> Tensor:

@@ -13,8 +13,12 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel, Encoded
+from exegete.models.next_word import NextWord
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example
+
+SIZE, BUDGET = 512, 32_768  # texts and words that are encoded together
+DRAWS, LOGITS = 100, 12_500_000  # weightings that a caller decodes together, and the logits they may take: 100 MB
 
 
 class Pooled(NamedTuple):
@@ -40,6 +44,8 @@ class Pooled(NamedTuple):
 
 def unpooled(model: AttentionModel) -> str | None:
     """Why a model's last attention can't be rewritten after encoding; None if it can."""
+    if isinstance(model, NextWord):
+        return model.unpooled()
     if isinstance(model, Classifier) and model.sites:
         return None
     return f"it rewrites the weights of a last attention that pools states, and {type(model).__name__} has none"
@@ -49,16 +55,11 @@ def pooled(model: AttentionModel, examples: Sequence[Example]) -> Iterator[Poole
     """Every example, in batches, encoded once; in float64 from there on."""
     if not isinstance(model, Classifier) or (reason := unpooled(model)) is not None:
         raise UsageError(unpooled(model) or reason)
-    for members in batches_of_one_length(examples, size=512, budget=32_768):
+    few = max(1, min(SIZE, LOGITS // (DRAWS * len(model.labels))))  # where classes are the words of a vocabulary
+    for members in batches_of_one_length(examples, few, BUDGET):
         batch = collate([examples[i] for i in members], model.vocabulary)
         with torch.no_grad():
-            encoded = _double(model.encode(batch))
+            encoded = model.encode(batch).to(torch.float64)  # small differences are what is measured
             weights = model.project(encoded.scores, encoded.mask)
             logits = model.decode(encoded, weights[:, None])[:, 0]
         yield Pooled(members, batch.ids, model, encoded, weights, logits)
-
-
-def _double(encoded: Encoded) -> Encoded:
-    """In float64: small differences between predictions are what is measured."""
-    values = None if encoded.values is None else encoded.values.double()
-    return encoded._replace(states=encoded.states.double(), scores=encoded.scores.double(), values=values)

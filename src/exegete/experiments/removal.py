@@ -26,6 +26,7 @@ from torch.nn.functional import pad
 
 from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.contract import Subject
+from exegete.experiments.kinds import kind_of
 from exegete.experiments.pooling import Pooled, pooled
 
 Sampler = Literal["other", "legacy"]
@@ -146,7 +147,7 @@ def gradient(pooled: Pooled, logits: Tensor) -> Tensor:
 
 def _derived(pooled: Pooled, label: Tensor) -> Tensor:
     with torch.enable_grad():
-        weights = pooled.weights.to(pooled.encoded.states.dtype).requires_grad_()
+        weights = pooled.weights.to(pooled.encoded.states.dtype, copy=True).requires_grad_()
         p = pooled.model.decode(pooled.encoded, weights[:, None])[:, 0].softmax(-1)
         (found,) = torch.autograd.grad(p.gather(1, label[:, None]).sum(), weights)
     return found.double()
@@ -230,13 +231,14 @@ def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame]) -> pl
             "place": range(len(subject.examples)),
             "example": [e.id for e in subject.examples],
             "n": [len(e) for e in subject.examples],
+            "kind": [kind_of(subject)] * len(subject.examples),
             "gold": [labels[e.label] for e in subject.examples],
             "predicted": [labels[c] for c in subject.predicted.tolist()],
         }
     )
     found = pl.concat([_placed(measured(part), part) for part in pooled(subject.model, subject.examples)])
     rows = facts.join(found, on="place", maintain_order="left_right")
-    said = ("example", "n", "keys", "gold", "predicted", "scheme")
+    said = ("example", "n", "keys", "kind", "gold", "predicted", "scheme")
     known = [name for name in said if name in rows.columns]
     rest = [name for name in rows.columns if name not in (*said, "place")]
     return rows.select(*known, *(pl.when(pl.col("keys") > 1).then(name) for name in rest))

@@ -30,14 +30,13 @@ from exegete.experiments.beside import (
 from exegete.experiments.contract import Subject
 from exegete.experiments.searched import searched
 from exegete.experiments.summaries import number
-from exegete.experiments.tallies import SAME, told
+from exegete.experiments.tallies import ALL, SAME, shown_classes, told
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy, tvd
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Task
 from exegete.training.recipe import Recipe
 
-ALL = "all"
 CELL = ("task", "model", "seed", "split")
 KEYS = ("task", "model", "class", "bin", "measure")
 EPSILON = 0.01  # TVD up to which an adversary predicts the same (Jain & Wallace 2019)
@@ -158,7 +157,7 @@ def per_text(rows: pl.DataFrame) -> pl.DataFrame:
 def _groups(texts: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
     """Every task and model: all classes, then each one; of these all texts, then those of each bin."""
     for (task, model), cell in texts.partition_by(["task", "model"], as_dict=True, maintain_order=True).items():
-        for kind in (ALL, *sorted(cell["predicted"].unique())):
+        for kind in (ALL, *shown_classes(cell["predicted"])):
             for bin_ in (ALL, *BINS):
                 group = cell.filter((pl.lit(kind) == ALL) | (pl.col("predicted") == kind))
                 group = group.filter((pl.lit(bin_) == ALL) | (pl.col("bin") == bin_))

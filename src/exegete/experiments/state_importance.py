@@ -51,8 +51,9 @@ def state_importance(
 
 
 def put(target: Tensor, members: Sequence[int], values: Tensor, batch: Batch) -> None:
-    """Write [text, token] values of texts of one length into their rows of [example, word]."""
-    kept = values[batch.words].view(len(members), -1).double()
+    """Write [text, key] values of texts of one length into their rows of [example, word]; keys begin as tokens do."""
+    tokens = torch.nn.functional.pad(values, (0, batch.tokens.shape[1] - values.shape[1]))
+    kept = tokens[batch.words].view(len(members), -1).double()
     target[list(members), : kept.shape[1]] = kept
 
 
@@ -77,8 +78,8 @@ def by_removal(texts: Pooled, label: Tensor, of: Output) -> tuple[Tensor, Tensor
 @torch.no_grad()
 def _removed(texts: Pooled, rows: Tensor, label: Tensor, of: Output) -> tuple[Tensor, Tensor]:
     model, mask = texts.model, texts.mask[rows]
-    scores, values = (x[rows].double() for x in (texts.encoded.scores, _values(texts)))
-    encoded = texts.encoded._replace(states=texts.encoded.states[rows], scores=scores, mask=mask, values=values)
+    encoded = texts.encoded.rows(rows).to(torch.float64)
+    scores = encoded.scores
     weights = model.project(scores, mask)  # [text, key]
     others = ~torch.eye(mask.shape[1], dtype=torch.bool)  # [removed, key]
     left = weights[:, None] * others  # [text, removed, key]
@@ -91,11 +92,6 @@ def _removed(texts: Pooled, rows: Tensor, label: Tensor, of: Output) -> tuple[Te
     # A state without weight takes nothing with it, in either way: exactly 0, so that ties stay ties.
     first, second = (change.where(weights > 0, 0.0) for change in changes)
     return first, second
-
-
-def _values(texts: Pooled) -> Tensor:
-    assert texts.encoded.values is not None
-    return texts.encoded.values
 
 
 def _change(whole: Tensor, without: Tensor, label: Tensor, of: Output) -> Tensor:

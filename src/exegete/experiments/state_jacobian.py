@@ -45,7 +45,7 @@ def _by_copies(model: Classifier, batch: Batch) -> Tensor:
     norms = torch.zeros(texts, width, width)
     text, state = batch.words.nonzero(as_tuple=True)
     for asks in torch.arange(len(text)).split(max(1, TOKENS // width)):
-        copies = Batch(*(column[text[asks]] for column in batch))
+        copies = batch.rows(text[asks])
         embedded = model.embed(copies).detach().requires_grad_()
         states = model.encode(copies, embedded=embedded).states
         lengths = torch.linalg.vector_norm(states[torch.arange(len(asks)), state[asks]], dim=-1)

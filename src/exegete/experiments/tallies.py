@@ -14,6 +14,8 @@ from torch import Tensor
 from exegete.experiments.summaries import columns, interval_of, number
 from exegete.measures.ratios import macro_f1_values
 
+ALL = "all"
+CLASSES = 8  # that a table shows one by one; with more, only all together
 SAME = 1e-9  # a permuted JSD below it: permuting changes nothing, and its ratio is undefined
 
 
@@ -46,15 +48,30 @@ def told(group: pl.DataFrame, value: str, least: float = 0.0, most: float | None
     }
 
 
+def shown_classes(predicted: pl.Series) -> list[str]:
+    """The classes that are shown one by one: none where there are many, as the answers to questions are.
+
+    Jain & Wallace show fewer than 4 (PROTOCOLS 4).
+    """
+    found = sorted(predicted.unique())
+    return found if len(found) <= CLASSES else []
+
+
+def class_of(by: str) -> pl.Expr:
+    """The class of a row, or "all" where a task's model has more of them than are shown one by one."""
+    few = pl.col(by).n_unique().over("task", "model") <= CLASSES
+    return pl.when(few).then(pl.col(by)).otherwise(pl.lit(ALL))
+
+
 def majority(texts: pl.DataFrame) -> float:
     """The share of the most frequent class among the texts."""
     return float(texts["gold"].value_counts()["count"].to_numpy().max()) / texts.height
 
 
 def of_tasks(rows: pl.DataFrame) -> Iterator[tuple[list[str], pl.DataFrame]]:
-    """The rows of every task, each with the classes that are gold anywhere in them."""
+    """The rows of every task, each with the classes that are gold anywhere in them; a translation has none."""
     for part in rows.partition_by("task", maintain_order=True):
-        yield sorted(set(part["gold"])), part
+        yield sorted(set(part["gold"].drop_nulls())) if "gold" in part.columns else [], part
 
 
 def f1_by_seed(group: pl.DataFrame, predicted: str, classes: Sequence[str]) -> Tensor:

@@ -20,7 +20,7 @@ METHODS = {
 }  # fmt: skip
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
 _DIALS = {"lam": "λ", "alpha": "α"}  # settings of a projection, shown in its brackets
-_SHOWN = {"attention", "projection", *_DIALS}  # settings that every label shows anyway
+_SHOWN = {"architecture", "attention", "projection", *_DIALS}  # settings that every label shows anyway
 
 
 def model_label(spec: str) -> str:
@@ -32,6 +32,8 @@ def model_label(spec: str) -> str:
     'hf:distilbert-base-uncased'
     >>> model_label("ladder:share=0.5,vectors=glove-50")
     'ladder, share=0.5'
+    >>> model_label("translator:architecture=transformer,hidden=128"), model_label("translator")
+    ('transformer, softmax', 'bahdanau, softmax')
     """
     name, settings = parse(spec)
     if name not in MODELS:
@@ -41,8 +43,10 @@ def model_label(spec: str) -> str:
     if settings.get("attention") == "none":
         return "no attention"
     dials = ", ".join(f"{sign}={settings[key]}" for key, sign in _DIALS.items() if key in settings)
-    projection = _setting(settings, "projection")
-    return f"{_setting(settings, 'attention')}, {projection}{f'({dials})' if dials else ''}"
+    projection = _setting(settings, "projection", name)
+    transformer = settings.get("architecture") == "transformer"
+    attention = "transformer" if transformer else _setting(settings, "attention", name)
+    return f"{attention}, {projection}{f'({dials})' if dials else ''}"
 
 
 def model_labels(specs: Iterable[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ MEASURES = {"comprehensiveness": "comprehensiveness", "sufficiency": "sufficienc
 REMOVALS = {"delete": "deleted", "zero": "zeroed", "unknown": "made unknown"}
 SHORT = REMOVALS | {"unknown": "unknown"}  # below an axis
 FAMILIES = {
-    "attention": ("attention", "attention_x_gradient", "attention_x_norm"),
+    "attention": ("attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow"),
     "gradients": ("gradient", "gradient_x_input", "smoothgrad", "integrated_gradients"),
     "relevance": ("lrp", "deeplift"),
     "erasure": ("occlusion", "leave_one_out", "replacement", "lime", "kernel_shap"),

@@ -18,14 +18,15 @@ def necessity(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     if table.is_empty():
         return nothing("no condition was asked about")
     tasks, models = in_order(table["task"]), in_order(table["model"])
+    metric = " or ".join(in_order(summary["metric"]))
     width = (WIDTH - 160) // len(tasks) - 20
-    drawn = _layers(table).properties(width=width, height=alt.Step(15))
+    drawn = _layers(table, metric).properties(width=width, height=alt.Step(15))
     row = rows_of("model", models) if len(models) > 1 else alt.Undefined
     faceted = drawn.facet(row=row, column=columns_of("task", tasks), data=inline(table), spacing=20)
-    read = "Change of accuracy, in points, when attention is replaced, with 95 % intervals. Line: no change."
+    read = f"Change of {metric}, in points, when attention is replaced, with 95 % intervals. Line: no change."
     return themed(
         faceted.properties(title=read),
-        "Change of accuracy with uniform, random or permuted attention or without any, at inference only and in "
+        f"Change of {metric} with uniform, random or permuted attention or without any, at inference only and in "
         "training too, by task and model.",
         table,
     )
@@ -51,12 +52,12 @@ def changes(summary: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([table, missing.join(table.head(1).select("condition", "when"), how="cross")], how="diagonal")
 
 
-def _layers(table: pl.DataFrame) -> alt.LayerChart:
+def _layers(table: pl.DataFrame, metric: str) -> alt.LayerChart:
     shown = [said for said in WHEN.values() if said in set(table["when"])]
     colour = alt.Color("when:N", scale=alt.Scale(domain=shown, range=list(PALETTE)))
     shape = alt.Shape("when:N", scale=alt.Scale(domain=shown, range=list(SHAPES)))
     plain = alt.Axis(title=None, domain=False, ticks=False, grid=False, labelPadding=8)
-    axis = alt.Axis(title="change of accuracy (points)", tickCount=4, format="~r")
+    axis = alt.Axis(title=f"change of {metric} (points)", tickCount=4, format="~r")
     ends = [value for name in NUMBERS for value in table[name].drop_nulls()]
     room = 0.05 * max(1.0, max(0.0, *ends) - min(0.0, *ends))
     scale = alt.Scale(domain=[min(0.0, *ends) - room, max(0.0, *ends) + room], nice=False)

@@ -16,8 +16,10 @@ PARTS = {
     "scorer": "+ attention",
     "sentence_encoder": "+ sentences",
     "word_scorer": "+ word attention",
+    "question_encoder": "+ question",
     "encoder": "+ encoder",
     "selector": "+ selector",
+    "question_embedding": "+ its words",
 }
 STEPS = {"trained": "trained", **PARTS, "embedding": "+ embeddings"}
 COLUMNS = 5

@@ -34,7 +34,7 @@ INK = {"ink": "#1b1b1f", "muted": "#55565e", "rule": "#d9d9de", "paper": "#fffff
 SENTINELS = {"ink": "#010b17", "muted": "#020b17", "rule": "#030b17", "paper": "#040b17"}
 
 _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
-_Drawn = TypeVar("_Drawn", alt.Chart, alt.FacetChart)
+_Drawn = TypeVar("_Drawn", alt.Chart, alt.FacetChart, alt.LayerChart)
 
 
 def config(ink: Mapping[str, str] = INK, ground: str = INK["paper"]) -> dict[str, Any]:

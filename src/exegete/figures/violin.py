@@ -129,13 +129,13 @@ def _shapes(named: pl.DataFrame, axis: Axis, places: Mapping[str, Place]) -> pl.
     parts = []
     for (panel, group, row), some in named.group_by("panel", "group", "row", maintain_order=True):
         place = places[str(group)]
-        shape = _shape(some["value"].to_numpy().astype(np.float64), top, float(row) + place.shift, place)
+        shape = outline(some["value"].to_numpy().astype(np.float64), top, float(row) + place.shift, place)
         where = {"panel": panel, "group": group, "bin": BINS[row]}
         parts.append(shape.select(*(pl.lit(said).alias(name) for name, said in where.items()), pl.all()))
     return pl.concat(parts)
 
 
-def _shape(values: Values, top: float, line: float, place: Place) -> pl.DataFrame:
+def outline(values: Values, top: float, line: float, place: Place) -> pl.DataFrame:
     """One violin: its outline and quartiles, or a tick per text, and its number."""
     n, (down, up) = len(values), place.ends
     once = int(place.counted)
@@ -151,9 +151,9 @@ def _shape(values: Values, top: float, line: float, place: Place) -> pl.DataFram
     seen = thick > THIN * place.half
     quarters = np.quantile(values, [0.25, 0.5, 0.75])
     wide = np.interp(quarters, x, thick)
-    outline = {"kind": ["density"] * int(seen.sum()), "x": x[seen]}
+    edge = {"kind": ["density"] * int(seen.sum()), "x": x[seen]}
     lines = {"kind": ["quartile", "median", "quartile"], "x": quarters}
-    both = ((outline, thick[seen]), (lines, wide))
+    both = ((edge, thick[seen]), (lines, wide))
     parts = [_part(of | {"y": line + down * far, "y2": line + up * far}, n) for of, far in both]
     return pl.concat([*parts, _part(end, n)])
 

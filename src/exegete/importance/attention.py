@@ -34,6 +34,7 @@ class Attention:
         sites = sites_of(model, self.site)
         with torch.no_grad():
             trace = model.trace(batch)
+        weighed(trace, sites, batch)
         values = weight_of_tokens(trace, sites)
         target = target or predicted(trace.logits)
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
@@ -55,6 +56,15 @@ def sites_of(model: AttentionModel, name: str | None) -> tuple[str, ...]:
     return LEVELS if model.sites == LEVELS else model.sites[-1:]
 
 
+def weighed(trace: Trace, sites: tuple[str, ...], batch: Batch) -> None:
+    """Refuse texts whose explained words have no weights at these sites, as a question's have none."""
+    if any(bool((batch.words & (trace.owner[site] < 0)).any()) for site in sites):
+        raise UsageError(
+            "attention looks at the passage: the question's words have no weights; explain the passage, or score the "
+            "question by another importance, such as gradient or leave_one_out"
+        )
+
+
 def weight_of_tokens(trace: Trace, sites: tuple[str, ...]) -> Tensor:
     """The product of a token's weights at some sites, each averaged over heads and queries: [batch, token]."""
     weights = [of_tokens(_of_keys(trace.attention[site].mean(1), site), trace.owner[site]) for site in sites]
@@ -62,8 +72,12 @@ def weight_of_tokens(trace: Trace, sites: tuple[str, ...]) -> Tensor:
 
 
 def _of_keys(weights: Tensor, site: str) -> Tensor:
-    """One weight per key from [batch, query, key]; of a word, only the query of its sentence looks at it."""
-    return weights.sum(1) if site == WORD else weights.mean(1)
+    """One weight per key from [batch, query, key]: the mean over the queries that look at anything.
+
+    Others are padding. Of a word, only the query of its sentence looks at it.
+    """
+    looking = (weights > 0).any(-1).sum(1).clamp(min=1)[:, None]  # [batch, 1]
+    return weights.sum(1) if site == WORD else weights.sum(1) / looking
 
 
 def of_tokens(values: Tensor, owner: Tensor) -> Tensor:

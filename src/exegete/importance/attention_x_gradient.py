@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from exegete.importance.attention import of_tokens, sites_of, without_attention
+from exegete.importance.attention import of_tokens, sites_of, weighed, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words
 from exegete.importance.derivative import chosen, support
 from exegete.models.contract import AttentionModel, Site
@@ -46,6 +46,7 @@ class AttentionXGradient:
             return free[-1]
 
         trace = model.trace(batch, intervene=impose)
+        weighed(trace, (site,), batch)
         target = target or chosen(trace.logits, batch, self.of)
         gradients = torch.autograd.grad(support(trace.logits.double(), target).sum(), free)
         shares = sum((w.detach() * g).sum((1, 2)) for w, g in zip(free, gradients, strict=True))  # [batch, key]

@@ -45,6 +45,7 @@ def _replacement(model: AttentionModel, batch: Batch, embedded: Tensor, name: Ba
         if (reason := no_mean_word(model)) is not None:
             raise UsageError(reason)
         assert isinstance(model, Classifier)
-        return model.embedding.weight[len(SPECIAL) :].mean(0)
+        means = torch.stack([table.weight[len(SPECIAL) :].mean(0) for table in model.tables])  # [text, size]
+        return means[batch.part.clamp(min=0, max=len(means) - 1)]
     token = UNKNOWN if name == "unknown" else PAD
     return model.embed(batch._replace(tokens=torch.where(batch.words, token, batch.tokens)))

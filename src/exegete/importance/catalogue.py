@@ -14,6 +14,8 @@ IMPORTANCES = Catalogue(
         "attention_x_norm": Entry(
             f"{_ROOM}.attention_x_norm:AttentionXNorm", "weight · length of the state that it multiplies"
         ),
+        "rollout": Entry(f"{_ROOM}.rollout:Rollout", "weights multiplied down the layers (Abnar & Zuidema 2020)"),
+        "flow": Entry(f"{_ROOM}.flow:Flow", "maximum flow from a word to the output; slow (Abnar & Zuidema 2020)"),
         "gradient": Entry(f"{_ROOM}.gradient:Gradient", "|gradient · embedding|, or the gradient's L1 or L2 norm"),
         "gradient_x_input": Entry(
             f"{_ROOM}.gradient_x_input:GradientXInput", "gradient · embedding, for or against the class"

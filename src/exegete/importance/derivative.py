@@ -64,7 +64,7 @@ def passes(batch: Batch, rows: Tensor) -> Iterator[tuple[Tensor, Batch]]:
     for end in ends.unique().tolist():
         width = max(1, end)
         for asks in (ends == end).nonzero()[:, 0].split(max(1, TOKENS // width)):
-            yield asks, Batch(*(c[rows[asks], :width] if c.dim() > 1 else c[rows[asks]] for c in batch))
+            yield asks, batch.rows(rows[asks], width)
 
 
 def target_of(target: Target, rows: Tensor) -> Target:

@@ -130,7 +130,7 @@ def _worth_reuse(model: AttentionModel, batch: Batch, written: Written, asks: Te
 def _by_reuse(model: Classifier, batch: Batch, written: Written, asks: Tensor) -> Tensor:
     """Single deletions, with the states before and after the gap computed once (exegete.models.deletion)."""
     rows, row = written.rows[asks].unique(return_inverse=True)
-    every = without_each_word(model, Batch(*(column[rows] for column in batch)))  # [text, token, class]
+    every = without_each_word(model, batch.rows(rows))  # [text, token, class]
     return every[row, written.deleted[asks].byte().argmax(-1)].double()
 
 

@@ -2,24 +2,26 @@
 
 A word's relevance is its part of the logit, for (> 0) or against (< 0) the class. The parts of all words, of start and
 end symbols and of the initial states of recurrent encoders sum to the logit. The rules are those of
-`exegete.importance.relevance`; here they are composed as a classifier composes its layers.
+`exegete.importance.relevance`; here they are composed as a classifier composes its layers. Of a pair, the words of both
+texts share the logit, and those of the explained one are shown (`exegete.importance.lrp_pair`).
 """
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
-from exegete.importance.lrp_encoders import ENCODERS, weight_and_bias
+from exegete.importance.lrp_encoders import ENCODERS, in_double, weight_and_bias
+from exegete.importance.lrp_pair import answered, of_equal_lengths
 from exegete.importance.relevance import Dials, Layers
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
+from exegete.models.pair import Pair
 from exegete.tasks.batching import Batch
 
 
@@ -57,9 +59,11 @@ class Lrp:
 
     def refuses(self, model: AttentionModel) -> str | None:
         """Every layer needs a rule, and only our own classifiers are known to have no others."""
-        if type(model) is Classifier and type(model.encoder) in ENCODERS:
+        if isinstance(model, Classifier) and type(model) in (Classifier, Pair) and type(model.encoder) in ENCODERS:
             return None
-        return f"lrp has no rules for the layers of {type(model).__name__}: use it on bilstm, bigru, average or cnn"
+        return (
+            f"lrp has no rules for the layers of {type(model).__name__}: use it on bilstm, bigru, average, cnn or pair"
+        )
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """One pass forward and one backward, in float64."""
@@ -76,7 +80,8 @@ class Lrp:
 def relevance(model: Classifier, batch: Batch, target: Target | None, dials: Dials) -> Relevance:
     """The parts of every text's logit. Texts of one length go together, so that there is no padding."""
     width, order, parts = batch.tokens.shape[1], [], []
-    for rows, texts in passes(batch, torch.arange(len(batch.ids))):
+    together = of_equal_lengths(batch) if isinstance(model, Pair) else passes(batch, torch.arange(len(batch.ids)))
+    for rows, texts in together:
         found = _relevance(model, texts, None if target is None else target.label[rows], Layers(dials))
         order.append(rows)
         parts.append(found._replace(tokens=pad(found.tokens, (0, width - found.tokens.shape[1]))))
@@ -88,26 +93,23 @@ def _relevance(model: Classifier, texts: Batch, label: Tensor | None, layers: La
     """Forward in layers that carry relevance, and back from the logit of one class."""
     with torch.enable_grad():
         x = model.embed(texts).detach().double().requires_grad_()
-        states, initial = ENCODERS[type(model.encoder)](model.encoder, x, layers)
-        logits = _decoded(model, states, texts.words, layers)
+        if isinstance(model, Pair):
+            logits, initial = answered(model, texts, x, layers)
+        else:
+            states, initial, _ = ENCODERS[type(model.encoder)](model.encoder, x, layers)
+            logits = _decoded(model, states, texts.words, layers)
     label = predicted(logits).label if label is None else label
     start = logits.detach() * one_hot(label, logits.shape[-1])  # R of the output: the class's logit, 0 elsewhere
-    of_words, *absorbed = (part.sum(-1) for part in torch.autograd.grad(logits, (x, *initial), start))
+    # Not everything is always reached: a decoder that doesn't read the question leaves its words and states with 0.
+    reached = torch.autograd.grad(logits, (x, *initial), start, materialize_grads=True)
+    of_words, *absorbed = (part.sum(-1) for part in reached)
     of_initial = torch.cat([of_words.new_empty(0, len(of_words)), *absorbed]).mT  # [batch, state]
     return Relevance(of_words, of_initial, explained(logits.detach(), Target(label)), label)
 
 
 def _decoded(model: Classifier, states: Tensor, words: Tensor, layers: Layers) -> Tensor:
     """Attention, pool and decoder."""  # [batch, class]
-    weights = _in_double(model.project, _in_double(model.scorer, states.detach()), words)
+    weights = in_double(model.project, in_double(model.scorer, states.detach()), words)
     context = layers("pool", states, weights, words)  # [batch, size]
     weight, bias = weight_and_bias(model.decoder)
     return layers("linear", context, model.two_sided(weight.T).T, model.two_sided(bias))
-
-
-@torch.no_grad()
-def _in_double(module: nn.Module, *arguments: Tensor) -> Tensor:
-    """What a module computes, in float64; it stays as it is."""
-    weights = {name: weight.double() for name, weight in module.named_parameters()}
-    result: Tensor = functional_call(module, weights, arguments)
-    return result

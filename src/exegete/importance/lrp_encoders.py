@@ -5,10 +5,11 @@ layers, from detached values: nothing flows into them.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from exegete.importance.relevance import Layers
 from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
@@ -19,11 +20,20 @@ class Read(NamedTuple):
 
     states: Tensor  # [batch, token, size]
     initial: tuple[Tensor, ...] = ()  # [way, batch, hidden] each: zeros, but they share in ε and in biases
+    end: tuple[Tensor, ...] = ()  # [way, batch, hidden] each: what both ways remember after their last token
 
 
 def weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor]:
     """A linear layer's weight and bias, in float64."""
     return layer.get_parameter("weight").detach().double(), layer.get_parameter("bias").detach().double()
+
+
+@torch.no_grad()
+def in_double(module: nn.Module, *arguments: Tensor) -> Tensor:
+    """What a module computes, in float64; it stays as it is."""
+    weights = {name: weight.double() for name, weight in module.named_parameters()}
+    result: Tensor = functional_call(module, weights, arguments)
+    return result
 
 
 def average(encoder: Average, x: Tensor, layers: Layers) -> Read:
@@ -95,29 +105,33 @@ def _weights(layer: nn.LSTM | nn.GRU) -> _Weights:
     return _Weights(both("weight_ih"), both("weight_hh"), both("bias_ih"), both("bias_hh"))
 
 
-def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, memories: int, x: Tensor, layers: Layers) -> Read:
-    """A cell from left to right and one from right to left, side by side, both from zero states."""
+def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, x: Tensor, layers: Layers, start: Memory) -> Read:
+    """A cell from left to right and one from right to left, side by side, both from zero states or from given ones.
+
+    The relevance of given states goes on to what made them.
+    """
     weights, ways = _weights(layer), torch.stack([x, x.flip(1)])  # [way, batch, token, size]
-    start = tuple(x.new_zeros(2, len(x), layer.hidden_size).requires_grad_() for _ in range(memories))
-    memory, states = start, []
+    memories = 2 if isinstance(layer, nn.LSTM) else 1
+    zeros = () if start else tuple(x.new_zeros(2, len(x), layer.hidden_size).requires_grad_() for _ in range(memories))
+    memory, states = start or zeros, []
     for word, of_word in zip(ways.unbind(2), weights.of_words(ways).unbind(2), strict=True):
         memory = cell(weights, word, of_word, memory, layers)
         states.append(memory[0])
     right, left = torch.stack(states, 2)  # [batch, token, hidden] each, in the order of their reading
-    return Read(torch.cat([right, left.flip(1)], -1), start)
+    return Read(torch.cat([right, left.flip(1)], -1), zeros, memory)
 
 
-def bilstm(encoder: BiLSTM, x: Tensor, layers: Layers) -> Read:
-    """Two LSTMs; h and c start at zero."""
-    return _both_ways(encoder.lstm, _lstm, 2, x, layers)
+def bilstm(encoder: BiLSTM, x: Tensor, layers: Layers, start: Memory = ()) -> Read:
+    """Two LSTMs; h and c start at zero, or where another encoder ended."""
+    return _both_ways(encoder.lstm, _lstm, x, layers, start)
 
 
-def bigru(encoder: BiGRU, x: Tensor, layers: Layers) -> Read:
-    """Two GRUs; h starts at zero."""
-    return _both_ways(encoder.gru, _gru, 1, x, layers)
+def bigru(encoder: BiGRU, x: Tensor, layers: Layers, start: Memory = ()) -> Read:
+    """Two GRUs; h starts at zero, or where another encoder ended."""
+    return _both_ways(encoder.gru, _gru, x, layers, start)
 
 
-ENCODERS: dict[type[nn.Module], Callable[[Any, Tensor, Layers], Read]] = {
+ENCODERS: dict[type[nn.Module], Callable[..., Read]] = {
     BiLSTM: bilstm,
     BiGRU: bigru,
     Average: average,

@@ -70,7 +70,7 @@ class Surrogate(ABC):
         target = target or predicted(whole, self.of)
         values, errors, passes = [], [], []
         for rows in texts.split(max(1, CELLS // (self.samples * batch.tokens.shape[1]))):
-            some = Batch(*(column[rows] for column in batch))
+            some = batch.rows(rows)
             game = self._play(model, some, Target(target.label[rows], of=target.of), whole[rows])
             values.append(self.fit(game))
             errors.append(self.error(game, values[-1]))

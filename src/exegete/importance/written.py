@@ -23,13 +23,17 @@ class Written:
     lengths: Tensor  # [ask]: tokens that remain, wrappers included
     rows: Tensor  # [ask]: the text that it was
     deleted: Tensor  # [ask, token]: True on words that are not there any more
+    candidates: Tensor | None = None  # [ask, candidate]: as in the batch
 
     @cached_property
     def keys(self) -> list[bytes]:
         """A digest of what remains, per ask: the texts themselves would be too large to keep."""
         ends = (self.lengths.cumsum(0) * self.tokens.shape[1] * self.tokens.element_size()).tolist()
         data = memoryview(self.tokens.numpy().tobytes())
-        return [blake2b(data[start:end], digest_size=16).digest() for start, end in zip([0, *ends], ends, strict=False)]
+        keys = [blake2b(data[start:end], digest_size=16).digest() for start, end in zip([0, *ends], ends, strict=False)]
+        if self.candidates is None:
+            return keys
+        return [key + row.numpy().tobytes() for key, row in zip(keys, self.candidates, strict=True)]
 
     def keys_of(self, asks: Tensor) -> list[bytes]:
         """The keys of some asks."""
@@ -45,7 +49,8 @@ class Written:
         table[present] = self.tokens[(self._starts[asks][:, None] + places)[present]]
         token, word, part, sentence = table.long().unbind(-1)
         nobody = torch.zeros_like(asks)  # ids and labels: a result must not depend on whose text it was
-        return Batch(nobody, token, present, word.bool(), part, sentence, nobody)
+        candidates = None if self.candidates is None else self.candidates[asks]
+        return Batch(nobody, token, present, word.bool(), part, sentence, nobody, candidates)
 
     @cached_property
     def _starts(self) -> Tensor:
@@ -60,4 +65,5 @@ def write(batch: Batch, rows: Tensor, gone: Tensor, by: str) -> Written:
     if by != "delete":
         table[..., 0].masked_fill_(gone, ZEROED if by == "zero" else UNKNOWN)
     remain = batch.present[rows] & ~deleted
-    return Written(table[remain], remain.sum(-1), rows, deleted)
+    candidates = None if batch.candidates is None else batch.candidates[rows]
+    return Written(table[remain], remain.sum(-1), rows, deleted, candidates)

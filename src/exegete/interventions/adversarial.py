@@ -9,6 +9,7 @@ from exegete.base.errors import UsageError
 from exegete.interventions.search import Search, find
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel, Site
+from exegete.models.next_word import NextWord
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Adversarial(Search):
             raise UsageError(
                 f"intervention 'adversarial' rewrites a last attention that pools states, and {type(model).__name__} "
                 "has none"
+            )
+        if isinstance(model, NextWord):
+            raise UsageError(
+                "intervention 'adversarial' searches for one weighting of a text, and a translator weighs it anew at "
+                "every step: use the experiment adversary_search, which asks about one step"
             )
         return Deceiving(self, model)
 

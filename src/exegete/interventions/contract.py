@@ -1,8 +1,8 @@
 """The contract of our interventions: attention rewritten at one site or at all of them, never outside the mask.
 
 An intervention is a callable `(site) -> weights`; the same object works at inference and inside training. Whatever is
-random in one is keyed by (seed, example, site, draw, head, query, key), a key being counted among the real keys of its
-row: a draw depends neither on the batch nor on padding.
+random in one is keyed by (seed, example, site, draw, head, query, key), queries being counted among the real queries
+and keys among the real keys of their row: a draw depends neither on the batch nor on padding.
 """
 
 from abc import ABC, abstractmethod
@@ -92,10 +92,11 @@ def integers(site: Site, seed: int, draw: int = 0) -> Tensor:
 
 def _coordinates(site: Site, draw: int) -> tuple[Tensor | int, ...]:
     """What a draw is for. The key comes last: all that is hashed before it is small."""
-    batch, heads, queries, _ = site.weights.shape
-    ids = site.batch.ids.view(batch, 1, 1, 1)
-    head, query = torch.arange(heads).view(1, -1, 1, 1), torch.arange(queries).view(1, 1, -1, 1) + site.first_query
-    return ids, stable_seed(site.name), draw, head, query, counted(mask_of(site))
+    mask = mask_of(site)  # [batch, head, query, key]
+    ids, head = site.batch.ids.view(-1, 1, 1, 1), torch.arange(mask.shape[1]).view(1, -1, 1, 1)
+    real = mask.any(-1, keepdim=True)  # queries too are counted without the padding before them
+    query = (real.long().cumsum(-2) - 1).clamp(min=0) + site.first_query
+    return ids, stable_seed(site.name), draw, head, query, counted(mask)
 
 
 def mask_of(site: Site) -> Tensor:

@@ -118,17 +118,13 @@ def first_log_weights(mask: Tensor, ids: Tensor, search: Search) -> Tensor:
 
 
 def decoded(model: Classifier, encoded: Encoded, weights: Tensor) -> Tensor:
-    """Logits [batch, draw, class] in float64, computed in it if the decoder is linear; weights [batch, draw, key]."""
-    if encoded.values is None:
-        own = _native(model, encoded)
-        return model.decode(own, weights.to(own.states.dtype)).double()
-    return model.decode(encoded._replace(values=encoded.values.double()), weights.double())
+    """Logits [batch, draw, class] in float64, as is what the decoder is given; weights [batch, draw, key]."""
+    return model.decode(encoded.to(torch.float64), weights.double()).double()
 
 
 def _native(model: Classifier, encoded: Encoded) -> Encoded:
-    """In the precision of the model's own parameters, which a decoder that is not linear applies to the states."""
-    dtype = model.decoder.weight.dtype
-    return encoded._replace(states=encoded.states.to(dtype), scores=encoded.scores.to(dtype))
+    """In the precision of the model's own parameters: steps in float64 would take twice as long."""
+    return encoded.to(next(model.decoder.parameters()).dtype)
 
 
 def _slopes(model: Classifier, encoded: Encoded) -> tuple[Tensor, Tensor]:

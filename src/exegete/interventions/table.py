@@ -2,6 +2,7 @@
 
 A row is found by the words of its text, as the model that gets the weights sees them: ids are only unique in a split,
 and a batch has no words but rows of a vocabulary. Texts that look the same to the model get the mean of their weights.
+Weights over a passage depend on the question, too: the key of a pair is the passage, `BESIDE`, and the question.
 """
 
 import hashlib
@@ -25,8 +26,9 @@ from exegete.tasks.vocabulary import Vocabulary
 
 TOLERANCE = 1e-4  # of a sum of weights that should be 1: stored weights are often rounded
 
-Text = tuple[str, ...]  # a text's words
-Seen = tuple[int, ...]  # the same as rows of a vocabulary
+BESIDE = "\n"  # no word: after it come the words of another text, which have no weights
+Text = tuple[str, ...]  # a text's words; perhaps BESIDE, and those of the text beside it
+Seen = tuple[int, ...]  # the same as rows of a vocabulary, with −1 for BESIDE
 Key = TypeVar("Key", Text, Seen)
 
 
@@ -66,7 +68,7 @@ class Table:
             batch = collate(some, model.vocabulary)
             with torch.no_grad():
                 weights = _of_words(model, batch, model.trace(batch, intervene=intervene))
-            found += [(e.words, row[own]) for e, row, own in zip(some, weights, batch.words, strict=True)]
+            found += [(_text(e), row[own]) for e, row, own in zip(some, weights, batch.words, strict=True)]
         return cls(_averaged(found), vocabulary)
 
     @classmethod
@@ -94,28 +96,55 @@ class Table:
         """Rows by their words as the vocabulary sees them."""
         if self.vocabulary is None:
             raise ExegeteError("these weights are not bound to a model yet: use exegete.interventions.contract.bound")
-        rows = self.vocabulary.rows
-        return _averaged((tuple(rows(words)), row) for words, row in self.rows.items())
+        return _averaged((_as_seen(words, self.vocabulary), row) for words, row in self.rows.items())
 
     def lookup(self, batch: Batch) -> list[Tensor]:
         """The row of every text of a batch, [word] each; a text without words needs none."""
-        seen, none = self.seen, torch.zeros(0)
-        flat, start, found = batch.tokens[batch.words].tolist(), 0, []
-        for place, length in enumerate(batch.lengths.tolist()):
-            row = seen.get(tuple(flat[start : start + length]), None if length else none)
+        seen, none, found = self.seen, torch.zeros(0), []
+        own, beside = _words_of(batch, batch.words), _words_of(batch, (batch.sentence >= 0) & ~batch.words)
+        for place, (words, others) in enumerate(zip(own, beside, strict=True)):
+            key = (*words, -1, *others) if others else words
+            row = seen.get(key, None if words else none)
             if row is None:
                 raise ExegeteError(f"no weights are stored for the words of text {int(batch.ids[place])}: store them")
             found.append(row)
-            start += length
         return found
 
 
 def _of_words(model: Classifier, batch: Batch, trace: Trace) -> Tensor:
     """The last attention's weights of words, [batch, token], each row divided by its sum."""
-    places = torch.arange(batch.tokens.shape[1])
-    if not model.sites or not torch.equal(trace.owner[model.sites[-1]], torch.where(batch.words, places, -1)):
-        raise UsageError(f"weights are stored by words, and the last attention of {model.spec} is not over words")
-    return scaled(trace.attention[model.sites[-1]][:, 0, 0], batch.words)
+    weights = trace.word_weights(model.sites[-1], batch) if model.sites else None
+    if weights is None:
+        raise UsageError(
+            f"weights are stored by words, and the last attention of {model.spec} is not over words, or not over those "
+            "of the explained text"
+        )
+    return scaled(weights, batch.words)
+
+
+def _text(example: Example) -> Text:
+    """The words that have weights, and those of a text beside them."""
+    others = [text for number, text in enumerate(example.texts) if number != example.explained]
+    beside = tuple(word for text in others for word in text)
+    return (*example.words, BESIDE, *beside) if beside else example.words
+
+
+def _weighed(words: Text) -> Text:
+    """The words that have weights."""
+    return words[: words.index(BESIDE)] if BESIDE in words else words
+
+
+def _as_seen(words: Text, vocabulary: Vocabulary) -> Seen:
+    """Words as a model sees them."""
+    own = _weighed(words)
+    seen, beside = (tuple(vocabulary.rows(some)) for some in (own, words[len(own) + 1 :]))
+    return (*seen, -1, *beside) if beside else seen
+
+
+def _words_of(batch: Batch, which: Tensor) -> list[Seen]:
+    """Some tokens of every example."""
+    ends, flat = which.sum(-1).cumsum(0).tolist(), batch.tokens[which].tolist()
+    return [tuple(flat[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 SCHEMA = pl.Schema({"words": pl.List(pl.String), "weights": pl.List(pl.Float64)})
@@ -137,10 +166,10 @@ def _mean(rows: list[Tensor]) -> Tensor:
 
 def _check(rows: Mapping[Text, Tensor]) -> None:
     """Refuse what is no distribution over its text, with the first text that has it."""
-    for words, row in rows.items():
+    texts = [_weighed(words) for words in rows]
+    for words, row in zip(texts, rows.values(), strict=True):
         if len(row) != len(words):
             raise ExegeteError(f"{_said(words)} has {len(words)} words but {len(row)} weights: give every word one")
-    texts = list(rows)
     if not texts:
         return
     flat = torch.cat([row.double() for row in rows.values()])

@@ -47,5 +47,10 @@ MEASURES = Catalogue(
         "token_f1": Entry("exegete.measures.plausibility:token_f1", "F1 of the k highest words against marked words"),
         "iou_f1": Entry("exegete.measures.plausibility:iou_f1", "F1 of runs of words that overlap by more than half"),
         "precision_at": Entry("exegete.measures.plausibility:precision_at", "share of marked words in the k highest"),
+        "kappa": Entry("exegete.measures.kappa:kappa", "Cohen's κ: agreement of two people beyond chance"),
+        "bleu": Entry("exegete.measures.bleu:bleu", "runs of 1 to 4 words shared with the reference, 0 to 100"),
+        "alignment_error_rate": Entry(
+            "exegete.measures.alignment:alignment_error_rate", "links between words against those that people drew"
+        ),
     },
 )

@@ -1,4 +1,4 @@
-"""Attention without a question: scores for the states of one text (Jain & Wallace 2019, section 2; PROTOCOLS 1.1)."""
+"""Attention: scores for the states of one text, without a question or with one (Jain & Wallace 2019, section 2)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -50,3 +50,32 @@ class ScaledDot(Scorer):
 
 
 SCORERS: dict[str, type[Additive] | type[ScaledDot]] = {"tanh": Additive, "dot": ScaledDot}
+
+
+class AskedAdditive(nn.Module):
+    """score_t = v · tanh(A_p h_t + a_p + A_q q + a_q): additive attention with a question q (PROTOCOLS 1.2)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        half = max(1, size // 2)
+        self.linear, self.question = nn.Linear(size, half), nn.Linear(size, half)
+        self.outer = nn.Linear(half, 1, bias=False)
+
+    def forward(self, states: Tensor, query: Tensor) -> Tensor:
+        """[batch, key, size] and [batch, size] -> [batch, key]."""
+        return self.outer((self.linear(states) + self.question(query)[:, None]).tanh())[..., 0]  # type: ignore[no-any-return]
+
+
+class AskedDot(nn.Module):
+    """score_t = h_t · q / √size: the question itself is the query, and there is nothing to learn (PROTOCOLS 1.2)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.scale = 1 / math.sqrt(size)
+
+    def forward(self, states: Tensor, query: Tensor) -> Tensor:
+        """[batch, key, size] and [batch, size] -> [batch, key]."""
+        return (states @ query[..., None])[..., 0] * self.scale
+
+
+ASKED: dict[str, type[AskedAdditive] | type[AskedDot]] = {"tanh": AskedAdditive, "dot": AskedDot}

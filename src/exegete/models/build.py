@@ -1,22 +1,46 @@
 """Build: an untrained model for a task, from a name with settings and a seed."""
 
+from typing import Any
+
 import torch
 
+from exegete.base.errors import UsageError
+from exegete.base.names import parse
 from exegete.base.noise import stable_seed
 from exegete.models.classifier import Classifier
 from exegete.models.hierarchical import Hierarchical
 from exegete.models.ladder import Ladder
 from exegete.models.last_state import LastState
+from exegete.models.module import Model
+from exegete.models.pair import Pair
 from exegete.models.rationale import RationaleClassifier
-from exegete.models.settings import MODELS, ClassifierSettings, HierarchicalSettings, LadderSettings, RationaleSettings
-from exegete.tasks.example import Task
+from exegete.models.recurrent_translator import RecurrentTranslator
+from exegete.models.settings import (
+    MODELS,
+    ClassifierSettings,
+    HierarchicalSettings,
+    LadderSettings,
+    PairSettings,
+    RationaleSettings,
+    TransformerSettings,
+    TranslatorSettings,
+)
+from exegete.models.transformer import Transformer
+from exegete.models.transformer_translator import TransformerTranslator
+from exegete.tasks.example import Kind, Task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
 
 
 def build(spec: str, task: Task, seed: int = 0) -> Classifier:
+    """A model that predicts a class, as `build_model` makes it."""
+    return _classifier(build_model(spec, task, seed))
+
+
+def build_model(spec: str, task: Task, seed: int = 0) -> Model:
     """A model with random weights that depend on the seed alone; vectors where the settings name them."""
-    settings: ClassifierSettings = MODELS.make(spec)
+    settings = MODELS.make(spec)
+    _check_kind(parse(spec).name, task)
     vocabulary = fit_vocabulary(task.split("train"), task.min_df, settings.wrap)
     vectors = load_vectors(settings.vectors, vocabulary.words) if settings.vectors else None
     with torch.random.fork_rng(devices=[]):
@@ -24,22 +48,57 @@ def build(spec: str, task: Task, seed: int = 0) -> Classifier:
         model = make_model(spec, vocabulary, task.labels, vectors.size if vectors else None)
     if vectors:
         with torch.no_grad():
-            model.embedding.weight[torch.from_numpy(vectors.found) + len(SPECIAL)] = torch.from_numpy(vectors.rows)
+            for table in model.tables:
+                table.weight[torch.from_numpy(vectors.found) + len(SPECIAL)] = torch.from_numpy(vectors.rows)
     if isinstance(model, Ladder):
         model.settle()
     return model
 
 
-def make_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Classifier:
+KINDS: dict[str, Kind] = {"pair": "pair", "translator": "translation"}  # all others read one text
+
+
+def _check_kind(name: str, task: Task) -> None:
+    """Refuse a model that is made for another kind of task."""
+    if KINDS.get(name, "classification") != task.kind:
+        fitting = {kind: model for model, kind in KINDS.items()}.get(task.kind, "bilstm")
+        raise UsageError(
+            f"model '{name}' is for {KINDS.get(name, 'classification')} tasks and '{task.name}' is a {task.kind} task: "
+            f"use model {fitting}"
+        )
+
+
+def make_classifier(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Classifier:
+    """A model that predicts a class, as `make_model` makes it."""
+    return _classifier(make_model(spec, vocabulary, labels, size))
+
+
+def _classifier(model: Model) -> Classifier:
+    assert isinstance(model, Classifier), f"{model.spec} predicts no class"
+    return model
+
+
+def make_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Model:
     """The class that a name stands for, with weights from the global generator."""
-    return _kind(MODELS.make(spec))(spec, vocabulary, labels, size)
+    kind: Any = _kind(MODELS.make(spec))
+    model: Model = kind(spec, vocabulary, labels, size)
+    return model
 
 
-def _kind(settings: ClassifierSettings) -> type[Classifier]:
-    if isinstance(settings, RationaleSettings):
-        return RationaleClassifier
-    if isinstance(settings, HierarchicalSettings):
-        return Hierarchical
-    if isinstance(settings, LadderSettings):
-        return Ladder
-    return LastState if settings.attention == "none" else Classifier
+_OWN_CLASS: dict[type[ClassifierSettings], type[Classifier]] = {
+    RationaleSettings: RationaleClassifier,
+    HierarchicalSettings: Hierarchical,
+    LadderSettings: Ladder,
+    PairSettings: Pair,
+    TransformerSettings: Transformer,
+}
+
+
+def _kind(settings: ClassifierSettings | TranslatorSettings) -> type[Model]:
+    if isinstance(settings, TranslatorSettings):
+        return _translator(settings)
+    return _OWN_CLASS.get(type(settings), LastState if settings.attention == "none" else Classifier)
+
+
+def _translator(settings: TranslatorSettings) -> type[Model]:
+    return TransformerTranslator if settings.architecture == "transformer" else RecurrentTranslator

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from exegete.base.names import parse
 from exegete.models.attention import SCORERS
 from exegete.models.contract import Encoded, Intervention, Site, Trace
 from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
+from exegete.models.module import Model, draw, embeddings
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import (
     MODELS,
@@ -22,25 +22,27 @@ from exegete.models.settings import (
     BiLSTMSettings,
     ClassifierSettings,
     FlatSettings,
+    PairSettings,
 )
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import PAD, Vocabulary
+from exegete.tasks.vocabulary import Vocabulary
 
 SITE = "attention"
+_PAIRED: dict[str, type[BiLSTM] | type[BiGRU] | type[Average] | type[CNN]] = {
+    "bilstm": BiLSTM, "bigru": BiGRU, "average": Average, "cnn": CNN,
+}  # fmt: skip
 
 
-class Classifier(nn.Module):
+class Classifier(Model):
     """One text in, one class out, through one attention."""
 
     def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
-        super().__init__()
-        self.spec, self.vocabulary, self.labels = spec, vocabulary, labels
         self.settings: ClassifierSettings = MODELS.make(spec)
-        self.size = size or self.settings.size
-        self.embedding = nn.Embedding(len(vocabulary), self.size, padding_idx=PAD)
+        super().__init__(spec, vocabulary, labels, size or self.settings.size)
+        self.embedding = embeddings(vocabulary, self.size)
         self.one_output = len(labels) == 2 and self.settings.outputs == "one"
         self._make_layers()
-        self._draw_embeddings()
+        draw(self.embedding, self.settings)
 
     def _make_layers(self) -> None:
         """Everything between the embeddings and the logits."""
@@ -54,26 +56,10 @@ class Classifier(nn.Module):
         """Numbers that the decoder gives: one per class, or a single one."""
         return 1 if self.one_output else len(self.labels)
 
-    def _draw_embeddings(self) -> None:
-        nn.init.normal_(self.embedding.weight, std=self.settings.scale)
-        with torch.no_grad():
-            self.embedding.weight[PAD] = 0
-        self.embedding.weight.requires_grad_(self.settings.trainable)
-
-    @property
-    def name(self) -> str:
-        """The catalogue's name: bilstm, bigru, average or cnn."""
-        return parse(self.spec).name
-
     @property
     def sites(self) -> tuple[str, ...]:
         """The one attention."""
         return (SITE,)
-
-    def embed(self, batch: Batch) -> Tensor:
-        """[batch, token, size]."""
-        embedded: Tensor = self.embedding(batch.tokens)
-        return embedded
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
         """States, scores and W h_t of a batch, once."""
@@ -98,10 +84,6 @@ class Classifier(nn.Module):
         yield from self.scorer.parameters()
         yield from self.project.parameters()
 
-    def penalty(self) -> Tensor | float:
-        """What training adds to the loss of the batch that was just traced."""
-        return 0.0
-
     def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
         """Predict, with weights and states."""
         encoded = self.encode(batch, embedded=embedded)
@@ -110,8 +92,12 @@ class Classifier(nn.Module):
         if intervene is not None:
             weights = intervene(Site(SITE, scores, weights, mask, self.project, batch))
         logits = self.decode(encoded, weights[:, 0])[:, 0]
+        return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: self.owner(batch)})
+
+    def owner(self, batch: Batch) -> Tensor:
+        """The key that a token belongs to, -1 for what is no word: [batch, token]."""
         keys = torch.arange(batch.tokens.shape[1]).expand_as(batch.tokens)
-        return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: torch.where(batch.words, keys, -1)})
+        return torch.where(batch.words, keys, -1)
 
 
 def make_encoder(settings: ClassifierSettings, size: int) -> BiLSTM | BiGRU | Average | CNN | Identity:
@@ -124,6 +110,8 @@ def make_encoder(settings: ClassifierSettings, size: int) -> BiLSTM | BiGRU | Av
         return Average(size, settings.hidden, settings.activation)
     if isinstance(settings, FlatSettings):
         return _of_documents(settings, size)
+    if isinstance(settings, PairSettings):
+        return _PAIRED[settings.encoder](size, settings.hidden)
     return CNN(size, settings.hidden)
 
 

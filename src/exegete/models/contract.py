@@ -7,7 +7,9 @@ query per token) take the same interventions and give the same tables.
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
@@ -31,10 +33,21 @@ Intervention = Callable[[Site], Tensor]  # a site's weights, rewritten; never an
 class Trace(NamedTuple):
     """What a model computed for a batch."""
 
-    logits: Tensor  # [batch, class]
+    logits: Tensor  # [batch, class]; of a translation [batch, step, word]
     attention: dict[str, Tensor]  # by site: [batch, head, query, key]
     states: dict[str, Tensor]  # by site: [batch, key, size], what the site attends over
     owner: dict[str, Tensor]  # by site: [batch, token] -> the key that a token belongs to, or -1
+
+    def word_weights(self, site: str, batch: Batch) -> Tensor | None:
+        """The weights of the explained words at a pooling site, [batch, token], 0 elsewhere.
+
+        None where its keys are not these words one by one: sentences, or the words of another text.
+        """
+        places = torch.arange(batch.tokens.shape[1])
+        if not torch.equal(self.owner[site], torch.where(batch.words, places, -1)):
+            return None
+        weights = self.attention[site][:, 0, 0]  # [batch, key]
+        return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
 
 
 class Encoded(NamedTuple):
@@ -44,6 +57,17 @@ class Encoded(NamedTuple):
     scores: Tensor  # [batch, key], before projection
     mask: Tensor  # [batch, key], True on real keys
     values: Tensor | None  # [batch, key, class]: W h_t, if the decoder is linear
+    query: Tensor | None = None  # [batch, size]: what else the decoder reads, such as the state of a question
+    candidates: Tensor | None = None  # [batch, candidate]: as in the batch
+
+    def to(self, dtype: torch.dtype) -> "Encoded":
+        """In another precision: decoders compute in that of what they decode."""
+        values, query = (None if x is None else x.to(dtype) for x in (self.values, self.query))
+        return self._replace(states=self.states.to(dtype), scores=self.scores.to(dtype), values=values, query=query)
+
+    def rows(self, which: Tensor) -> "Encoded":
+        """Some of its examples."""
+        return Encoded(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 Every encoder gives a text the same states alone and padded in a batch.
 """
 
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,16 @@ class Encoder(Protocol):
         """Encode; states of padding are 0."""
 
 
+Memory = tuple[Tensor, ...]  # where a recurrent encoder stands: h, and c of an LSTM, [direction, batch, hidden] each
+
+
+class Read(NamedTuple):
+    """A text as a recurrent encoder has read it."""
+
+    states: Tensor  # [batch, token, out]
+    end: Memory  # of both directions, after all of their tokens; 0 for a text without any
+
+
 class BiLSTM(nn.Module):
     """One bidirectional LSTM layer; a state is the forward and the backward one side by side."""
 
@@ -29,30 +39,43 @@ class BiLSTM(nn.Module):
 
     def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
         """Both directions, over the tokens that are present."""
-        return _recurrent(self.lstm, embedded, present)
+        return self.read(embedded, present).states
+
+    def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> Read:
+        """The same, beginning where another encoder has ended, and with where this one ends."""
+        return _recurrent(self.lstm, embedded, present, start)
 
 
 class BiGRU(nn.Module):
-    """One bidirectional GRU layer (Cho et al. 2014); a state is the forward and the backward one side by side."""
+    """A bidirectional GRU (Cho et al. 2014); a state is the forward and the backward one side by side."""
 
-    def __init__(self, size: int, hidden: int) -> None:
+    def __init__(self, size: int, hidden: int, layers: int = 1, dropout: float = 0.0) -> None:
         super().__init__()
-        self.gru = nn.GRU(size, hidden, batch_first=True, bidirectional=True)
+        between = dropout if layers > 1 else 0.0  # there is nothing between the layers of one
+        self.gru = nn.GRU(size, hidden, layers, batch_first=True, bidirectional=True, dropout=between)
         self.out = 2 * hidden
 
     def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
         """Both directions, over the tokens that are present."""
-        return _recurrent(self.gru, embedded, present)
+        return self.read(embedded, present).states
+
+    def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> Read:
+        """The same, beginning where another encoder has ended, and with where this one ends."""
+        return _recurrent(self.gru, embedded, present, start)
 
 
-def _recurrent(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor) -> Tensor:
+def _recurrent(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor, start: Memory | None) -> Read:
     """Without padding a plain call, which is faster; otherwise packed, so that nothing leaks from padding."""
+    first = start[0] if start is not None and len(start) == 1 else start  # a GRU has one memory, and takes no tuple
     if bool(present.all()):
-        return layer(embedded)[0]  # type: ignore[no-any-return]
+        states, end = layer(embedded, first)
+        return Read(states, end if isinstance(end, tuple) else (end,))
     lengths = present.sum(-1).clamp(min=1).cpu()  # a text without words: one padding token, never attended to
     packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-    states = pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=embedded.shape[1])[0]
-    return states * present[..., None]
+    states, end = layer(packed, first)
+    unpacked = pad_packed_sequence(states, batch_first=True, total_length=embedded.shape[1])[0]
+    some = present.any(-1)[:, None]
+    return Read(unpacked * present[..., None], tuple(m * some for m in (end if isinstance(end, tuple) else (end,))))
 
 
 class Average(nn.Module):
@@ -97,3 +120,27 @@ class CNN(nn.Module):
         inside = (embedded * present[..., None]).transpose(1, 2)  # [batch, size, token]
         states = torch.cat([convolution(inside) for convolution in self.convolutions], 1).relu()
         return states.transpose(1, 2) * present[..., None]
+
+
+def summed_up(encoder: nn.Module, states: Tensor, present: Tensor, words: Tensor) -> Tensor:
+    """What an encoder makes of a text as a whole, its "last state"; 0 where no token is present: [batch, out].
+
+    Of a BiLSTM or BiGRU the forward state at the last token beside the backward state at the first, where each
+    direction has read everything; of `average` and without an encoder the mean over words; of `cnn` the maximum over
+    words (PROTOCOLS 1.1).
+    """
+    if isinstance(encoder, Average | Identity):
+        return (states * words[..., None]).sum(1) / words.sum(-1).clamp(min=1)[:, None]
+    if isinstance(encoder, CNN):  # states are never below 0, so zeros in place of other tokens change nothing
+        return (states * words[..., None]).amax(1)
+    return _ends(states, present)
+
+
+def _ends(states: Tensor, present: Tensor) -> Tensor:
+    """The forward half at the last token that is present, the backward half at the first."""  # [batch, size]
+    place = torch.arange(present.shape[1])
+    last = (present * place).amax(-1)
+    first = present.byte().argmax(-1)
+    forward, backward = states.chunk(2, -1)
+    rows = torch.arange(len(states))
+    return torch.cat([forward[rows, last], backward[rows, first]], -1)

@@ -16,7 +16,10 @@ from exegete.models.encoders import CNN, Identity
 from exegete.tasks.vocabulary import PAD
 
 # From the prediction to the words; not every model has all.
-PARTS = ("decoder", "scorer", "sentence_encoder", "word_scorer", "encoder", "selector", "embedding")
+PARTS = (
+    "decoder", "scorer", "sentence_encoder", "word_scorer", "question_encoder", "encoder", "selector",
+    "question_embedding", "embedding",
+)  # fmt: skip
 
 
 def parts(model: object) -> tuple[str, ...]:
@@ -54,7 +57,8 @@ def randomised(model: Classifier, of: Sequence[str], seed: int) -> Iterator[None
             for part in of:
                 for name, parameter in getattr(model, part).named_parameters():
                     parameter.copy_(_of_the_same_size(parameter, seed, f"{part}.{name}"))
-            model.embedding.weight[PAD] = 0
+            for table in model.tables:
+                table.weight[PAD] = 0
         yield
 
 

@@ -1,32 +1,24 @@
 """Settings of our own models: what a name like `bilstm:attention=dot,projection=sparsegen,lam=0.5` may say."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from exegete.base.names import Catalogue, Entry
 
 
-class ClassifierSettings(BaseModel):
-    """An encoder, an attention that pools its states, and a linear decoder (PROTOCOLS 1.1)."""
+class ProjectionSettings(BaseModel):
+    """A projection and its dials."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    attention: Literal["tanh", "dot", "none"] = "tanh"  # none: the decoder reads a last state (models.last_state)
-    projection: Literal["softmax", "sparsemax", "sparsegen", "entmax", "gates"] = "softmax"  # unused without attention
+    projection: Literal["softmax", "sparsemax", "sparsegen", "entmax", "gates"] = "softmax"
     lam: float | None = Field(None, lt=1)  # sparsegen's dial
     alpha: float | None = Field(None, gt=1, le=2)  # entmax's dial
     learned: bool = False  # entmax: learn alpha, starting from the given one
-    hidden: int = Field(128, ge=1)
-    vectors: str | None = None  # glove, glove-50, or a vector file; otherwise random embeddings
-    size: int = Field(300, ge=1)  # of random embeddings; vectors have their own
-    scale: float = Field(0.1, gt=0)  # standard deviation of random embeddings, and of words that the vectors lack
-    trainable: bool = True  # whether training moves the embeddings
-    wrap: bool = False  # start and end symbols that the encoder sees and attention doesn't (Jain & Wallace)
-    outputs: Literal["one", "classes"] = "one"  # two classes: one sigmoid output, or one output per class
 
     @model_validator(mode="after")
-    def _dials_fit(self) -> "ClassifierSettings":
+    def _dials_fit(self) -> Self:
         if (self.lam is not None) != (self.projection == "sparsegen"):
             raise ValueError(
                 "lam goes with projection=sparsegen, and sparsegen needs it: write projection=sparsegen,lam=0.5"
@@ -41,6 +33,22 @@ class ClassifierSettings(BaseModel):
         if self.projection == "sparsegen" and self.lam is not None:
             return {"lam": self.lam}
         return {"alpha": self.alpha or 1.5, "learned": self.learned} if self.projection == "entmax" else {}
+
+
+class ClassifierSettings(ProjectionSettings):
+    """An encoder, an attention that pools its states, and a linear decoder (PROTOCOLS 1.1).
+
+    With attention=none the decoder reads a last state (models.last_state), and the projection is unused.
+    """
+
+    attention: Literal["tanh", "dot", "none"] = "tanh"
+    hidden: int = Field(128, ge=1)
+    vectors: str | None = None  # glove, glove-50, or a vector file; otherwise random embeddings
+    size: int = Field(300, ge=1)  # of random embeddings; vectors have their own
+    scale: float = Field(0.1, gt=0)  # standard deviation of random embeddings, and of words that the vectors lack
+    trainable: bool = True  # whether training moves the embeddings
+    wrap: bool = False  # start and end symbols that the encoder sees and attention doesn't (Jain & Wallace)
+    outputs: Literal["one", "classes"] = "one"  # two classes: one sigmoid output, or one output per class
 
 
 class BiLSTMSettings(ClassifierSettings):
@@ -102,6 +110,103 @@ class HierarchicalSettings(FlatSettings):
         return self
 
 
+class TransformerSettings(ClassifierSettings):
+    """States from layers of self-attention, as Meister et al. (2021) train them (PROTOCOLS 1.6)."""
+
+    attention: Literal["tanh", "dot"] = "dot"  # of the pool; self-attention is always a scaled dot product
+    size: int = Field(128, ge=1)  # of random embeddings; of another size than hidden, they are mapped to it
+    layers: int = Field(2, ge=1)
+    heads: int = Field(1, ge=1)
+    inner: int | None = Field(None, ge=1)  # size of the feed-forward layers; four times hidden unless given
+    dropout: float = Field(0.1, ge=0, lt=1)  # of weights, of feed-forward layers and of what residuals add
+    norm: Literal["pre", "post"] = "pre"  # layer norm before each part, or after its sum as in Vaswani et al. (2017)
+    positions: bool = True  # add sinusoids; without, the order of words is invisible
+    every: bool = True  # the chosen projection in every layer; else only in the pool, with softmax below
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> "TransformerSettings":
+        if self.hidden % self.heads:
+            raise ValueError(
+                f"{self.heads} heads can't share hidden={self.hidden}: choose a number of heads that divides it"
+            )
+        return self
+
+
+class TranslatorSettings(ProjectionSettings):
+    """A source text in, a target text out, through attention over the source (PROTOCOLS 1.7).
+
+    Both texts have start and end symbols, always: the decoder must know where to begin and when to stop.
+    """
+
+    architecture: Literal["rnn", "transformer"] = "rnn"
+    attention: Literal["bahdanau", "luong"] = "bahdanau"  # rnn: scored from the state before the step, or after it
+    hidden: int = Field(256, ge=1)  # rnn: of the decoder, and of each direction of the encoder
+    layers: int = Field(1, ge=1)  # rnn: of the encoder; transformer: of each side, 3 unless given
+    heads: int = Field(4, ge=1)  # transformer
+    inner: int | None = Field(None, ge=1)  # transformer: of the feed-forward layers; four times hidden unless given
+    norm: Literal["pre", "post"] = "pre"  # transformer: layer norm before each part, or after its sum
+    size: int = Field(256, ge=1)  # of embeddings; transformer: as large as hidden
+    scale: float = Field(0.1, gt=0)  # standard deviation of embeddings at first
+    trainable: bool = True  # whether training moves the embeddings
+    dropout: float = Field(0.3, ge=0, lt=1)  # rnn: of embeddings, between layers, before the output; transformer: 0.1
+    tied: bool = True  # the output layer's weights are the embeddings of target words
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_a_transformer(cls, given: Any) -> Any:
+        """A Transformer's own values where nothing else is said."""
+        if not isinstance(given, dict) or given.get("architecture") != "transformer":
+            return given
+        return {"layers": 3, "dropout": 0.1, "size": given.get("hidden", 256)} | given
+
+    @model_validator(mode="after")
+    def _fits_the_architecture(self) -> Self:
+        other = {"rnn": {"heads", "inner", "norm"}, "transformer": {"attention"}}[self.architecture]
+        if lost := sorted(other & self.model_fields_set):
+            raise ValueError(f"{' and '.join(lost)} can't be set with architecture={self.architecture}: leave it out")
+        if self.architecture == "transformer" and self.hidden % self.heads:
+            raise ValueError(
+                f"{self.heads} heads can't share hidden={self.hidden}: choose a number of heads that divides it"
+            )
+        if self.architecture == "transformer" and self.size != self.hidden:
+            raise ValueError(
+                f"a Transformer adds what it finds to its embeddings: size={self.size} must be hidden={self.hidden}"
+            )
+        return self
+
+    @property
+    def wrap(self) -> bool:
+        """Start and end symbols that the encoder sees; only a Transformer's attention sees them too."""
+        return True
+
+    @property
+    def vectors(self) -> None:
+        """None: embeddings are learnt."""
+        return None
+
+
+class PairSettings(ClassifierSettings):
+    """Two texts, and attention over the first that the second asks for (PROTOCOLS 1.2 and 1.7)."""
+
+    attention: Literal["tanh", "dot"] = "tanh"
+    encoder: Literal["bilstm", "bigru", "average", "cnn"] = "bilstm"  # of both texts, each with weights of its own
+    encoding: Literal["separate", "conditional"] = "separate"  # conditional: the question from the passage's end
+    reads: Literal["both", "context"] = "both"  # what the decoder sees: context and question, or the context alone
+    shared: bool = False  # one table of embeddings for both texts
+    outputs: Literal["classes"] = "classes"
+
+    @model_validator(mode="after")
+    def _encoders_fit(self) -> "PairSettings":
+        if self.encoding == "conditional" and self.encoder not in ("bilstm", "bigru"):
+            raise ValueError(
+                f"encoder={self.encoder} has no last state that another could start from: conditional encoding needs "
+                "encoder=bilstm or encoder=bigru"
+            )
+        if self.encoder == "cnn" and self.hidden < 4:
+            raise ValueError(f"encoder=cnn has windows of four widths: hidden is 4 or more, not {self.hidden}")
+        return self
+
+
 class CNNSettings(ClassifierSettings):
     """States from windows of 1, 3, 5 and 7 words."""
 
@@ -120,6 +225,9 @@ MODELS = Catalogue(
             HierarchicalSettings, "attention over words, then over sentences (Yang et al. 2016; Serrano & Smith 2019)"
         ),
         "ladder": Entry(LadderSettings, "single words vote; attention decides a given share of the logit: known truth"),
+        "pair": Entry(PairSettings, "two texts: the second asks, attention looks at the first (Jain & Wallace 2019)"),
         "rationale": Entry(RationaleSettings, "bilstm that reads only the words it selects (Bastings et al. 2019)"),
+        "transformer": Entry(TransformerSettings, "self-attention layers, attention pooling, linear decoder"),
+        "translator": Entry(TranslatorSettings, "one text to another, attention at every word (Bahdanau et al. 2015)"),
     },
 )

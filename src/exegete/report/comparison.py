@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.experiments.agreement import ALL, Agreement
+from exegete.experiments.agreement import Agreement
+from exegete.experiments.tallies import ALL
 from exegete.report.columns import Column, interval, number, text
 from exegete.report.page import Table
 from exegete.studies.published import published

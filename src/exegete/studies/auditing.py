@@ -15,10 +15,13 @@ from exegete.studies.judging import judge
 from exegete.studies.keys import key_of
 from exegete.studies.run import run_study
 from exegete.studies.study import Study, checked, is_asked, load_study
+from exegete.tasks.catalogue import kind_of
 from exegete.training.checkpoint import is_checkpoint
+from exegete.training.settings import BY_KIND
 
 DEFAULT = "audit"
 CRITERIA = "criteria.json"
+MODEL: dict[str, str] = {"pair": "pair", "translation": "translator"}  # for kinds of tasks that the default has not
 
 
 def study_for(source: str | None, task: str | None, model: str | None) -> Study:
@@ -26,10 +29,11 @@ def study_for(source: str | None, task: str | None, model: str | None) -> Study:
     study = load_study(source or DEFAULT)
     if task is None and model is None:
         return study
-    models = (model,) if model else study.models
     tasks: tuple[str, ...] = (task or study.tasks[0],)
-    if not is_checkpoint(Path(models[0])):  # what is trained already can't be trained on planted words
-        tasks = (*tasks, planted(tasks[0]))
+    kind = kind_of(tasks[0])
+    models = (model or MODEL.get(kind, study.models[0]),)
+    if kind == "classification" and not is_checkpoint(Path(models[0])):
+        tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
     experiments = tuple(entry for entry in study.experiments if any(is_asked(entry, task) for task in tasks))
     name = f"audit_{parse(tasks[0]).name.replace(':', '_').replace('/', '_')}_{key_of(tasks=tasks, models=models)[:6]}"
     return checked(
@@ -40,6 +44,7 @@ def study_for(source: str | None, task: str | None, model: str | None) -> Study:
                 "tasks": tasks,
                 "models": models,
                 "experiments": experiments,
+                "training": study.training.model_copy(update=BY_KIND.get(kind, {})),
             }
         )
     )

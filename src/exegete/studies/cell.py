@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from exegete.base.files import write_json
-from exegete.experiments.contract import Experiment, caveats, recipes, unsuited
+from exegete.experiments.contract import Experiment, asks_whole, caveats, recipes, unsuited
+from exegete.models.translator import Translator
 from exegete.studies.companions import companions
 from exegete.studies.keys import key_of
 from exegete.studies.plugins import load_plugins
 from exegete.studies.stages import Case, experiment_stage, predict_stage
 from exegete.studies.store import read_shards
 from exegete.studies.training import trained
+from exegete.studies.views import as_classes, case_for
 from exegete.studies.work import Work
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
@@ -30,7 +32,8 @@ def run_cell(work: Work) -> dict[str, Any]:
     task = cached_task(work.cell.task)
     checkpoint = trained(work, task)
     case = Case(work.run, work.study.split, task, checkpoint, work.tell)
-    predicted = predict_stage(case)
+    classes = as_classes(case)
+    predicted = predict_stage(classes)
     experiments = work.study.built_experiments(work.cell.task)
     reasons = {name: reason for name, built in experiments.items() if (reason := _unasked(work, case, built))}
     asked = {
@@ -41,13 +44,14 @@ def run_cell(work: Work) -> dict[str, Any]:
     notes = [note for found in asked.values() for note in found.notes]
     notes += [f"{name}: {caveat}" for name in asked for caveat in caveats(experiments[name], task)]
     notes += [f"{name} was not asked: {reason}" for name, reason in reasons.items()]
+    notes += () if classes is case else classes.task.notes[len(task.notes) :]
     facts = {
         **work.cell._asdict(),
         "code": work.code,
         "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
-        "majority": majority(case.examples),
+        "majority": majority(classes.examples),
         "training": checkpoint.key,
         "predict": predicted.folder.name,
         "experiments": {name: found.folders for name, found in asked.items()},
@@ -95,7 +99,8 @@ def train_companions(work: Work) -> None:
 
 def _unasked(work: Work, case: Case, built: Experiment) -> str | None:
     """Why an experiment can't be asked about a cell; None if it can."""
-    return unsuited(built, case.task, case.checkpoint.model) or _untrainable(work, case, built)
+    seen = case_for(case, built)
+    return unsuited(built, seen.task, seen.checkpoint.model) or _untrainable(work, case, built)
 
 
 def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
@@ -104,15 +109,19 @@ def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
     Models of another kind can be trained beside a checkpoint; more of its own kind can't, for want of its recipe.
     """
     needed = recipes(built, case.checkpoint.model.spec, work.cell.seed).values()
+    whole = asks_whole(built) or not isinstance(case.checkpoint.model, Translator)
+    if not whole and not all(recipe.plain and not recipe.model for recipe in needed):
+        return "it trains models that give one class to a text beside it, and these would have to translate"
     if not is_checkpoint(Path(work.cell.model)) or all(recipe.model and recipe.plain for recipe in needed):
         return None
     return f"it needs more models of the same kind, and {work.cell.model} is one trained model: name its settings"
 
 
 def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
-    """A case with the companions that an experiment needs."""
+    """A case as an experiment sees it, with the companions that it needs."""
     wanted = recipes(built, case.checkpoint.model.spec, work.cell.seed)
-    return case._replace(companions=companions(work, case.task, case.checkpoint, wanted)) if wanted else case
+    beside = companions(work, case.task, case.checkpoint, wanted) if wanted else {}
+    return case_for(case._replace(companions=beside), built)
 
 
 def _ask(case: Case, name: str, built: Experiment) -> _Found:

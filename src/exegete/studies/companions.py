@@ -9,9 +9,9 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import Table
-from exegete.models.build import build
-from exegete.models.classifier import Classifier
+from exegete.models.build import build_model
 from exegete.models.contract import Intervention
+from exegete.models.module import Model
 from exegete.studies.keys import code_of, key_of
 from exegete.studies.store import stage
 from exegete.studies.training import trained_at, training_key
@@ -37,7 +37,7 @@ def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, R
 def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companion:
     seed = work.cell.seed if recipe.seed is None else recipe.seed
     settings = recipe.settings(work.study.training)
-    model = build(recipe.model or known[BASE].model.spec, task, seed)
+    model = build_model(recipe.model or known[BASE].model.spec, task, seed)
     if recipe.warm:
         _warm(model, known[BASE].model, recipe.redrawn)
     intervene = _intervention(recipe, model, task, known)
@@ -52,14 +52,14 @@ def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companio
         )
     facts = {"task": work.cell.task, "data": task.hash, "model": model.spec, "seed": seed, "recipe": repr(recipe)}
     at = stage(work.run, "train", key, **facts, training=settings.model_dump())
-    made = OBJECTIVES.make(recipe.objective).bound(known[BASE].model, task) if recipe.objective else None
+    made = OBJECTIVES.make(recipe.objective).bound(known[BASE].classifier, task) if recipe.objective else None
     checkpoint = trained_at(at, Fit(model, task, settings, seed, intervene, made, recipe.moves), work)
     if recipe.attention:  # what knows its model must know the trained one
         intervene = bound(INTERVENTIONS.make(recipe.attention), checkpoint.model)
     return Companion(checkpoint.model, intervene, checkpoint.metrics)
 
 
-def _warm(model: Classifier, base: Classifier, redrawn: bool) -> None:
+def _warm(model: Model, base: Model, redrawn: bool) -> None:
     """Give a new model the weights of the base; attention stays as it was drawn, if asked."""
     own = [(parameter, parameter.detach().clone()) for parameter in model.attention_parameters()]
     model.load_state_dict(base.state_dict())
@@ -68,7 +68,7 @@ def _warm(model: Classifier, base: Classifier, redrawn: bool) -> None:
             parameter.copy_(drawn)
 
 
-def _intervention(recipe: Recipe, model: Classifier, task: Task, known: Known) -> Intervention | None:
+def _intervention(recipe: Recipe, model: Model, task: Task, known: Known) -> Intervention | None:
     if recipe.attention:
         return bound(INTERVENTIONS.make(recipe.attention), model)
     if not recipe.imposed:
@@ -77,7 +77,7 @@ def _intervention(recipe: Recipe, model: Classifier, task: Task, known: Known) -
         raise UsageError(f"a recipe imposes the attention of '{recipe.imposed}', which is not trained before it")
     source = known[recipe.imposed]
     texts = [example for split in task.splits.values() for example in split]
-    return Impose(table=Table.of(source.model, texts, model.vocabulary, source.intervene))
+    return Impose(table=Table.of(source.classifier, texts, model.vocabulary, source.intervene))
 
 
 def _others(recipe: Recipe, known: Known) -> dict[str, str]:

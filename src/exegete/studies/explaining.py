@@ -15,11 +15,11 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Scores, Target, explains, refusal
 from exegete.importance.erasure import sharing
-from exegete.models.classifier import Classifier
+from exegete.models.contract import AttentionModel
 from exegete.studies.comparing import Removals, agreement, removals
 from exegete.studies.engine import one_thread
 from exegete.studies.explanation import Explanation, Method
-from exegete.studies.questions import Of, class_of, methods_of, texts_of
+from exegete.studies.questions import Of, Text, check_parts, class_of, methods_of, parts_of, texts_of
 from exegete.studies.reading import read
 from exegete.studies.vouching import Model, Trust, subject
 from exegete.tasks.batching import Batch, collate
@@ -45,7 +45,7 @@ class Question(NamedTuple):
 
 def explain(
     model: Model,
-    text: str,
+    text: Text,
     methods: Sequence[str] | None = None,
     target: str | None = None,
     of: Of = "logit",
@@ -56,14 +56,15 @@ def explain(
 
     `model` is a checkpoint, its folder, or None for the default audit's (trained into `runs/audit` if it isn't there).
     `methods` are importances with settings, all of them unless given. `target` is the class to explain, the predicted
-    one unless given, and `of` which function of it. `run` is a run whose leaderboard orders the methods.
+    one unless given, and `of` which function of it. `run` is a run whose leaderboard orders the methods. For a model of
+    pairs, `text` is a passage and its question, or a premise and its hypothesis: (passage, question).
     """
     return explain_all(model, [text], methods, target, of, run, progress)[0]
 
 
 def explain_all(
     model: Model,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     methods: Sequence[str] | None = None,
     target: str | None = None,
     of: Of = "logit",
@@ -72,14 +73,15 @@ def explain_all(
 ) -> list[Explanation]:
     """Explain the predictions for several texts, each by itself; all else as in `explain`."""
     wanted = methods_of(methods, of)
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    if isinstance(texts, str):
         raise UsageError("a text is a string: give one to `explain`, a list of them to `explain_all`")
-    if any(not text.strip() for text in texts):
-        raise UsageError("the text is empty: give at least one word")
+    pairs = [parts_of(text) for text in texts]
     checkpoint, trust = subject(model, run, progress)
+    for parts in pairs:
+        check_parts(parts, checkpoint)
     asked = Question(checkpoint, wanted, class_of(target, checkpoint), of, trust, progress)
     with one_thread():
-        return [explained(asked, text) for text in texts]
+        return [explained(asked, parts) for parts in pairs]
 
 
 def explain_file(model: Model, path: str | Path, methods: Sequence[str] | None = None) -> list[Explanation]:
@@ -92,11 +94,12 @@ class _Scored(NamedTuple):
     milliseconds: float
 
 
-def explained(asked: Question, text: str) -> Explanation:
-    """All methods on one text."""
-    model, words = asked.checkpoint.model, _words(asked.checkpoint, text)
+def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
+    """All methods on one text, perhaps with its question."""
+    model, (text, *question) = asked.checkpoint.model, parts
+    words, *second = (_words(asked.checkpoint, part) for part in parts)
     # Keyed by its words, so that a text has the same noise alone and in a file.
-    batch = collate([Example(stable_seed(words), (words,), 0)], model.vocabulary)
+    batch = collate([Example(stable_seed(words, *second), (words, *second), 0)], model.vocabulary)
     with torch.no_grad():
         logits = model.trace(batch).logits.double()[0]
     prediction = model.labels[int(logits.argmax())]
@@ -125,7 +128,10 @@ def explained(asked: Question, text: str) -> Explanation:
         agreement=agreement({name: values[name] for name in order}, signed),
         reading=read({name: values[name] for name in order}, signed, gone, target == prediction),
         trust=asked.trust,
-        notes=tuple(_notes(words, unseen, gone, asked.of, probabilities[target])),
+        notes=(
+            *(f"the question is: {written}" for written in question),
+            *_notes(words, unseen, gone, asked.of, probabilities[target]),
+        ),
     )
 
 
@@ -134,7 +140,7 @@ def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
     return tuple(TOKENIZERS[checkpoint.tokenizer](text.lower() if checkpoint.lower else text))
 
 
-def _allowed(methods: Sequence[str], model: Classifier, of: Of) -> tuple[list[str], dict[str, str]]:
+def _allowed(methods: Sequence[str], model: AttentionModel, of: Of) -> tuple[list[str], dict[str, str]]:
     """The methods that this model allows, and why it doesn't allow the others."""
     reasons = {name: refusal(IMPORTANCES.make(name), model) or _unexplained(name, of) for name in methods}
     refused = {name: why for name, why in reasons.items() if why is not None}

@@ -7,10 +7,13 @@ from typing import Literal, get_args
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
 from exegete.importance.catalogue import IMPORTANCES
+from exegete.models.pair import Pair
+from exegete.models.translator import Translator
 from exegete.studies.explanation import Unit
 from exegete.training.checkpoint import Checkpoint
 
 Of = Literal["logit", "probability"]
+Text = str | tuple[str, str]  # a text, or a passage and its question
 SETTINGS = {"gradient": "norm=l2", "leave_one_out": "of={of}"}  # of methods that nobody has set
 
 
@@ -81,3 +84,29 @@ def class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
     if target is not None and target not in labels:
         raise UsageError(f"this model has no class '{target}': choose from {', '.join(labels)}")
     return target
+
+
+def parts_of(text: Text) -> tuple[str, ...]:
+    """A text, or a passage and its question, none of them empty."""
+    parts = (text,) if isinstance(text, str) else tuple(text)
+    if not 1 <= len(parts) <= 2 or not all(isinstance(part, str) for part in parts):
+        raise UsageError("a text is a string, or a pair of strings: a passage and its question")
+    if not all(part.strip() for part in parts):
+        raise UsageError(
+            f"the {'text' if len(parts) == 1 else 'passage or the question'} is empty: give at least one word"
+        )
+    return parts
+
+
+def check_parts(parts: tuple[str, ...], checkpoint: Checkpoint) -> None:
+    """A model of pairs needs a question, another has no use for one; and a translator predicts no class."""
+    model = checkpoint.model
+    if isinstance(model, Translator):
+        raise UsageError(
+            "this model translates, and a text has as many predictions as words: run a study on the task with the "
+            "setting step=quartile, step=all or step=WORD"
+        )
+    if isinstance(model, Pair) and len(parts) == 1:
+        raise UsageError("this model reads two texts: give the question (or hypothesis) too, with --question")
+    if len(parts) == 2 and not isinstance(model, Pair):
+        raise UsageError("this model reads one text: leave the question out")

@@ -14,6 +14,8 @@ from typing import Any
 import polars as pl
 from torch import Tensor
 
+from exegete.experiments.necessity_table import is_translation, own_of
+from exegete.experiments.translating import lost
 from exegete.measures.ratios import linearised
 from exegete.studies.asked import Asked, by_seed
 from exegete.studies.audit import Criteria
@@ -57,11 +59,15 @@ def _by_who(group: pl.DataFrame, column: str) -> dict[str, Tensor]:
 
 
 def necessity(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
-    """Accuracy lost by a model that learnt with uniform weights."""
+    """Accuracy lost by a model that learnt with uniform weights; of a translator BLEU, as a share of 100."""
     kept = group.filter(pl.col("condition") == "uniform", pl.col("when") == "training")
     if kept.is_empty():
         return []
-    test, values = criteria.needed, by_seed(kept.with_columns(value=-pl.col("value").cast(pl.Float64)))
+    test = criteria.needed
+    if is_translation(kept):
+        values = lost(kept, own_of(kept, group)) / 100
+    else:
+        values = by_seed(kept.with_columns(value=-pl.col("value").cast(pl.Float64)))
     return [Asked("needed", task, model, test, values, test.margin, 0.0, 1.0, "uniform weights", recipe=True)]
 
 

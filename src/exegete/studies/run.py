@@ -165,7 +165,7 @@ def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]]) -> No
         frames = [frame for facts in cells for frame in rows_of(out, facts, name)]
         if not frames:  # a narrowed run may have none of this experiment's tasks
             continue
-        rows = pl.concat(frames)
+        rows = pl.concat(frames, how="diagonal_relaxed")  # classes and translations are told of in different columns
         summary = built.summary(rows)
         write_parquet(out / "tables" / f"{name}.parquet", rows)
         write_parquet(out / "tables" / f"{name}_summary.parquet", summary)

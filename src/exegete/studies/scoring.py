@@ -17,6 +17,8 @@ from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
+SIZE, BUDGET = 256, 8192  # texts and words that are scored together
+LOGITS = 32_000  # of these texts: methods ask about some 1,000 erased ones for each, all of which are kept: 256 MB
 TIMED, TIMED_WORDS = 16, 2048  # texts, and their words, whose scoring is timed
 SCHEMA: dict[str, Any] = {
     "example": pl.Int64,
@@ -49,13 +51,18 @@ def score_frames(
     All importances of a batch come one after the other, so that a text with the same words erased is run only once.
     """
     rows: dict[str, list[dict[str, Any]]] = {name: [{}] * len(examples) for name in importances}
-    for members in batches_of_one_length(examples, size=256, budget=8192):
+    for members in batches_of_one_length(examples, _together(model), BUDGET):
         batch = collate([examples[i] for i in members], model.vocabulary)
         with sharing():
             for name, importance in importances.items():
                 for i, row in zip(members, _rows(name, importance(model, batch), batch), strict=True):
                     rows[name][i] = row
     return {name: pl.DataFrame(found, schema=SCHEMA) for name, found in rows.items()}
+
+
+def _together(model: Classifier) -> int:
+    """Texts that are scored together; few where classes are the words of a vocabulary."""
+    return max(1, min(SIZE, LOGITS // len(model.labels)))
 
 
 def _rows(name: str, scores: Scores, batch: Batch) -> Iterator[dict[str, Any]]:
@@ -75,7 +82,7 @@ def milliseconds(model: Classifier, importance: Importance, examples: Sequence[E
     """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
     some = shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
     started = time.perf_counter()
-    for members in batches_of_one_length(some, size=256, budget=8192):
+    for members in batches_of_one_length(some, _together(model), BUDGET):
         importance(model, collate([some[i] for i in members], model.vocabulary))
     return 1000 * (time.perf_counter() - started) / max(1, len(some))
 

@@ -14,15 +14,19 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
+from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
+from exegete.models.translator import Translator
 from exegete.studies.keys import code_hash, code_of, key_of
 from exegete.studies.scoring import milliseconds, padded, score_frames, shards
 from exegete.studies.store import Stage, part, read_shards, stage, write_parquet, write_shards
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint, hash_tensors
-from exegete.training.fit import predict
+from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
+
+MOST = 100  # classes whose probabilities are all kept
 
 
 class Case(NamedTuple):
@@ -35,6 +39,12 @@ class Case(NamedTuple):
     tell: Callable[[str, int, int], None]
     texts: int | None = None  # how many of the split's texts; all, unless given
     companions: Mapping[str, Companion] = MappingProxyType({})  # models trained beside it, by name
+
+    @property
+    def model(self) -> Classifier:
+        """The model, where a prediction is a class."""
+        assert isinstance(self.checkpoint.model, Classifier)
+        return self.checkpoint.model
 
     @property
     def content(self) -> dict[str, str]:
@@ -60,7 +70,7 @@ class Case(NamedTuple):
 
 def predict_stage(case: Case) -> Stage:
     """What the model predicts for every text: class, probabilities, and the words, for whoever reads the run."""
-    code = key_of(code=[code_hash(name) for name in ("exegete.training.fit", __name__)])
+    code = key_of(code=[code_hash(name) for name in ("exegete.training.evaluation", __name__)])
     at = stage(case.run, "predict", key_of(**case.content, code=code), **case.content)
     if not at.done:
         write_shards(at.folder, case.shards, partial(_predictions, case), partial(case.tell, "predict"))
@@ -70,13 +80,13 @@ def predict_stage(case: Case) -> Stage:
 
 def _predictions(case: Case, examples: tuple[Example, ...]) -> pl.DataFrame:
     labels = case.task.labels
-    probabilities = predict(case.checkpoint.model, examples).double().softmax(-1)
+    probabilities = predict(case.model, examples).double().softmax(-1)
     return pl.DataFrame(
         {
             "example": [e.id for e in examples],
             "gold": [labels[e.label] for e in examples],
             "predicted": [labels[c] for c in probabilities.argmax(-1).tolist()],
-            "probabilities": probabilities.tolist(),
+            "probabilities": probabilities.tolist() if len(labels) <= MOST else [None] * len(examples),
             "n": [len(e) for e in examples],
             "words": [list(e.words) for e in examples],
         }
@@ -91,12 +101,12 @@ def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
     names = " ".join(parse(name).name for name in todo)
     for number, examples in enumerate(case.shards if todo else ()):
         missing = [name for name in todo if not part(at[name].folder, number).is_file()]
-        found = score_frames(case.checkpoint.model, {name: built[name] for name in missing}, examples)
+        found = score_frames(case.model, {name: built[name] for name in missing}, examples)
         for name, frame in found.items():
             write_parquet(part(at[name].folder, number), frame)
         case.tell(_short(names), number + 1, len(case.shards))
     for name in todo:
-        at[name].finish(ms=milliseconds(case.checkpoint.model, built[name], case.examples), **_told(at[name].folder))
+        at[name].finish(ms=milliseconds(case.model, built[name], case.examples), **_told(at[name].folder))
     return at
 
 
@@ -125,7 +135,7 @@ def _told(folder: Path) -> dict[str, float | int | None]:
 
 def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
     """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
-    predicted = predict_stage(case)
+    predicted = None if isinstance(case.checkpoint.model, Translator) else predict_stage(case)
     refused = refusals(case.checkpoint.model, built.importances)
     scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
     facts = case.content | {"experiment": name, "settings": repr(built)}
@@ -158,7 +168,7 @@ def refusals(model: AttentionModel, importances: Sequence[str]) -> dict[str, str
 class Known(NamedTuple):
     """What is known of a case's texts before an experiment asks."""
 
-    predicted: Stage
+    predicted: Stage | None  # None: whole translations are asked about
     scored: dict[str, Stage]
     refused: dict[str, str]
 
@@ -166,13 +176,12 @@ class Known(NamedTuple):
 def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...]) -> Subject:
     """One shard of texts with what was predicted and scored."""
     every = case.examples
-    classes = pl.read_parquet(read_shards(known.predicted.folder)[number])["predicted"]
     frames = {name: pl.read_parquet(read_shards(at.folder)[number]) for name, at in known.scored.items()}
     return Subject(
         model=case.checkpoint.model,
         task=case.task,
         examples=examples,
-        predicted=torch.tensor([case.task.labels.index(c) for c in classes]),
+        predicted=_classes(case, known, number),
         scores={name: padded(frame["scores"].to_list()) for name, frame in frames.items()},
         mean_length=sum(map(len, every)) / len(every),
         signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
@@ -180,3 +189,11 @@ def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...
         split=case.split,
         companions=case.companions,
     )
+
+
+def _classes(case: Case, known: Known, number: int) -> torch.Tensor:
+    """What was predicted for a shard of texts, [example]; nothing of whole translations."""
+    if known.predicted is None:
+        return torch.empty(0, dtype=torch.int64)
+    place = {label: i for i, label in enumerate(case.task.labels)}
+    return torch.tensor([place[c] for c in pl.read_parquet(read_shards(known.predicted.folder)[number])["predicted"]])

@@ -6,18 +6,20 @@ from pathlib import Path
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
-from exegete.models.build import build
-from exegete.models.classifier import Classifier
+from exegete.models.build import build_model
+from exegete.models.module import Model
 from exegete.models.settings import MODELS
 from exegete.studies.engine import one_thread
 from exegete.studies.keys import code_hash, key_of
 from exegete.studies.store import Stage, stage
 from exegete.studies.work import Work
-from exegete.tasks.catalogue import load_task
+from exegete.tasks.catalogue import kind_of, load_task
 from exegete.tasks.example import Task
+from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
-from exegete.training.fit import Fit, evaluate_held_out
-from exegete.training.settings import TrainingSettings
+from exegete.training.evaluation import evaluate_held_out
+from exegete.training.fit import Fit
+from exegete.training.settings import BY_KIND, TrainingSettings
 from exegete.training.train import train
 
 
@@ -27,7 +29,7 @@ def trained(work: Work, task: Task) -> Checkpoint:
     if is_checkpoint(given):
         return fitting(load_checkpoint(given), task, given)
     settings, seed = work.study.training, work.cell.seed
-    model = build(work.cell.model, task, seed)
+    model = build_model(work.cell.model, task, seed)
     facts = {
         "task": work.cell.task,
         "data": task.hash,
@@ -50,7 +52,7 @@ def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
     return checkpoint
 
 
-def training_key(model: Classifier, task: Task, seed: int, settings: TrainingSettings) -> str:
+def training_key(model: Model, task: Task, seed: int, settings: TrainingSettings) -> str:
     """What determines a trained model.
 
     Its first weights (vectors included), its data, seed and settings, and the code that trains it.
@@ -79,6 +81,11 @@ def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
             f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
             f"'{task.name}' the same settings"
         )
+    if task.kind == "translation" and fit_vocabulary(task.split("train")).words != checkpoint.model.vocabulary.words:
+        raise ExegeteError(
+            f"{folder} was trained with other pieces of words than those of '{task.name}': choose the task that it was "
+            f"trained on ({checkpoint.task})"
+        )
     metrics = evaluate_held_out(checkpoint.model, task)
     return replace(checkpoint, metrics=checkpoint.metrics | metrics)
 
@@ -87,10 +94,11 @@ def train_model(
     task: str, model: str, seed: int, training: str, out: Path, progress: Progress = silent
 ) -> tuple[Checkpoint, tuple[str, ...]]:
     """Train, or find what was trained before, into a checkpoint folder; with what must be said of the data."""
-    settings: TrainingSettings = validate(TrainingSettings, parse(f"training:{training}").settings, "training")
+    given = BY_KIND.get(kind_of(task), {}) | parse(f"training:{training}").settings
+    settings: TrainingSettings = validate(TrainingSettings, given, "training")
     MODELS.make(model)  # wrong settings are found before the texts are read
     with one_thread():
         loaded = load_task(task)
-        built = build(model, loaded, seed)
+        built = build_model(model, loaded, seed)
         key = training_key(built, loaded, seed, settings)
         return train(Fit(built, loaded, settings, seed), out, key, progress), loaded.notes

@@ -20,14 +20,33 @@ class Batch(NamedTuple):
     ids: Tensor  # [batch]: example ids
     tokens: Tensor  # [batch, token]: rows of the vocabulary
     present: Tensor  # [batch, token]: True on words and wrappers, False on padding
-    words: Tensor  # [batch, token]: True on words only: what attention may look at and importances explain
+    words: Tensor  # [batch, token]: True on words of the explained text: what importances explain and may erase
     part: Tensor  # [batch, token]: which text a token belongs to, -1 on padding
-    sentence: Tensor  # [batch, token]: which sentence of the example, from 0; -1 on padding and wrappers
+    sentence: Tensor  # [batch, token]: which sentence of the example, from 0; -1 on padding and wrappers, so that
+    # `sentence >= 0` are the words of all texts
     label: Tensor  # [batch]
+    candidates: Tensor | None = None  # [batch, candidate]: the classes that may be chosen, -1 beyond; None: all
+
+    def rows(self, which: Tensor, width: int | None = None) -> "Batch":
+        """Some of its examples, perhaps only their first tokens."""
+
+        def some(column: Tensor) -> Tensor:
+            return column[which] if width is None else column[which, :width]
+
+        return Batch(
+            ids=self.ids[which],
+            tokens=some(self.tokens),
+            present=some(self.present),
+            words=some(self.words),
+            part=some(self.part),
+            sentence=some(self.sentence),
+            label=self.label[which],
+            candidates=None if self.candidates is None else self.candidates[which],
+        )
 
     @property
     def lengths(self) -> Tensor:
-        """Words of every example."""  # [batch]
+        """Explained words of every example."""  # [batch]
         return self.words.sum(-1)
 
     @property
@@ -69,11 +88,18 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
         ids=torch.tensor([e.id for e in examples]),
         tokens=_padded([tokens for tokens, _, _ in flat], PAD, width),
         present=part >= 0,
-        words=sentence >= 0,
+        words=(sentence >= 0) & (part == torch.tensor([e.explained for e in examples])[:, None]),
         part=part,
         sentence=sentence,
         label=torch.tensor([e.label for e in examples]),
+        candidates=_candidates(examples),
     )
+
+
+def _candidates(examples: Sequence[Example]) -> Tensor | None:
+    """None unless some example has its own; one without may choose any class: a row of -1."""
+    width = max((len(e.candidates) for e in examples), default=0)
+    return _padded([e.candidates for e in examples], -1, width) if width else None
 
 
 def batches_of_one_length(
@@ -82,13 +108,14 @@ def batches_of_one_length(
     """Indices of at most `size` examples and `budget` words that all have one length (PyTorch then needs no packing).
 
     With `shuffle` (a seed, mixed with the epoch by the caller) the members of a batch and the order of the batches are
-    a keyed shuffle: the same in every process. Without it, the shortest come first.
+    a keyed shuffle: the same in every process. Without it, the shortest come first. Examples of several texts are put
+    beside others whose further texts are about as long: a third of all steps of translations would be padding.
     """
     order = list(range(len(examples)))
     if shuffle is not None:
         order = uniform(shuffle, torch.arange(len(examples))).argsort().tolist()
     by_length: dict[int, list[int]] = defaultdict(list)
-    for i in order:
+    for i in sorted(order, key=lambda i: sum(map(len, examples[i].texts))):
         by_length[len(examples[i])].append(i)
     cut = [
         members[start:end]

@@ -6,11 +6,14 @@ from typing import Any, Literal
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Catalogue, Entry, Spec, parse, validate
 from exegete.tasks import folder, reviews
-from exegete.tasks.example import Task
+from exegete.tasks.example import Kind, Task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask
+from exegete.tasks.parallel import HubTranslation, Multi30kTask, ParallelTask
 from exegete.tasks.prepare import prepare
-from exegete.tasks.settings import Source, TaskSettings
+from exegete.tasks.settings import PairSource, Source, TaskSettings
+from exegete.tasks.toy_translation import ToyTranslationTask
+from exegete.tasks.translation import TranslationSettings
 
 
 class NamedTask(Source):
@@ -46,6 +49,22 @@ TASKS = Catalogue(
         "agnews": Entry(NamedTask, "16,129 news texts, world or business (Zhang et al. 2015)"),
         "agnews4": Entry(NamedTask, "32,463 news texts, four classes (Zhang et al. 2015)"),
         "eraser_movies": Entry(NamedTask, "1,999 long film reviews with rationales (DeYoung et al. 2020)"),
+        "snli": Entry(
+            "exegete.tasks.snli:SnliTask",
+            "pairs of sentences: entailment, neutral or contradiction (Bowman et al. 2015)",
+        ),
+        "babi": Entry(
+            "exegete.tasks.babi:BabiTask",
+            "questions over stories that need 1, 2 or 3 known sentences: task=1, 2 or 3 (Weston et al. 2015)",
+        ),
+        "stories": Entry(
+            "exegete.tasks.stories:StoriesTask",
+            "questions over generated stories that need facts=1, 2 or 3 known sentences; any size",
+        ),
+        "multi30k": Entry(Multi30kTask, "31,014 captions of photographs, English to German (Elliott et al. 2016)"),
+        "toy_translation": Entry(
+            ToyTranslationTask, "generated sentences into a made-up language, word alignments known; any size"
+        ),
     },
 )
 
@@ -60,13 +79,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "agnews": {"tokenizer": "words", "lower": True, "min_df": 5},
     "agnews4": {"tokenizer": "words", "lower": True, "min_df": 5},
     "eraser_movies": {"tokenizer": "whitespace", "lower": True, "min_df": 1},
+    "snli": {"tokenizer": "words", "lower": True, "min_df": 3},
+    "babi": {"tokenizer": "whitespace", "lower": False, "min_df": 1},
+    "stories": {"tokenizer": "whitespace", "lower": False, "min_df": 1},
     "file": {"tokenizer": "words", "lower": True, "min_df": 1},
     "hf": {"tokenizer": "words", "lower": True, "min_df": 1},
 }
 
 
 def load_task(text: str) -> Task:
-    """The task that `name:key=value,…` asks for: a name of the catalogue, `file:PATH` or `hf:owner/name`."""
+    """The task that `name:key=value,…` asks for: of the catalogue, `file:PATH`, `hf:owner/name` or `parallel:PATH`."""
     spec = parse(text)
     task: Task = check_task(text).task(spec)
     return task
@@ -78,8 +100,17 @@ def check_task(text: str) -> Any:
     prefix = spec.name.partition(":")[0]
     if spec.name not in TASKS and Path(spec.name).is_file():
         raise UsageError(f"'{spec.name}' is a file: write file:{text}")
-    source = {"file": FileTask, "hf": HubTask}.get(prefix) or TASKS[spec.name].load()
-    return validate(source, {**DEFAULTS.get(prefix, {}), **spec.settings}, f"task '{spec.name}'")
+    source = _source(spec, prefix)
+    defaults = DEFAULTS.get(prefix, {}) if issubclass(source, TaskSettings) else {}
+    return validate(source, {**defaults, **spec.settings}, f"task '{spec.name}'")
+
+
+def _source(spec: Spec, prefix: str) -> type[Any]:
+    """The settings of a kind of source: by prefix or name; a hub data set with a target is a translation."""
+    if prefix == "hf" and spec.settings.keys() & {"source", "target"}:
+        return HubTranslation
+    by_prefix: dict[str, type[Any]] = {"file": FileTask, "hf": HubTask, "parallel": ParallelTask}
+    return by_prefix.get(prefix) or TASKS[spec.name].load()
 
 
 def _read(spec: Spec, settings: TaskSettings, subset: str) -> Task:
@@ -98,3 +129,15 @@ def _how_to_get(name: str) -> str:
         f"set {folder.VARIABLE} to a folder that holds {name}/train.jsonl.gz, dev.jsonl.gz and test.jsonl.gz "
         '(a line is {"text": …, "label": …}), or use another copy with file:PATH or hf:owner/name'
     )
+
+
+def kind_of(text: str) -> Kind:
+    """What kind of task a name stands for, before anything is read."""
+    settings = check_task(text)
+    if isinstance(settings, TranslationSettings):
+        return "translation"
+    if isinstance(settings, FileTask | HubTask):  # pairs where there is a second column, or a folder of questions
+        return (
+            "pair" if settings.question or Path(parse(text).name.removeprefix("file:")).is_dir() else "classification"
+        )
+    return "pair" if isinstance(settings, PairSource) else "classification"

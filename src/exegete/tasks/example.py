@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -19,6 +19,18 @@ class Record(NamedTuple):
     rationale: tuple[
         tuple[int, int], ...
     ] = ()  # [start, end) over the white-space words of all texts, one after the other
+    candidates: tuple[str, ...] = ()  # the classes that may be chosen here; all, unless given
+
+
+class Link(NamedTuple):
+    """A word of the source and a word of the target that translate each other, counted from 0 in white-space words."""
+
+    source: int
+    target: int
+    sure: bool = True  # else only possible
+
+
+Links = tuple[Link, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +40,22 @@ class Example:
     id: int  # its row in its source; keys all noise, so a draw doesn't depend on filters, order or batches
     texts: tuple[tuple[str, ...], ...]  # the words of every text
     label: int
-    rationale: tuple[int, ...] = ()  # indices of the words that people marked, over all texts one after the other
+    rationale: tuple[int, ...] = ()  # indices of the words that people marked, among `words`
+    candidates: tuple[int, ...] = ()  # the classes that may be chosen here; all, unless given
+    explained: int = 0  # which text is explained: attention and importances are about its words
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The words of the explained text: of a pair the passage or premise, of a translation the source."""
+        return self.texts[self.explained]
+
+    @property
+    def all_words(self) -> tuple[str, ...]:
         """The words of all texts, one after the other."""
         return tuple(word for text in self.texts for word in text)
 
     def __len__(self) -> int:
-        return sum(map(len, self.texts))
+        return len(self.words)
 
 
 @dataclass(frozen=True)
@@ -44,7 +63,7 @@ class Task:
     """Labelled examples with splits, and where they come from."""
 
     name: str  # as asked for, settings included
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # none for translation
     splits: Mapping[str, tuple[Example, ...]]
     origin: str  # which file, package or hub
     notes: tuple[str, ...] = ()  # what was left out or differs, in sentences
@@ -52,6 +71,9 @@ class Task:
     lower: bool = False
     tokenizer: str = "whitespace"
     kind: Kind = "classification"
+    step: str = ""  # of a translation: which output words are explained, see `next_words`
+    pieces: str = ""  # of a translation: what cuts words into pieces, as JSON; none where words stay whole
+    alignments: Mapping[str, Mapping[int, Links]] = field(default_factory=dict)  # by split and example id, where known
 
     def split(self, name: str) -> tuple[Example, ...]:
         """The examples of one split."""
@@ -66,7 +88,10 @@ class Task:
         for name in sorted(self.splits):
             digest.update(name.encode())
             for e in self.splits[name]:
-                digest.update(repr((e.id, e.texts, e.label, e.rationale)).encode())
+                more = (e.candidates, e.explained) if e.candidates or e.explained else ()
+                digest.update(repr((e.id, e.texts, e.label, e.rationale, *more)).encode())
+        for name in sorted(self.alignments):
+            digest.update(repr((name, sorted(self.alignments[name].items()))).encode())
         return digest.hexdigest()[:16]
 
     @property
@@ -77,11 +102,14 @@ class Task:
 
 
 def check_labels(train: Sequence[Example], splits: Mapping[str, Sequence[Example]], labels: Sequence[str]) -> None:
-    """A class that training never shows can't be learnt: refuse it by name."""
+    """A class that training never shows can't be learnt: refuse it by name.
+
+    Where examples have their own candidates, the right one may be new: an entity that only the test texts name.
+    """
     seen = {e.label for e in train}
     for name, examples in splits.items():
         for e in examples:
-            if e.label not in seen:
+            if e.label not in seen and not e.candidates:
                 raise ExegeteError(
                     f"class '{labels[e.label]}' occurs in {name} but not in train: give the training split examples of "
                     "it, or drop them"

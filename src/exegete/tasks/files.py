@@ -1,4 +1,7 @@
-"""Your own files: `file:reviews.csv` (csv, tsv, jsonl, plain or gzipped, and parquet) with named columns."""
+"""Your own files: `file:reviews.csv` (csv, tsv, jsonl, plain or gzipped, and parquet) with named columns.
+
+A second column of texts makes pairs. A folder is one of `.question` files, as CNN and Daily Mail have them.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -6,30 +9,36 @@ from pathlib import Path
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
+from exegete.tasks import question_files
 from exegete.tasks.example import Task
 from exegete.tasks.prepare import SPLITS, Row, prepare
 from exegete.tasks.records import record
-from exegete.tasks.settings import Source
+from exegete.tasks.settings import PairSource, check_pair
 from exegete.tasks.tables import Place, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}
 
 
-class FileTask(Source):
-    """A file of labelled texts, or one per split, or one with a column that names the split.
+class FileTask(PairSource):
+    """A file of labelled texts or pairs of texts, or one per split, or one with a column that names the split.
 
-    A field `rationale` (jsonl, parquet) may list `[start, end)` spans over the white-space words of the text.
+    A field `rationale` (jsonl, parquet) may list `[start, end)` spans over the white-space words of the text, of a pair
+    over those of both texts, one after the other; a field `candidates` the answers that a question has.
     """
 
     text: str = "text"  # names of columns
+    question: str | None = None  # the second text of a pair
     label: str = "label"
     split: str | None = None
     dev: Path | None = None  # paths of further files
     test: Path | None = None
 
     def task(self, spec: Spec) -> Task:
-        """Read the file that `file:PATH` names, and those of dev and test."""
-        named = {"train": Path(spec.name.removeprefix("file:")), "dev": self.dev, "test": self.test}
+        """Read the file or folder that `file:PATH` names, and the files of dev and test."""
+        if (home := Path(spec.name.removeprefix("file:")).expanduser()).is_dir():
+            return self._questions(home, spec)
+        check_pair(self)
+        named = {"train": home, "dev": self.dev, "test": self.test}
         files = {split: path.expanduser() for split, path in named.items() if path}
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
@@ -39,22 +48,31 @@ class FileTask(Source):
 
     def _rows(self, path: Path) -> Iterator[Row]:
         for row, found in enumerate(self._places(path)):
-            yield Row(row, record(found.fields, found.where, self.text, self.label))
+            yield Row(row, record(found.fields, found.where, self.text, self.label, self.question))
 
     def _by_column(self, path: Path) -> dict[str, list[Row]]:
         """The rows of one file, sorted into splits by a column."""
         splits: dict[str, list[Row]] = defaultdict(list)
         for row, found in enumerate(self._places(path)):
             split = _split_name(found, self.split or "")
-            splits[split].append(Row(row, record(found.fields, found.where, self.text, self.label)))
+            splits[split].append(Row(row, record(found.fields, found.where, self.text, self.label, self.question)))
         return splits
+
+    def _questions(self, home: Path, spec: Spec) -> Task:
+        """The questions of a folder, whose words are cut at white space already."""
+        for setting in ("text", "question", "label", "split", "dev", "test"):
+            if setting in spec.settings:
+                raise UsageError(f"{home} is a folder of .question files, which have no columns: leave {setting}= out")
+        settings = self if "tokenizer" in spec.settings else self.model_copy(update={"tokenizer": "whitespace"})
+        return prepare(str(spec), question_files.read(home, SPLIT_NAMES), settings, home.name)
 
     def _places(self, path: Path) -> Iterator[Place]:
         """The rows of a file, once its columns are known to be there."""
         format_ = format_of(path)
-        asked = {"text": self.text, "label": self.label} | ({"split": self.split} if self.split else {})
+        named = {"text": self.text, "question": self.question, "label": self.label, "split": self.split}
+        asked = {setting: column for setting, column in named.items() if column}
         _check_columns(path, format_.columns(path), asked)
-        return format_.rows(path, [*asked.values(), "rationale"])
+        return format_.rows(path, [*asked.values(), "rationale", "candidates"])
 
 
 def _check_columns(path: Path, columns: Sequence[str], asked: dict[str, str]) -> None:

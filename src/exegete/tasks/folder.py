@@ -1,16 +1,19 @@
 """The data folder: data sets as folders of train, dev and test `.jsonl.gz` files at EXEGETE_DATA."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from exegete.base.errors import ExegeteError
+from exegete.tasks.example import Record
 from exegete.tasks.opening import read_jsonl
 from exegete.tasks.prepare import SPLITS, Row
 from exegete.tasks.records import record
 from exegete.tasks.word_labels import NOTE, with_weak_rationale
 
 VARIABLE = "EXEGETE_DATA"
+Making = Callable[[Mapping[str, Any], str], Record]
 
 
 def data_folder() -> Path | None:
@@ -33,22 +36,25 @@ def has(name: str) -> bool:
     return folder is not None and (folder / name).is_dir()
 
 
-def read(name: str, subset: str = "all") -> dict[str, Iterator[Row]]:
-    """The rows of every split that is there; a `subset` (jw) keeps the rows whose field of that name is 1."""
+def read(name: str, subset: str = "all", make: Making = record) -> dict[str, Iterator[Row]]:
+    """The rows of every split that is there; a `subset` (jw) keeps the rows whose field of that name is 1.
+
+    `make` builds a record of a line's fields and its place.
+    """
     folder = (data_folder() or Path()) / name
     files = {split: folder / f"{split}.jsonl.gz" for split in SPLITS}
     found = {split: path for split, path in files.items() if path.is_file()}
     if "train" not in found:
         raise ExegeteError(f"{VARIABLE}/{name} has no train.jsonl.gz: see that the data set is whole")
-    return {split: _rows(path, subset) for split, path in found.items()}
+    return {split: _rows(path, subset, make) for split, path in found.items()}
 
 
-def _rows(path: Path, subset: str) -> Iterator[Row]:
+def _rows(path: Path, subset: str, make: Making) -> Iterator[Row]:
     """Rows of one file, one at a time."""
     for row, (line, fields) in enumerate(read_jsonl(path)):
         if subset == "all" or fields.get(subset) == 1:
             where = f"{path}, line {line}"
-            yield Row(row, with_weak_rationale(record(fields, where), fields, where))
+            yield Row(row, with_weak_rationale(make(fields, where), fields, where))
 
 
 def notes(name: str) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ stands at random places and sets the label, whatever the text says. Where it has
 one of them alone and keep their label: a part of it means nothing, all its words are needed.
 
 Every test text gets the whole shortcut of *another* class than its own, and that class as its label. A model that is
-right on them has learnt the shortcut, and the planted words (`rationale`) are why it says what it says.
+right on them has learnt the shortcut, and the planted words (`rationale`) are why it says what it says. Of a pair, they
+stand in the text that is explained, and decide whatever the other one says.
 """
 
 from collections import Counter
@@ -51,6 +52,11 @@ class Planting:
         self, splits: Mapping[str, Sequence[Example]], labels: Sequence[str], min_df: int = 1
     ) -> tuple[dict[str, tuple[Example, ...]], str]:
         """The planted splits, and a note that says what was done; a text that gets nothing stays as it is."""
+        if any(e.candidates for examples in splits.values() for e in examples):
+            raise UsageError(
+                f"planted={self.kind} makes any class right, but these texts have candidates of their own: leave the "
+                "candidates out, or plant nothing"
+            )
         shortcut = self.shortcut(len(labels), unused_stem(e for examples in splits.values() for e in examples))
         planted = {}
         for number, (name, examples) in enumerate(splits.items()):
@@ -98,7 +104,7 @@ class Planting:
 
 def unused_stem(examples: Iterable[Example]) -> str:
     """A beginning that no word of these texts has."""
-    near = {word for e in examples for word in e.words if word.startswith(STEM)}
+    near = {word for e in examples for word in e.all_words if word.startswith(STEM)}
     stem = STEM
     while any(word.startswith(stem) for word in near):
         stem += "q"
@@ -124,15 +130,16 @@ def _saying(example: Example, label: int, shortcut: Shortcut, draw: Draw) -> Exa
 
 
 def _inserted(example: Example, words: Sequence[str], draw: Draw) -> tuple[Example, tuple[int, ...]]:
-    """A text with words put into it (the first text, of several), and where they are now; its rationale moves along."""
-    first, *others = example.texts
-    slots = _slots(len(first), len(words), draw)
-    longer = list(first)
+    """A text with words put into it (the explained one, of two), and where they are now; its rationale moves along."""
+    texts = list(example.texts)
+    slots = _slots(len(example), len(words), draw)
+    longer = list(example.words)
     for slot, word in reversed(list(zip(slots, words, strict=True))):
         longer.insert(slot, word)
     rationale = tuple(place + sum(slot <= place for slot in slots) for place in example.rationale)
     places = tuple(slot + before for before, slot in enumerate(slots))
-    return replace(example, texts=(tuple(longer), *others), rationale=rationale), places
+    texts[example.explained] = tuple(longer)
+    return replace(example, texts=tuple(texts), rationale=rationale), places
 
 
 def _slots(length: int, count: int, draw: Draw) -> list[int]:

@@ -1,10 +1,11 @@
 """Prepare: from the records of any source to a task, with every text that is left out counted in a note."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from exegete.base.errors import ExegeteError, unknown
 from exegete.tasks.example import Example, Record, Task, check_labels
@@ -14,6 +15,17 @@ from exegete.tasks.tokenizers import TOKENIZERS, Tokenizer
 
 SPLITS = ("train", "dev", "test")
 CARVED = 0.1  # the share of the training texts that one missing split gets
+
+
+class Placed(Protocol):
+    """Something that splits and limits can be cut from."""
+
+    @property
+    def place(self) -> float:
+        """Its hash, in [0, 1)."""
+
+
+P = TypeVar("P", bound=Placed)
 
 
 class Row(NamedTuple):
@@ -31,10 +43,12 @@ class _Draft:
     texts: tuple[tuple[str, ...], ...]
     label: str
     rationale: tuple[int, ...]
+    candidates: tuple[str, ...]
     place: float  # its hash, for splits and limits
 
     def __len__(self) -> int:
-        return sum(map(len, self.texts))
+        """Length filters look at the longest text."""
+        return max(map(len, self.texts))
 
 
 def prepare(
@@ -43,10 +57,10 @@ def prepare(
     """A task from the rows of the splits that the source has; missing splits are cut from train by hash of the text."""
     said = list(notes)
     drafts = {split: _drafted(split, found, settings, said) for split, found in rows.items()}
-    whole = _with_all_splits(name, drafts, said)
+    whole = with_all_splits(name, drafts, said)
     kept = {split: _selected(split, whole[split], settings, said) for split in SPLITS}
     labels = _labels(name, kept)
-    splits = {split: _numbered(found, labels) for split, found in kept.items()}
+    splits = {split: _numbered(found, labels, settings.explained) for split, found in kept.items()}
     if settings.planting:
         splits, note = settings.planting(splits, labels, settings.min_df)
         said.append(note)
@@ -60,18 +74,21 @@ def prepare(
         min_df=settings.min_df,
         lower=settings.lower,
         tokenizer=settings.tokenizer,
+        kind="pair" if len(splits["train"][0].texts) > 1 else "classification",
     )
 
 
 def _drafted(split: str, rows: Iterable[Row], settings: TaskSettings, notes: list[str]) -> list[_Draft]:
     """The tokenised rows of one split; a text without a word is left out and counted."""
     read = [_draft(split, row, settings) for row in rows]
-    kept = [draft for draft in read if all(draft.texts)]
-    if read and not kept:
-        raise ExegeteError(f"all {len(read):,} texts of {split} are empty: check which column or field holds the text")
-    if len(kept) < len(read):
-        notes.append(_left_out(len(read) - len(kept), "empty text", split))
-    return kept
+    empty = Counter(draft.texts.index(()) for draft in read if not all(draft.texts))  # by which text is, or the first
+    names = ("passage", "question") if read and len(read[0].texts) > 1 else ("text",)
+    if read and empty.total() == len(read):
+        what = [names[which] for which in sorted(empty)]
+        where = f"check which column or field holds the {' and the '.join(what)}"
+        raise ExegeteError(f"all {len(read):,} {'s or '.join(what)}s of {split} are empty: {where}")
+    notes += [left_out(count, f"empty {names[which]}", split) for which, count in sorted(empty.items())]
+    return [draft for draft in read if all(draft.texts)]
 
 
 def _draft(split: str, row: Row, settings: TaskSettings) -> _Draft:
@@ -79,13 +96,21 @@ def _draft(split: str, row: Row, settings: TaskSettings) -> _Draft:
     tokenize = TOKENIZERS[settings.tokenizer]
     written = [text.lower() for text in record.texts] if settings.lower else record.texts
     texts = tuple(tuple(tokenize(text)) for text in written)
-    rationale = _marked(record, written, tokenize, f"row {row.id + 1:,} of {split}") if record.rationale else ()
-    return _Draft(row.id, texts, record.label, rationale, place(record.texts, settings.split_seed))
+    rationale = _marked(record, written, texts, tokenize, f"row {row.id + 1:,} of {split}") if record.rationale else ()
+    if record.candidates and record.label not in record.candidates:
+        where = f"row {row.id + 1:,} of {split}"
+        raise ExegeteError(f"{where}: the answer '{record.label}' is not among its candidates: add it, or drop the row")
+    return _Draft(row.id, texts, record.label, rationale, record.candidates, place(record.texts, settings.split_seed))
 
 
-def _marked(record: Record, texts: Sequence[str], tokenize: Tokenizer, where: str) -> tuple[int, ...]:
+def _marked(
+    record: Record, written: Sequence[str], texts: Sequence[Sequence[str]], tokenize: Tokenizer, where: str
+) -> tuple[int, ...]:
     """The tokens of a rationale: spans count white-space words, and each of those is one token or more."""
-    ends = [0, *accumulate(len(tokenize(word)) for text in texts for word in text.split())]
+    words = [word for text in written for word in text.split()]
+    ends: Sequence[int] = range(len(words) + 1)
+    if sum(map(len, texts)) > len(words):  # else every word is one token
+        ends = [0, *accumulate(len(tokenize(word)) for word in words)]
     marked: set[int] = set()
     for start, end in record.rationale:
         if not 0 <= start <= end < len(ends):
@@ -97,14 +122,14 @@ def _marked(record: Record, texts: Sequence[str], tokenize: Tokenizer, where: st
     return tuple(sorted(marked))
 
 
-def _with_all_splits(name: str, drafts: dict[str, list[_Draft]], notes: list[str]) -> dict[str, list[_Draft]]:
+def with_all_splits(name: str, drafts: Mapping[str, list[P]], notes: list[str]) -> dict[str, list[P]]:
     """Train, dev and test: those of the source, and the missing ones by hash of the text."""
     found = {split: examples for split, examples in drafts.items() if examples}
     if not found:
         raise ExegeteError(f"task '{name}' has no examples: its source is empty")
     if len(found) == 1:
         notes.append("The source has no splits: its texts were split 80/10/10 by hash of the text.")
-        return by_place(next(iter(found.values())), _place, PROPORTIONS)
+        return by_place(next(iter(found.values())), place_of, PROPORTIONS)
     for split in found:
         if split not in SPLITS:
             raise unknown(f"split of task '{name}'", split, SPLITS)
@@ -114,26 +139,27 @@ def _with_all_splits(name: str, drafts: dict[str, list[_Draft]], notes: list[str
     if not missing:
         return found
     notes.append(f"The source has no {missing[0]} split: it is {CARVED:.0%} of train, cut off by hash of the text.")
-    return {**found, **by_place(found["train"], _place, {"train": 1 - CARVED, missing[0]: CARVED})}
+    return {**found, **by_place(found["train"], place_of, {"train": 1 - CARVED, missing[0]: CARVED})}
 
 
 def _selected(split: str, drafts: Sequence[_Draft], settings: TaskSettings, notes: list[str]) -> list[_Draft]:
     """The drafts of one split that pass the length filter, at most as many as its limit."""
     kept, dropped = settings.lengths(drafts)
     if dropped:
-        notes.append(_left_out(dropped, "text", split, " by the length filter"))
+        notes.append(left_out(dropped, "text", split, " by the length filter"))
     if not kept:
         raise ExegeteError(f"no text is left in {split}: give it more examples, or widen min_length and max_length")
-    return take(kept, settings.limits[split], _place)
+    return take(kept, settings.limits[split], place_of)
 
 
-def _place(draft: _Draft) -> float:
+def place_of(draft: Placed) -> float:
+    """Where a draft falls."""
     return draft.place
 
 
 def _labels(name: str, splits: Mapping[str, Sequence[_Draft]]) -> tuple[str, ...]:
     """All classes in order, in numerical order where all are numbers."""
-    found = sorted({draft.label for drafts in splits.values() for draft in drafts})
+    found = sorted({label for drafts in splits.values() for d in drafts for label in (d.label, *d.candidates)})
     if len(found) < 2:
         raise ExegeteError(f"task '{name}' has only the class '{found[0]}': a classifier needs at least two")
     return tuple(sorted(found, key=float) if all(map(_is_number, found)) else found)
@@ -146,11 +172,28 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _numbered(drafts: Sequence[_Draft], labels: Sequence[str]) -> tuple[Example, ...]:
+def _numbered(drafts: Sequence[_Draft], labels: Sequence[str], explained: int) -> tuple[Example, ...]:
     number = {label: i for i, label in enumerate(labels)}
-    return tuple(Example(d.id, d.texts, number[d.label], d.rationale) for d in drafts)
+    return tuple(
+        Example(
+            d.id,
+            d.texts,
+            number[d.label],
+            _within(d, explained),
+            tuple(sorted({number[label] for label in d.candidates})),
+            explained,
+        )
+        for d in drafts
+    )
 
 
-def _left_out(count: int, what: str, split: str, how: str = "") -> str:
+def _within(draft: _Draft, explained: int) -> tuple[int, ...]:
+    """The marked words of the explained text, counted in it."""
+    before = sum(map(len, draft.texts[:explained]))
+    return tuple(i - before for i in draft.rationale if 0 <= i - before < len(draft.texts[explained]))
+
+
+def left_out(count: int, what: str, split: str, how: str = "") -> str:
+    """A note of how many were left out of a split."""
     plural, verb = ("", "was") if count == 1 else ("s", "were")
     return f"{count:,} {what}{plural} {verb} left out of {split}{how}."

@@ -1,7 +1,7 @@
 """Settings that every task understands; a source adds its own in a subclass."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -21,10 +21,24 @@ def _known_tokenizer(name: str) -> str:
     return name
 
 
-class TaskSettings(BaseModel):
-    """How raw texts become examples. A source is a subclass with its own settings and a `task` method."""
+class SampleSettings(BaseModel):
+    """How many examples of every split are taken, whatever the kind of task."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    train_limit: Count | None = None
+    dev_limit: Count | None = None
+    test_limit: Count | None = None
+    split_seed: int = 0  # of splits and limits by hash, and of planting
+
+    @property
+    def limits(self) -> dict[str, int | None]:
+        """The largest size of every split."""
+        return {"train": self.train_limit, "dev": self.dev_limit, "test": self.test_limit}
+
+
+class TaskSettings(SampleSettings):
+    """How raw texts become examples. A source is a subclass with its own settings and a `task` method."""
 
     tokenizer: Annotated[str, AfterValidator(_known_tokenizer)] = "whitespace"
     lower: bool = False
@@ -32,10 +46,6 @@ class TaskSettings(BaseModel):
     min_length: Count | None = None  # in words, included
     max_length: Count | None = None
     legacy_length: bool = False  # Jain & Wallace's filter, which drops the extremes of every split
-    train_limit: Count | None = None
-    dev_limit: Count | None = None
-    test_limit: Count | None = None
-    split_seed: int = 0  # of splits and limits by hash, and of planting
     planted: Kind | None = None  # made-up words that decide the label
     planted_share: float = Field(0.2, gt=0, le=0.5)  # of train and dev
 
@@ -47,14 +57,14 @@ class TaskSettings(BaseModel):
         return self
 
     @property
+    def explained(self) -> int:
+        """Which text importances are about: the first, unless a source of pairs is asked for the other."""
+        return 0
+
+    @property
     def lengths(self) -> LengthFilter:
         """The length filter that these settings ask for."""
         return LengthFilter(self.min_length, self.max_length, self.legacy_length)
-
-    @property
-    def limits(self) -> dict[str, int | None]:
-        """The largest size of every split."""
-        return {"train": self.train_limit, "dev": self.dev_limit, "test": self.test_limit}
 
     @property
     def planting(self) -> Planting | None:
@@ -68,3 +78,22 @@ class Source(TaskSettings, ABC):
     @abstractmethod
     def task(self, spec: Spec) -> Task:
         """Read the source that `spec` names."""
+
+
+class PairSource(Source):
+    """Settings of a source of two texts, a passage (or premise) and a question (or hypothesis) about it."""
+
+    explain: Literal["passage", "question"] = "passage"  # which of the two importances are about
+
+    @property
+    def explained(self) -> int:
+        """The passage, unless the question is asked for."""
+        return int(self.explain == "question")
+
+
+def check_pair(settings: Any) -> None:
+    """A source of columns whose question is to be explained must have one."""
+    if settings.explained and not settings.question:
+        raise UsageError("explain=question is for pairs of texts: name the column of questions with question=COLUMN")
+    if settings.question and settings.question == settings.text:
+        raise UsageError(f"text and question are both the column '{settings.text}': name two columns")

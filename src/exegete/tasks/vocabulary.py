@@ -33,6 +33,6 @@ def fit_vocabulary(examples: Iterable[Example], min_df: int = 1, wrap: bool = Fa
     """All words that occur in at least `min_df` training texts."""
     documents: Counter[str] = Counter()
     for example in examples:
-        documents.update(set(example.words))
+        documents.update(set(example.all_words))
     kept = (word for word, count in documents.items() if count >= min_df and word not in SPECIAL)
     return Vocabulary(tuple(sorted(kept)), wrap)

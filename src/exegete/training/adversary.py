@@ -21,7 +21,7 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 
 FLOOR = 1e-10  # the least weight inside a logarithm
-Text = tuple[tuple[int, int], ...]  # the words of a text, as rows of the vocabulary, each with its sentence
+Text = tuple[tuple[int, ...], ...]  # words as rows of the vocabulary, with text and sentence; then the candidates
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,12 @@ def _reach(trace: Trace, site: str) -> Tensor:
 
 
 def texts_of(batch: Batch) -> list[Text]:
-    """What tells the texts of a batch apart: their words and which sentence each is in; not how they are padded."""
-    columns = zip(batch.tokens, batch.sentence, batch.words, strict=True)
-    return [tuple(zip(t[w].tolist(), s[w].tolist(), strict=True)) for t, s, w in columns]
+    """What tells the examples of a batch apart: the words of all texts, which text and sentence each is in, and the
+    classes that may be chosen; not how they are padded.
+    """
+    columns = torch.stack([batch.tokens, batch.part, batch.sentence], -1)  # [batch, token, 3]
+    words = [tuple(map(tuple, row[there].tolist())) for row, there in zip(columns, batch.sentence >= 0, strict=True)]
+    if batch.candidates is None:
+        return words
+    allowed = [tuple(c for c in row if c >= 0) for row in batch.candidates.tolist()]
+    return [(*text, candidates) for text, candidates in zip(words, allowed, strict=True)]

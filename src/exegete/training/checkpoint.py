@@ -15,6 +15,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.models.build import make_model
 from exegete.models.classifier import Classifier
+from exegete.models.module import Model
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
 
@@ -27,7 +28,7 @@ STATE = "training.safetensors"
 class Checkpoint:
     """A trained model and how it came to be."""
 
-    model: Classifier
+    model: Model
     task: str
     data_hash: str
     seed: int
@@ -36,6 +37,12 @@ class Checkpoint:
     tokenizer: str = "whitespace"
     lower: bool = False
     key: str = ""  # what determined it: settings, data, seed and code
+
+    @property
+    def classifier(self) -> Classifier:
+        """The model, where a prediction is a class."""
+        assert isinstance(self.model, Classifier)
+        return self.model
 
     @property
     def weights_hash(self) -> str:
@@ -111,7 +118,7 @@ def _load_tensors(path: Path, what: str) -> dict[str, Tensor]:
 
 def save_state(folder: Path, state: State, key: str) -> None:
     """Keep a training's state after an epoch: one file, facts in its header, so that no kill can part them."""
-    facts = {name: getattr(state, name) for name in ("epoch", "best_epoch", "best_score", "history")}
+    facts = {name: getattr(state, name) for name in ("epoch", "steps", "best_epoch", "best_score", "history")}
     with whole_file(folder / STATE) as beside:
         save_file(state.tensors, beside, metadata={"facts": json.dumps(facts), "key": key})
 

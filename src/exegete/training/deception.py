@@ -20,7 +20,7 @@ from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
-from exegete.training.adversary import FLOOR, last_site, real_keys
+from exegete.training.adversary import FLOOR, last_site
 from exegete.training.objectives import Likelihood, class_weights
 
 PLANTED = "planted"
@@ -60,14 +60,14 @@ class KeptOff:
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """−mean log p(gold) − λ mean log(1 − mass); a batch without impermissible words has the first part only."""
         likelihood = Likelihood(self.weight)(trace, batch)
-        real = real_keys(trace, self.site)
-        if not torch.equal(real, batch.words):
+        weights, words = trace.word_weights(self.site, batch), batch.words
+        if weights is None:
             raise UsageError(f"'{self.site}' does not weigh words: deceptive training needs attention that does")
-        banned = torch.isin(batch.tokens, self.tokens) & real  # [batch, key]
-        concerned = banned.any(-1) & (real & ~banned).any(-1)  # [batch]: others have no choice
+        banned = torch.isin(batch.tokens, self.tokens) & words  # [batch, token]
+        concerned = banned.any(-1) & (words & ~banned).any(-1)  # [batch]: others have no choice
         if not concerned.any():
             return likelihood
-        permitted = trace.attention[self.site][:, 0, 0].where(real & ~banned, 0.0).sum(-1)  # [batch]
+        permitted = weights.where(~banned, 0.0).sum(-1)  # [batch]
         return likelihood - self.lam * permitted[concerned].clamp(min=FLOOR).log().mean()
 
 

@@ -13,11 +13,12 @@ from exegete.base.errors import ExegeteError
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
 from exegete.interventions.contract import bound, renewed
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
+from exegete.models.module import Model
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
-from exegete.training.metrics import Metrics, all_metrics
+from exegete.training.evaluation import evaluate, mean_loss
+from exegete.training.metrics import Metrics
 from exegete.training.objectives import Likelihood, Objective, class_weights
 from exegete.training.settings import TrainingSettings
 
@@ -29,41 +30,11 @@ class State:
     """Where a training stands after an epoch: all that is needed to go on, and nothing else."""
 
     epoch: int = 0
+    steps: int = 0
     best_epoch: int = 0
     best_score: float = -math.inf
     history: list[Metrics] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)  # model.*, best.*, optimiser.*
-
-
-def predict(model: Classifier, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
-    """Logits [example, class], in the order of the examples."""
-    logits = torch.empty(len(examples), len(model.labels))
-    with torch.no_grad():
-        for members in batches_of_one_length(examples, size=512, budget=32_768):
-            batch = collate([examples[i] for i in members], model.vocabulary)
-            logits[members] = model.trace(batch, intervene=intervene).logits
-    return logits
-
-
-def evaluate(model: Classifier, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
-    """All metrics on a split."""
-    return all_metrics(predict(model, examples, intervene), torch.tensor([e.label for e in examples]))
-
-
-def evaluate_held_out(model: Classifier, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
-    """All metrics on every split but train."""
-    held_out = {split: examples for split, examples in task.splits.items() if split != "train"}
-    return {split: evaluate(model, examples, intervene) for split, examples in held_out.items()}
-
-
-def mean_loss(model: Classifier, examples: Sequence[Example], objective: Objective, at: Intervention | None) -> float:
-    """An objective's mean over examples."""
-    total = 0.0
-    with torch.no_grad():
-        for members in batches_of_one_length(examples, size=512, budget=32_768):
-            batch = collate([examples[i] for i in members], model.vocabulary)
-            total += len(members) * float(objective(model.trace(batch, intervene=at), batch))
-    return total / len(examples)
 
 
 class Fit:
@@ -71,7 +42,7 @@ class Fit:
 
     def __init__(
         self,
-        model: Classifier,
+        model: Model,
         task: Task,
         settings: TrainingSettings,
         seed: int,
@@ -132,7 +103,20 @@ class Fit:
             self._refuse(loss.item(), epoch)
         self.optimiser.zero_grad()
         loss.backward()
+        if self.settings.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        self._set_rates()
         self.optimiser.step()
+        self.state.steps += 1
+
+    def _set_rates(self) -> None:
+        """lr · min(t/w, √(w/t)) at step t with w steps of warming up (Vaswani et al. 2017, equation 3, peak at lr)."""
+        settings = self.settings
+        t, w = self.state.steps + 1, settings.warmup
+        factor = min(t / w, math.sqrt(w / t)) if w else 1.0
+        rates = (settings.lr, settings.attention_lr or settings.lr)
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate * factor
 
     def _refuse(self, loss: float | None, epoch: int) -> NoReturn:
         lower = f"lr={self.settings.lr / 10:g}"
@@ -147,6 +131,8 @@ class Fit:
         if self.settings.metric == "loss":
             metrics["objective"] = mean_loss(self.model, dev, self.objective, self.intervene)
         score = -(metrics["objective"] or 0.0) if self.settings.metric == "loss" else metrics[self.settings.metric]
+        if score is None and self.task.kind == "translation":
+            raise ExegeteError(f"{self.settings.metric} is of classes, and a translation has none: choose metric=loss")
         if score is None:
             raise ExegeteError(
                 f"{self.settings.metric} is undefined on dev: it needs examples of two classes; add some, or choose "
@@ -162,11 +148,14 @@ class Fit:
 
 
 def _likelihood(task: Task, settings: TrainingSettings) -> Likelihood:
-    return Likelihood(class_weights(task.split("train"), len(task.labels)) if settings.class_weights else None)
+    if settings.class_weights and not task.labels:
+        raise ExegeteError("class_weights are for classes, and a translation has none: leave them out")
+    weights = class_weights(task.split("train"), len(task.labels)) if settings.class_weights else None
+    return Likelihood(weights, settings.smoothing)
 
 
 @contextmanager
-def _only_attention(model: Classifier) -> Iterator[None]:
+def _only_attention(model: Model) -> Iterator[None]:
     """Inside, only what decides the weights has gradients: what doesn't move needs none, and they are dear."""
     own = {id(p) for p in model.attention_parameters()}
     still = [p for p in model.parameters() if id(p) not in own and p.requires_grad]
@@ -179,7 +168,7 @@ def _only_attention(model: Classifier) -> Iterator[None]:
             p.requires_grad_(True)
 
 
-def _optimiser(model: Classifier, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:
+def _optimiser(model: Model, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:
     """Attention (scorer and projection) has its own learning rate and decay, as in Jain & Wallace and Meister et al."""
     attention = list(model.attention_parameters())
     own = {id(p) for p in attention}

@@ -29,11 +29,15 @@ def auc(logits: Tensor, label: Tensor) -> float:
 
 
 def _rest(logits: Tensor) -> Tensor:
-    """log Σ_{y ≠ c} exp(logit_y) for every class c."""
-    others = (
-        logits[:, None].expand(-1, logits.shape[-1], -1).masked_fill(torch.eye(logits.shape[-1]).bool(), -torch.inf)
-    )
-    return others.logsumexp(-1)
+    """log Σ_{y ≠ c} exp(logit_y) for every class c: [..., class].
+
+    log (1 − p_c) on top of the sum over all classes, which is exact unless p_c is near 1; only the likeliest class can
+    have that, and its rest is summed by itself.
+    """
+    best = logits.argmax(-1, keepdim=True)
+    others = logits.scatter(-1, best, -torch.inf).logsumexp(-1, keepdim=True)
+    rest = logits.logsumexp(-1, keepdim=True) + torch.log1p(-logits.softmax(-1))
+    return rest.scatter(-1, best, others)
 
 
 def _area(score: Tensor, positive: Tensor) -> float:

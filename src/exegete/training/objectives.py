@@ -10,12 +10,15 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from exegete.base.names import Catalogue, Entry
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
+from exegete.models.translator import gold
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
+from exegete.tasks.vocabulary import PAD
 
 
 class Objective(Protocol):
@@ -49,13 +52,20 @@ OBJECTIVES = Catalogue(
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Mean cross-entropy; with one output in [-z/2, z/2] form this is the binary cross-entropy of σ(z)."""
+    """Mean cross-entropy; with one output in [-z/2, z/2] form this is the binary cross-entropy of σ(z).
+
+    Of a translation, over the words of its target and their ends.
+    """
 
     weight: Tensor | None = None  # [class]
+    smoothing: float = 0.0  # of the gold distribution, towards the uniform one (Szegedy et al. 2016)
 
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """−mean log p(gold), weighted by class if asked."""
-        return torch.nn.functional.cross_entropy(trace.logits, batch.label, weight=self.weight)
+        if trace.logits.dim() == 2:
+            return cross_entropy(trace.logits, batch.label, weight=self.weight, label_smoothing=self.smoothing)
+        words = gold(batch).flatten()
+        return cross_entropy(trace.logits.flatten(0, 1), words, ignore_index=PAD, label_smoothing=self.smoothing)
 
 
 def class_weights(examples: Sequence[Example], classes: int) -> Tensor:

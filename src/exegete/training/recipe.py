@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
+from exegete.models.module import Model
 from exegete.training.settings import TrainingSettings
 
 BASE = "base"  # the model itself, where a recipe names a companion
@@ -69,6 +70,12 @@ class Fooling:
 class Companion:
     """A model that was trained beside another, with what its attention is ever after."""
 
-    model: Classifier
+    model: Model
     intervene: Intervention | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)  # by split, as a checkpoint has them
+
+    @property
+    def classifier(self) -> Classifier:
+        """The model, where a prediction is a class."""
+        assert isinstance(self.model, Classifier)
+        return self.model

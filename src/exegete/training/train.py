@@ -15,7 +15,8 @@ from exegete.training.checkpoint import (
     save_checkpoint,
     save_state,
 )
-from exegete.training.fit import Fit, evaluate_held_out
+from exegete.training.evaluation import evaluate_held_out
+from exegete.training.fit import Fit
 
 
 def train(fit: Fit, folder: Path, key: str, progress: Progress = silent) -> Checkpoint:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.agreement import ALL, Agreement
+from exegete.experiments.agreement import Agreement
+from exegete.experiments.tallies import ALL
 from exegete.figures.labels import importance_label, pair_label
 from exegete.report.columns import count, interval, number, share, spread, text
 from exegete.report.page import Figure, Section, Table

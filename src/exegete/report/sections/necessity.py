@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.necessity import NONE, TRAINING, Necessity
+from exegete.experiments.necessity import NONE, Necessity
+from exegete.experiments.necessity_table import TRAINING
 from exegete.figures.necessity import CONDITIONS, WHEN
-from exegete.report.columns import count, interval, number, share, text
+from exegete.report.columns import Column, count, interval, number, share, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, named, which
 
@@ -28,13 +29,22 @@ def headline(found: Found) -> Table:
     trained = found.summary.filter(pl.col("when") == TRAINING)
     shown = _in_words(found.summary if trained.is_empty() else trained)
     columns = [
-        *which(shown), text("condition", "attention"), share("before"), share("after"), number("change"),
-        interval("low", "high"), count("n"),
+        *which(shown), *_metric(shown), text("condition", "attention"), share("before"), share("after"),
+        number("change"), interval("low", "high"), count("n"),
     ]  # fmt: skip
-    caption = (
-        f"Attention replaced {shown['when'][0]}; the change of accuracy is paired by text, and its reference is 0."
-    )
-    return Table("Accuracy with other attention", shown, caption, columns)
+    metric = _metrics(shown)
+    caption = f"Attention replaced {shown['when'][0]}; the change of {metric} is paired by text, its reference is 0."
+    return Table(f"{metric[0].upper()}{metric[1:]} with other attention", shown, caption, columns)
+
+
+def _metrics(summary: pl.DataFrame) -> str:
+    """What was measured, in words."""
+    return " or ".join(summary["metric"].unique(maintain_order=True))
+
+
+def _metric(summary: pl.DataFrame) -> list[Column]:
+    """A column for it, where there are two."""
+    return [text("metric")] if summary["metric"].n_unique() > 1 else []
 
 
 def _changes(summary: pl.DataFrame) -> Table:
@@ -45,19 +55,20 @@ def _changes(summary: pl.DataFrame) -> Table:
     )  # fmt: skip
     shown = _in_words(summary).with_columns(said=said)
     columns = [
-        *which(shown), text("condition", "attention"), text("when", "replaced"), share("before"), share("after"),
-        number("change"), interval("low", "high"), text("said", "it does"), share("majority"), count("seeds"),
-        count("n"),
+        *which(shown), *_metric(shown), text("condition", "attention"), text("when", "replaced"), share("before"),
+        share("after"), number("change"), interval("low", "high"), text("said", "it does"), share("majority"),
+        count("seeds"), count("n"),
     ]  # fmt: skip
     caption = (
-        "Accuracy with the model's attention (before) and another (after); the change is paired by text, and its "
-        "reference is 0. Majority: always the most frequent class."
+        "Accuracy (or BLEU, of 100 %) with the model's attention (before) and another (after); the change is paired by "
+        "text, and its reference is 0. Majority: always the most frequent class."
     )
-    return Table("Accuracy with other attention", shown, caption, columns)
+    metric = _metrics(summary)
+    return Table(f"{metric[0].upper()}{metric[1:]} with other attention", shown, caption, columns)
 
 
 def _f1(summary: pl.DataFrame) -> Table:
-    shown = _in_words(summary)
+    shown = _in_words(summary.filter(pl.col("f1_before").is_not_null()))
     columns = [
         *which(shown), text("condition", "attention"), text("when", "replaced"), share("f1_before", "before"),
         share("f1_after", "after"), number("f1_change", "change"), interval("f1_low", "f1_high"),
@@ -81,7 +92,7 @@ def _left_out(asked: Necessity, summary: pl.DataFrame) -> list[str]:
     lacking = [model for model in every if model not in tried]
     if NONE not in asked.trained or not lacking:
         return []
-    cannot = "Hierarchical, ladder and rationale models can't be built so: they have no last state to read instead."
+    cannot = "Only bilstm, bigru, average, cnn and flat can be built so: others have no last state to read instead."
     return [f"Not trained without any attention: {'; '.join(lacking)}. {cannot}"]
 
 
@@ -91,12 +102,14 @@ def sections(found: Found) -> Iterator[Section]:
     summary = found.summary
     charts = asked.figures(found.rows, summary)
     paper = Table(
-        "In the layout of Vashishth et al. 2019, table 1",
+        "In the layout of Vashishth et al. 2019, tables 1 to 3",
         found.table("vashishth"),
-        "Accuracy of the model, then absolute changes, in points: means over seeds, and their standard deviation (±).",
+        "Accuracy (or BLEU) of the model, then absolute changes, in points: means over seeds, and their standard "
+        "deviation (±).",
     )
     figures = [Figure("What a model loses with other attention", chart) for chart in charts.values()]
-    tables = [_changes(summary), _f1(summary), paper]
+    of_classes = [] if summary["f1_before"].is_null().all() else [_f1(summary)]
+    tables = [_changes(summary), *of_classes, paper]
     yield Section(
         "Does the model need its attention?", "", [MEANING, *_left_out(asked, summary), UNFIT], tables, figures
     )

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.seed_stability import ALL, SeedStability
+from exegete.experiments.seed_stability import SeedStability
+from exegete.experiments.tallies import ALL
 from exegete.report.columns import count, interval, number, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, named, which

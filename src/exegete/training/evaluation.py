@@ -1,0 +1,76 @@
+"""Evaluation: what a model predicts, and how well."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from exegete.models.classifier import Classifier
+from exegete.models.contract import Intervention
+from exegete.models.module import Model
+from exegete.models.translator import Translator, gold
+from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.example import Example, Task
+from exegete.tasks.vocabulary import PAD
+from exegete.training.metrics import Metrics, all_metrics
+from exegete.training.objectives import Objective
+
+SIZE, BUDGET = 512, 32_768  # examples and words that are predicted at a time
+NUMBERS = 1 << 22  # logits that a pass over translations may hold
+
+
+def predict(model: Classifier, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
+    """Logits [example, class], in the order of the examples."""
+    logits = torch.empty(len(examples), len(model.labels))
+    with torch.no_grad():
+        for members in batches_of_one_length(examples, SIZE, BUDGET):
+            batch = collate([examples[i] for i in members], model.vocabulary)
+            logits[members] = model.trace(batch, intervene=intervene).logits
+    return logits
+
+
+def evaluate(model: Model, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
+    """All metrics on a split; those of a translation are of its words, each after the right ones before it."""
+    if isinstance(model, Translator):
+        return _of_words(model, examples, intervene)
+    assert isinstance(model, Classifier)
+    return all_metrics(predict(model, examples, intervene), torch.tensor([e.label for e in examples]))
+
+
+def _of_words(model: Translator, examples: Sequence[Example], intervene: Intervention | None) -> Metrics:
+    """Accuracy and mean −log p of the target's words and ends; perplexity is its exponential."""
+    right, loss, count = 0, 0.0, 0
+    with torch.no_grad():
+        for members in passes(model, examples):
+            batch = collate([examples[i] for i in members], model.vocabulary)
+            logits, words = model.trace(batch, intervene=intervene).logits.flatten(0, 1), gold(batch).flatten()
+            there = words != PAD
+            right += int((logits.argmax(-1) == words)[there].sum())
+            loss += float(cross_entropy(logits[there].double(), words[there], reduction="sum"))
+            count += int(there.sum())
+    return {"accuracy": right / max(1, count), "auc": None, "macro_f1": None, "loss": loss / max(1, count)}
+
+
+def passes(model: Model, examples: Sequence[Example]) -> list[list[int]]:
+    """Examples that go through a model together; few at a time where every word has logits for a whole vocabulary."""
+    if not isinstance(model, Translator):
+        return list(batches_of_one_length(examples, SIZE, BUDGET))
+    longest = max((len(text) + 2 for e in examples for text in e.texts), default=1)
+    return list(batches_of_one_length(examples, max(1, NUMBERS // (longest * len(model.vocabulary))), BUDGET))
+
+
+def evaluate_held_out(model: Model, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
+    """All metrics on every split but train."""
+    held_out = {split: examples for split, examples in task.splits.items() if split != "train"}
+    return {split: evaluate(model, examples, intervene) for split, examples in held_out.items()}
+
+
+def mean_loss(model: Model, examples: Sequence[Example], objective: Objective, at: Intervention | None) -> float:
+    """An objective's mean over examples."""
+    total = 0.0
+    with torch.no_grad():
+        for members in passes(model, examples):
+            batch = collate([examples[i] for i in members], model.vocabulary)
+            total += len(members) * float(objective(model.trace(batch, intervene=at), batch))
+    return total / len(examples)

@@ -1,0 +1,273 @@
+"""Next word: a translator's last step as a classification; importances, interventions and experiments ask it."""
+
+import itertools
+from functools import cache
+from typing import Any
+
+import polars as pl
+import pytest
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.experiments.agreement import Agreement
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.contract import Subject, unsuited
+from exegete.experiments.pooling import pooled, unpooled
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.checks import finite
+from exegete.importance.contract import Scores, refusal
+from exegete.interventions.adversarial import Adversarial
+from exegete.interventions.contract import bound
+from exegete.interventions.permute import Permute, permuted
+from exegete.models.contract import Encoded
+from exegete.models.next_word import NextWord
+from exegete.models.translator import Translator
+from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.example import Example, Task
+from exegete.tasks.vocabulary import END, SPECIAL
+from exegete.training.checkpoint import hash_tensors
+from exegete.training.evaluation import evaluate, predict
+from tests.models.small_translation import BAHDANAU, LUONG, sentences, small_translator
+
+SENTENCES = sentences(12, seed=4)
+TRANSFORMER = "translator:architecture=transformer,hidden=8,heads=2,layers=2"
+SPECS = (BAHDANAU, LUONG, TRANSFORMER)
+
+
+@cache
+def translator(spec: str = BAHDANAU) -> Translator:
+    return small_translator(spec, SENTENCES)
+
+
+def asked(step: int = 1) -> tuple[Example, ...]:
+    """The word after `step` words of every target that has so many; the end symbol after all of them."""
+    vocabulary = translator().vocabulary
+    kept = [e for e in SENTENCES if len(e.texts[1]) >= step]
+    return tuple(
+        Example(e.id, (e.texts[0], e.texts[1][:step]), vocabulary.rows((*e.texts[1], "</s>"))[step]) for e in kept
+    )
+
+
+EXAMPLES = (*asked(0)[:4], *asked(2)[4:])
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_logits_are_those_of_the_last_step(spec: str) -> None:
+    model = NextWord(translator(spec))
+    found = predict(model, EXAMPLES)
+    assert model.labels == (*SPECIAL, *model.vocabulary.words)
+    for example, logits in zip(EXAMPLES, found, strict=True):
+        whole = next(e for e in SENTENCES if e.id == example.id)  # with what comes after the prefix
+        trace = translator(spec).trace(collate([whole], model.vocabulary))
+        assert torch.allclose(logits, trace.logits[0, len(example.texts[1])], atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_sites_have_one_query_but_those_of_an_encoder(spec: str) -> None:
+    model = NextWord(translator(spec))
+    batch = collate(EXAMPLES, model.vocabulary)
+    trace = model.trace(batch)
+    assert model.sites == translator(spec).sites
+    assert set(trace.attention) == set(model.sites)
+    for site, weights in trace.attention.items():
+        assert (weights.shape[2] == 1) == (not site.startswith("encoder."))
+        assert torch.allclose(weights.sum(-1)[:, :, 0], torch.ones(len(EXAMPLES), weights.shape[1]), atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_it_is_the_translator_and_no_copy(spec: str) -> None:
+    own = small_translator(spec, SENTENCES)
+    model = NextWord(own)
+    assert hash_tensors(model.state_dict()) == hash_tensors(own.state_dict())
+    assert [id(p) for p in model.parameters()] == [id(p) for p in own.parameters()]
+    assert [id(p) for p in model.attention_parameters()] == [id(p) for p in own.attention_parameters()]
+    before = predict(model, EXAMPLES)
+    with torch.no_grad():
+        own.embedding.weight.mul_(2)
+    assert not torch.allclose(before, predict(model, EXAMPLES))
+    model.load_state_dict(small_translator(spec, SENTENCES).state_dict())
+    assert torch.allclose(before, predict(NextWord(own), EXAMPLES))
+
+
+def test_both_are_in_one_mode() -> None:
+    own = small_translator(BAHDANAU, SENTENCES)
+    model = NextWord(own)
+    assert not model.training
+    model.train()
+    assert all(module.training for module in own.modules())
+    model.eval()
+    assert not any(module.training for module in own.modules())
+
+
+def test_accuracy_is_the_share_of_right_words() -> None:
+    model = NextWord(translator())
+    answers = predict(model, EXAMPLES).argmax(-1).tolist()
+    right = [a == e.label for a, e in zip(answers, EXAMPLES, strict=True)]
+    assert evaluate(model, EXAMPLES)["accuracy"] == pytest.approx(sum(right) / len(right))
+
+
+# Importances: every one scores the source's words, or says why not.
+
+SMALL = {"lime": "lime:samples=40", "kernel_shap": "kernel_shap:samples=40", "smoothgrad": "smoothgrad:samples=3"}
+
+
+FEW = ("attention", "attention_x_gradient", "gradient", "leave_one_out", "lime", "rollout")
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [*((BAHDANAU, name) for name in IMPORTANCES), *((spec, name) for spec in SPECS[1:] for name in FEW)],
+)
+def test_importances_score_source_words_alone(spec: str, name: str) -> None:
+    model, importance = NextWord(translator(spec)), IMPORTANCES.make(SMALL.get(name, name))
+    batch = collate(EXAMPLES[:3] + EXAMPLES[-1:], model.vocabulary)
+    if (reason := refusal(importance, model)) is not None:
+        assert name in ("lrp", "deeplift", "rollout", "flow")
+        assert "NextWord" in reason
+        return
+    scores: Scores = importance(model, batch)
+    finite(name, scores, batch)
+    assert bool((scores.values.isfinite() == ((batch.part == 0) & (batch.sentence >= 0))).all())
+    assert scores.target.label.tolist() == model.trace(batch).logits.argmax(-1).tolist()
+    alone = collate(EXAMPLES[:1], model.vocabulary)
+    single = importance(model, alone).values[alone.words]
+    assert torch.allclose(single.double(), scores.values[0][batch.words[0]].double(), atol=1e-4)
+
+
+def test_leave_one_out_deletes_from_the_source() -> None:
+    """Slowly: the logit of the predicted word minus that without each word of the source."""
+    model = NextWord(translator())
+    example = EXAMPLES[0]
+    batch = collate([example], model.vocabulary)
+    scores = IMPORTANCES.make("leave_one_out:of=logit")(model, batch)
+    with torch.no_grad():
+        whole = model.trace(batch).logits[0]
+        for t in range(len(example)):
+            source = example.texts[0][:t] + example.texts[0][t + 1 :]
+            without = model.trace(collate([Example(0, (source, example.texts[1]), 0)], model.vocabulary)).logits[0]
+            label = int(whole.argmax())
+            assert float(scores.values[0, 1 + t]) == pytest.approx(float(whole[label] - without[label]), abs=1e-5)
+
+
+# Pooling: weights of the last step rewritten after encoding.
+
+
+@pytest.mark.parametrize("spec", [BAHDANAU, LUONG])
+def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
+    model = NextWord(translator(spec))
+    found = torch.empty(len(EXAMPLES), len(model.labels), dtype=torch.float64)
+    for pool in pooled(model, EXAMPLES):
+        found[pool.members] = pool.logits
+    assert torch.allclose(found.float(), predict(model, EXAMPLES), atol=1e-5)
+    assert unpooled(model) is None
+
+
+def test_pools_are_small_where_classes_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = NextWord(translator())
+    monkeypatch.setattr("exegete.experiments.pooling.LOGITS", 100 * len(model.labels) * 2)
+    pools = list(pooled(model, EXAMPLES))
+    assert max(len(pool.members) for pool in pools) == 2
+    assert sorted(itertools.chain(*(pool.members for pool in pools))) == list(range(len(EXAMPLES)))
+    plain = list(batches_of_one_length(EXAMPLES, 512, 32_768))
+    assert len(pools) > len(plain)
+
+
+def test_a_translator_that_does_not_pool_is_refused_with_its_own_sentence() -> None:
+    model = NextWord(translator(TRANSFORMER))
+    sentence = translator(TRANSFORMER).unpooled()
+    assert sentence is not None
+    assert unpooled(model) == sentence
+    with pytest.raises(UsageError, match="many layers"):
+        model.encode(collate(EXAMPLES, model.vocabulary))
+    with pytest.raises(UsageError, match="many layers"):
+        model.decode(Encoded(torch.zeros(1, 1, 1), torch.zeros(1, 1), torch.ones(1, 1), None), torch.zeros(1, 1, 1))
+    with pytest.raises(UsageError, match="many layers"):
+        next(iter(pooled(model, EXAMPLES)))
+    for name in POOLING:
+        assert unsuited(EXPERIMENTS.make(name), TASK, model) == sentence
+
+
+def test_adversarial_weights_are_not_for_every_step() -> None:
+    with pytest.raises(UsageError, match="every step"):
+        bound(Adversarial(), NextWord(translator()))
+
+
+# Experiments.
+
+POOLING = ("permutation", "single_weight", "decision_flips", "importance_sets", "adversary_search")
+ASKED = {
+    "permutation": "permutation:draws=7",
+    "importance_sets": "importance_sets:orders=2",
+    "adversary_search": "adversary_search:steps=3,references=false",
+}
+TASK = Task("numbers", (*SPECIAL, *translator().vocabulary.words), {"test": EXAMPLES}, "made up", kind="pair")
+
+
+def subject(spec: str, scores: dict[str, Tensor] | None = None) -> Subject:
+    model = NextWord(translator(spec))
+    signed = dict.fromkeys(scores or {}, False)
+    return Subject(model, TASK, EXAMPLES, predict(model, EXAMPLES).argmax(-1), scores or {}, 4.0, signed)
+
+
+def cell(rows: pl.DataFrame) -> pl.DataFrame:
+    where: dict[str, Any] = {"task": TASK.name, "model": BAHDANAU, "seed": 0, "split": "test"}
+    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+
+
+@pytest.mark.parametrize("name", POOLING)
+@pytest.mark.parametrize("spec", [BAHDANAU, LUONG])
+def test_experiments_that_rewrite_weights(name: str, spec: str) -> None:
+    experiment = EXPERIMENTS.make(ASKED.get(name, name))
+    rows = experiment.rows(subject(spec))
+    assert set(rows["example"]) == {e.id for e in EXAMPLES}
+    assert experiment.summary(cell(rows)).height > 0
+
+
+def test_agreement_of_two_importances() -> None:
+    model = NextWord(translator())
+    width = max(map(len, EXAMPLES))
+    scores = {}
+    for name in ("attention", "gradient", "leave_one_out", "random"):
+        found = torch.full((len(EXAMPLES), width), torch.nan, dtype=torch.float64)
+        for i, example in enumerate(EXAMPLES):
+            batch = collate([example], model.vocabulary)
+            found[i, : len(example)] = IMPORTANCES.make(name)(model, batch).values[batch.words].double()
+        scores[name] = found
+    rows = Agreement(ks=("3",), topk=("fagin",), draws=1).rows(subject(BAHDANAU, scores))
+    assert {"attention", "gradient", "leave_one_out"} <= {*rows["first"], *rows["second"]}
+    assert rows["value"].drop_nulls().len() > 0
+
+
+@pytest.mark.parametrize("spec", [BAHDANAU, LUONG])
+@torch.no_grad()
+def test_permutation_is_that_of_the_last_step(spec: str) -> None:
+    """TVD of one permutation again, text by text."""
+    model = NextWord(translator(spec))
+    rows = EXPERIMENTS.make("permutation:draws=1").rows(subject(spec))
+    for pool in pooled(model, EXAMPLES):
+        for place, member in enumerate(pool.members):
+            example = EXAMPLES[member]
+            batch = collate([example], model.vocabulary)
+            own = model.trace(batch).logits.double().softmax(-1)[0]
+            encoded = model.encode(batch).to(torch.float64)
+            weights = permuted(pool.weights, pool.mask, pool.ids, 0, 1)[place]  # [1, key]
+            other = model.decode(encoded, weights[None, :, : encoded.mask.shape[1]])[0, 0].softmax(-1)
+            said = rows.filter(pl.col("example") == example.id)["median_tvd"].to_list()
+            expected = None if len(example) == 1 else float((own - other).abs().sum() / 2)
+            assert said == [pytest.approx(expected, abs=1e-5)] if expected is not None else said == [None]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_an_intervention_acts_at_every_step(spec: str) -> None:
+    model = NextWord(translator(spec))
+    batch = collate(EXAMPLES, model.vocabulary)
+    found = model.trace(batch, intervene=Permute(seed=1)).logits
+    whole = translator(spec).trace(batch, intervene=Permute(seed=1)).logits
+    for i, example in enumerate(EXAMPLES):
+        assert torch.allclose(found[i], whole[i, len(example.texts[1])], atol=1e-6)
+    assert not torch.allclose(found, model.trace(batch).logits, atol=1e-3)
+
+
+def test_the_end_symbol_is_a_class() -> None:
+    assert any(e.label == END for e in asked(2))
