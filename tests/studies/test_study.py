@@ -21,9 +21,11 @@ def load(tmp_path: Path, text: str) -> None:
 
 def test_built_in_studies_are_right() -> None:
     assert {path.stem for path in built_in()} == {
-        "audit", "deception", "faithfulness", "faithfulness_imdb", "interventions", "known_answer", "known_truth",
-        "meister_2021", "meister_2021_imdb", "neely_schouten_2020", "plausibility", "sanity", "serrano_smith_2019",
-        "vashishth_2019", "wiegreffe_pinter_2019",
+        "audit", "deception", "faithfulness", "faithfulness_imdb", "interventions", "kinds", "known_answer",
+        "known_truth", "layers", "meister_2021", "meister_2021_adversary", "meister_2021_imdb",
+        "meister_2021_transformer", "neely_schouten_2020", "plausibility", "sanity", "serrano_smith_2019",
+        "vashishth_2019", "vashishth_2019_snli", "vashishth_2019_stories", "vashishth_2019_translation",
+        "wiegreffe_pinter_2019",
     }  # fmt: skip
     for path in built_in():
         assert load_study(path.stem).name == path.stem
@@ -81,3 +83,33 @@ def test_a_missing_study_says_what_there_is() -> None:
         load_study("nowhere/mine.toml")
     with pytest.raises(UsageError, match="did you mean 'neely_schouten_2020'"):
         load_study("neely_schouten")
+
+
+def test_tasks_of_several_kinds_get_the_models_and_the_training_of_their_kind() -> None:
+    mixed = load_study("kinds")
+    fitting = {"pair": {"stories", "babi", "snli"}, "translator": {"multi30k"}, "bilstm": {"sst", "agnews"}}
+    for model, tasks in fitting.items():
+        assert {c.task.partition(":")[0] for c in mixed.cells if c.model.partition(":")[0] == model} == tasks
+    assert mixed.training_for("snli").metric == "accuracy"
+    assert mixed.training_for("snli").weight_decay == mixed.training.weight_decay
+    assert mixed.training_for("multi30k").clip == 1.0
+    assert mixed.training_for("sst") == mixed.training
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('tasks = ["sst", "snli"]\nmodels = ["pair"]', "no model of study 'mine' fits task 'sst'"),
+        (
+            'tasks = ["sst", "snli"]\nmodels = ["pair", "bilstm", "translator"]',
+            "no task of study 'mine' fits model 'trans",
+        ),
+        ('tasks = ["snli"]\nmodels = ["pair"]\n[kinds.pair]\nmetrik = 1', "did you mean 'metric'"),
+        ('tasks = ["snli"]\nmodels = ["pair"]\n[kinds.pairs]\nlr = 1', "kinds"),
+    ],
+)
+def test_what_is_wrong_with_kinds_is_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        load_study(str(path))

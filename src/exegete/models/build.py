@@ -16,6 +16,7 @@ from exegete.models.pair import Pair
 from exegete.models.rationale import RationaleClassifier
 from exegete.models.recurrent_translator import RecurrentTranslator
 from exegete.models.settings import (
+    KINDS,
     MODELS,
     ClassifierSettings,
     HierarchicalSettings,
@@ -27,7 +28,7 @@ from exegete.models.settings import (
 )
 from exegete.models.transformer import Transformer
 from exegete.models.transformer_translator import TransformerTranslator
-from exegete.tasks.example import Kind, Task
+from exegete.tasks.example import Task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
 
@@ -53,9 +54,6 @@ def build_model(spec: str, task: Task, seed: int = 0) -> Model:
     if isinstance(model, Ladder):
         model.settle()
     return model
-
-
-KINDS: dict[str, Kind] = {"pair": "pair", "translator": "translation"}  # all others read one text
 
 
 def _check_kind(name: str, task: Task) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from exegete.base.names import Catalogue, Entry
+from exegete.tasks.example import Kind
 
 
 class ProjectionSettings(BaseModel):
@@ -231,3 +232,4 @@ MODELS = Catalogue(
         "translator": Entry(TranslatorSettings, "one text to another, attention at every word (Bahdanau et al. 2015)"),
     },
 )
+KINDS: dict[str, Kind] = {"pair": "pair", "translator": "translation"}  # of tasks; all other models read one text

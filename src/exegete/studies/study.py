@@ -14,7 +14,9 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse, validate
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Experiment
-from exegete.models.settings import MODELS
+from exegete.models.settings import KINDS, MODELS
+from exegete.tasks.catalogue import kind_of
+from exegete.tasks.example import Kind
 from exegete.training.settings import TrainingSettings
 
 
@@ -44,6 +46,7 @@ class Study(BaseModel):
     split: str = "test"
     plugins: tuple[str, ...] = ()  # modules to import first: they name importances of your own
     training: TrainingSettings = TrainingSettings()
+    kinds: dict[Kind, dict[str, Any]] = Field(default_factory=dict)  # training settings that differ by kind of task
     experiments: tuple[dict[str, Any], ...] = Field(({"name": "agreement"},), min_length=1)
 
     @model_validator(mode="after")
@@ -59,13 +62,33 @@ class Study(BaseModel):
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """The whole grid."""
-        return tuple(Cell(task, model, seed) for task in self.tasks for model in self.models for seed in self.seeds)
+        """The whole grid; where tasks are of several kinds, every model with those of its own kind."""
+        kinds = {task: kind_of(task) for task in self.tasks}
+        several = len(set(kinds.values())) > 1
+        return tuple(
+            Cell(task, model, seed)
+            for task in self.tasks
+            for model in self.models
+            if not several or fits(model, kinds[task])
+            for seed in self.seeds
+        )
+
+    def training_for(self, task: str) -> TrainingSettings:
+        """How models of a task are trained."""
+        own = self.kinds.get(kind_of(task), {})
+        settings: TrainingSettings = validate(TrainingSettings, self.training.model_dump() | own, "training")
+        return settings
 
     def built_experiments(self, task: str | None = None) -> dict[str, Experiment]:
         """Every experiment with its settings, by name; of one task, those that are asked about it."""
         asked = [entry for entry in self.experiments if task is None or is_asked(entry, task)]
         return {entry.get("name", ""): _experiment(entry) for entry in asked}
+
+
+def fits(model: str, kind: Kind) -> bool:
+    """Whether a model is for a kind of task; of a checkpoint, its folder doesn't tell."""
+    name = parse(model).name
+    return name not in MODELS or KINDS.get(name, "classification") == kind
 
 
 def is_asked(entry: dict[str, Any], task: str) -> bool:
@@ -167,6 +190,12 @@ def checked(study: Study) -> Study:
     load_plugins(study.plugins)
     for task in study.tasks:
         check_task(task)
+        study.training_for(task)
+    for kind, given in (("task", study.tasks), ("model", study.models)):
+        lost = [thing for thing in given if thing not in {getattr(cell, kind) for cell in study.cells}]
+        if lost:
+            other = "model" if kind == "task" else "task"
+            raise UsageError(f"no {other} of study '{study.name}' fits {kind} '{lost[0]}': give it one, or drop it")
     for model in study.models:
         if Path(model).is_dir() and not is_checkpoint(Path(model)):
             raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")

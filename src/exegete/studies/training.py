@@ -28,7 +28,7 @@ def trained(work: Work, task: Task) -> Checkpoint:
     given = Path(work.cell.model)
     if is_checkpoint(given):
         return fitting(load_checkpoint(given), task, given)
-    settings, seed = work.study.training, work.cell.seed
+    settings, seed = work.study.training_for(work.cell.task), work.cell.seed
     model = build_model(work.cell.model, task, seed)
     facts = {
         "task": work.cell.task,
