@@ -44,7 +44,7 @@ def study_for(source: str | None, task: str | None, model: str | None) -> Study:
                 "tasks": tasks,
                 "models": models,
                 "experiments": experiments,
-                "training": study.training.model_copy(update=BY_KIND.get(kind, {})),
+                "kinds": {kind: BY_KIND[kind]} if kind in BY_KIND else {},
             }
         )
     )

@@ -17,7 +17,7 @@ from exegete.experiments.contract import Experiment
 from exegete.models.settings import KINDS, MODELS
 from exegete.tasks.catalogue import kind_of
 from exegete.tasks.example import Kind
-from exegete.training.settings import TrainingSettings
+from exegete.training.settings import BY_KIND, TrainingSettings
 
 
 class Cell(NamedTuple):
@@ -74,9 +74,11 @@ class Study(BaseModel):
         )
 
     def training_for(self, task: str) -> TrainingSettings:
-        """How models of a task are trained."""
-        own = self.kinds.get(kind_of(task), {})
-        settings: TrainingSettings = validate(TrainingSettings, self.training.model_dump() | own, "training")
+        """How models of a task are trained: as its kind is by default, but for what the study says."""
+        kind = kind_of(task)
+        said = {name: getattr(self.training, name) for name in self.training.model_fields_set}
+        given = BY_KIND.get(kind, {}) | said | self.kinds.get(kind, {})
+        settings: TrainingSettings = validate(TrainingSettings, given, "training")
         return settings
 
     def built_experiments(self, task: str | None = None) -> dict[str, Experiment]:
