@@ -32,7 +32,7 @@ from exegete.measures.faithfulness import (
 )
 from exegete.models.build import build
 from exegete.models.classifier import Classifier
-from exegete.models.deletion import without_each_word
+from exegete.models.deletion import Deletions, deletions
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.catalogue import load_task
 from exegete.training.fit import Fit
@@ -60,12 +60,12 @@ class Counted:
             self.texts += len(batch.ids)
             return trace(batch, **settings)
 
-        def deleted(model: Classifier, batch: Batch) -> Tensor:
-            self.texts += int(batch.words.sum())
-            return without_each_word(model, batch)
+        def deleted(model: Classifier, batch: Batch) -> Deletions:
+            self.texts += len(batch.ids) + int(batch.words.sum())
+            return deletions(model, batch)
 
         model.trace = traced  # type: ignore[method-assign]
-        setattr(erasure, "without_each_word", deleted)  # noqa: B010 (it is not its own)
+        setattr(erasure, "deletions", deleted)  # noqa: B010 (it is not its own)
 
 
 def orders_of(model: Classifier, batch: Batch) -> Tensor:

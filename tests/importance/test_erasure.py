@@ -250,7 +250,13 @@ def test_single_deletions_reuse_states_where_most_are_asked_for(spec: str, monke
     batch, seen = batch_of(model, examples), counted(model, monkeypatch)
     rows, gone = windows(batch, 1)
     reused = erased(model, batch, rows, gone, "delete")
-    assert not seen
+    every, nothing = torch.arange(len(batch.ids)), torch.zeros_like(batch.words)
+    both = erased(model, batch, torch.cat([every, rows]), torch.cat([nothing, gone]), "delete")
+    assert not seen  # nor is a whole text run, where its deletions are
+    assert (both[len(every) :] - reused).abs().max() < 5e-6
+    assert (both[: len(every)] - erased(model, batch, every, nothing, "delete")).abs().max() < 5e-6
+    assert run(seen) > 0  # asked for alone it is
+    seen.clear()
     few = (batch.words.cumsum(-1) == 1)[rows] & gone  # the first words only: too few for reuse
     few = few.any(-1)
     literal = erased(model, batch, rows[few], gone[few], "delete")

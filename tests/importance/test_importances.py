@@ -13,7 +13,8 @@ from exegete.importance.omission import windows
 from exegete.importance.random import Random
 from exegete.importance.written import write
 from exegete.models.classifier import SITE, Classifier
-from exegete.models.deletion import without_each_word
+from exegete.models import deletion
+from exegete.models.deletion import deletions, without_each_word
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts
@@ -70,11 +71,16 @@ def re_encoded(model: Classifier, batch: Batch) -> torch.Tensor:
 
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("spec", [s for s in SPECS if s.startswith("bilstm")])
-def test_deletion_by_reuse_equals_writing_out_every_shortened_text(spec: str, wrap: bool) -> None:
+def test_deletion_by_reuse_equals_writing_out_every_shortened_text(
+    spec: str, wrap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     examples = texts(40, longest=14)
     model = small_model(spec, examples, wrap)
     batch = batch_of(model, examples)
-    fast, literal = without_each_word(model, batch), re_encoded(model, batch)
+    (whole, fast), literal = deletions(model, batch), re_encoded(model, batch)
+    assert (whole - model.trace(batch).logits).abs().max() < 1e-5
+    monkeypatch.setattr(deletion, "ROWS", 20)  # few texts at a time
+    assert (without_each_word(model, batch) - fast).abs().nan_to_num().max() < 1e-5
     assert torch.equal(fast.isnan(), literal.isnan())
     assert (fast - literal).abs().nan_to_num().max() < 1e-5
     spread = fast[batch.words].amax(0) - fast[batch.words].amin(0)

@@ -59,8 +59,21 @@ def test_seeds_decide_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bootstrap_mean(values) == bootstrap_mean(values)
     assert bootstrap_mean(values) != bootstrap_mean(values, seed=1)
     whole = bootstrap_mean(values, draws=500)
+    statistics._counts.cache_clear()
     monkeypatch.setattr(statistics, "VALUES", 500)  # ten samples at a time
     assert bootstrap_mean(values, draws=500) == pytest.approx(whole)
+
+
+def test_samples_that_are_kept_give_what_samples_drawn_anew_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics._counts.cache_clear()
+    first, second = normal(300), normal(300) ** 2
+    kept = [bootstrap_mean(values, draws=400) for values in (first, second)]
+    assert statistics._counts.cache_info()[:2] == (1, 1)  # one hit, one miss
+    assert bool((statistics._counts(300, 400, 0).sum(1, dtype=torch.int64) == 300).all())  # no byte has overflowed
+    monkeypatch.setattr(statistics, "KEPT", 0)
+    for values, found in zip((first, second), kept, strict=True):
+        assert bootstrap_mean(values, draws=400) == pytest.approx(found, abs=1e-12)
+    assert statistics._counts.cache_info().misses == 1
 
 
 def test_paired_differences() -> None:

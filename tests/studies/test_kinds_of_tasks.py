@@ -5,7 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.base.errors import UsageError
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.report.build import headlines, predictions, write_report
 from exegete.studies.auditing import audit_study, study_for
 from exegete.studies.engine import LocalEngine
 from exegete.studies.run import run_study
@@ -45,6 +46,9 @@ def test_a_study_of_translations(tmp_path: Path) -> None:
     assert tau.filter(pl.col("measure") == "tau")["n"].min() > 0  # type: ignore[operator]
     cell = next((tmp_path / "cells").glob("*.json")).read_text()
     assert "diagnostic was not asked: it trains models that give one class to a text" in cell
+    assert write_report(tmp_path).is_file()
+    assert "of the words right, each after the right ones" in predictions(tmp_path)[0]
+    assert headlines(tmp_path)[0].title == "BLEU with other attention"
 
 
 def test_a_study_of_pairs(tmp_path: Path) -> None:
@@ -60,6 +64,12 @@ def test_a_study_of_pairs(tmp_path: Path) -> None:
     facts = pl.read_csv(tmp_path / "tables" / "supporting_facts_summary.csv")
     assert {"attention", "gradient", "random"} == set(facts["method"])
     assert facts["chance"].drop_nulls().is_between(0, 1).all()
+    assert write_report(tmp_path).is_file()
+    pl.read_parquet(tmp_path / "tables" / "necessity_summary.parquet").drop("metric").write_parquet(
+        tmp_path / "tables" / "necessity_summary.parquet"
+    )
+    with pytest.raises(ExegeteError, match="made by another version of exegete"):
+        headlines(tmp_path)
 
 
 @pytest.mark.slow

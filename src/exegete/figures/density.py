@@ -44,7 +44,9 @@ def curves(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataF
     kept = without_noise(rows).filter(pl.col("measure") == measure, pl.col("k") == k, pl.col("value").is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    named = with_pair(with_panel(kept)).with_columns(pl.col("value").round(ROUNDING))
+    pairs = with_pair(kept.select("first", "second").unique())  # a label per pair, not per row
+    panels = with_panel(kept).with_columns(pl.col("value").round(ROUNDING))
+    named = panels.join(pairs, on=["first", "second"], maintain_order="left")
     parts = [
         _curve(str(panel), str(pair), group)
         for (panel, pair), group in named.group_by("panel", "pair", maintain_order=True)

@@ -32,7 +32,9 @@ def masses(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataF
     if kept.is_empty():
         return pl.DataFrame()
     place = ((pl.col("value") + 1) * BINS / 2).floor().cast(pl.Int64).clip(0, BINS - 1)  # +1 belongs to the last bin
-    named = with_pair(with_panel(_few_classes(kept))).with_columns(place.alias("bin"))
+    pairs = with_pair(kept.select("first", "second").unique())  # a label per pair, not per row
+    panels = with_panel(_few_classes(kept)).with_columns(place.alias("bin"))
+    named = panels.join(pairs, on=["first", "second"], maintain_order="left")
     counts = named.group_by("panel", "pair", "class", "bin", maintain_order=True).agg(pl.len().alias("count"))
     groups = counts.group_by("panel", "pair", "class", maintain_order=True).agg(pl.col("count").sum().alias("n"))
     full = groups.join(pl.DataFrame({"bin": range(BINS)}), how="cross").join(

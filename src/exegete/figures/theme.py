@@ -85,10 +85,17 @@ def numbers(chart: ChartType) -> pl.DataFrame | None:
     return None if carried is None else pl.read_json(StringIO(carried), infer_schema_length=None)
 
 
+class _Inline(alt.InlineData):
+    """Data that charts share: altair would copy every cell with every part of a chart that it puts together."""
+
+    def __deepcopy__(self, _: Any) -> "_Inline":
+        return self
+
+
 def inline(frame: pl.DataFrame) -> alt.InlineData:
     """A small frame as a chart's own data: no row limit, and no transformer of the user's that changes the output."""
     with debug_mode(False):  # altair would check every cell against its schema, for seconds
-        return alt.InlineData(values=frame.to_dicts())
+        return _Inline(values=frame.to_dicts())
 
 
 def nothing(why: str) -> alt.Chart:

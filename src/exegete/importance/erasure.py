@@ -20,7 +20,7 @@ from exegete.base.errors import unknown
 from exegete.importance.written import Written, write
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
-from exegete.models.deletion import without_each_word
+from exegete.models.deletion import deletions
 from exegete.models.encoders import BiLSTM
 from exegete.tasks.batching import Batch
 
@@ -118,20 +118,23 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
 
 
 def _worth_reuse(model: AttentionModel, batch: Batch, written: Written, asks: Tensor) -> Tensor:
-    """Which asks are single deletions from a text of which at least half of the single deletions are asked for."""
+    """Which asks are of a text of which at least half of the single deletions are asked for: those, and all of it."""
     if type(model) is not Classifier or not isinstance(model.encoder, BiLSTM):
         return torch.zeros(len(asks), dtype=torch.bool)
     rows = written.rows[asks]
-    one = written.deleted[asks].sum(-1) == 1
-    asked = torch.zeros(len(batch.ids), dtype=torch.int64).index_add_(0, rows, one.long())
-    return one & (2 * asked >= batch.lengths)[rows]
+    erased = written.deleted[asks].sum(-1)
+    asked = torch.zeros(len(batch.ids), dtype=torch.int64).index_add_(0, rows, (erased == 1).long())
+    worth = (asked > 0) & (2 * asked >= batch.lengths)  # no deletion is asked for where words are zeroed or replaced
+    return (erased <= 1) & worth[rows]
 
 
 def _by_reuse(model: Classifier, batch: Batch, written: Written, asks: Tensor) -> Tensor:
-    """Single deletions, with the states before and after the gap computed once (exegete.models.deletion)."""
+    """Whole texts and single deletions: states before and after the gap are computed once (exegete.models.deletion)."""
     rows, row = written.rows[asks].unique(return_inverse=True)
-    every = without_each_word(model, batch.rows(rows))  # [text, token, class]
-    return every[row, written.deleted[asks].byte().argmax(-1)].double()
+    found = deletions(model, batch.rows(rows))
+    deleted = written.deleted[asks]
+    without = found.without[row, deleted.byte().argmax(-1)]  # [ask, class]
+    return torch.where(deleted.any(-1, keepdim=True), without, found.whole[row]).double()
 
 
 def _passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:

@@ -38,8 +38,10 @@ class Omission:
         """One erased text per window, T of them for a text of T words and windows of one, and the text itself."""
         rows, gone = windows(batch, self.window)
         texts = torch.arange(len(batch.ids))
-        whole = erased(model, batch, texts, torch.zeros_like(batch.words), self.by)  # [batch, class]
-        without = erased(model, batch, rows, gone, self.by)  # [window, class]
+        # Asked for together: where deletions reuse the states of a text, they say what it predicts as a whole, too.
+        nothing = torch.zeros_like(batch.words)
+        logits = erased(model, batch, torch.cat([texts, rows]), torch.cat([nothing, gone]), self.by)
+        whole, without = logits[: len(texts)], logits[len(texts) :]  # [batch, class], [window, class]
         of: Quantity = "probability" if self.of == "tvd" else self.of
         target = target or predicted(whole, of)
         loss = self._loss(whole[rows], without, Target(target.label[rows], of=target.of))

@@ -7,7 +7,8 @@ undefined value; it is counted and left out.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,9 @@ from torch import Tensor
 
 # Resampled values held at a time.
 VALUES = 1 << 20
+# Draws times examples up to which samples are kept for the next mean over as many examples, and how often: one table of
+# a paper has dozens of means over few numbers of examples, and drawing takes most of the time.
+KEPT, TIMES = 1 << 22, 24
 
 
 class Interval(NamedTuple):
@@ -126,10 +130,28 @@ def _defined(values: Tensor) -> tuple[Tensor, int]:
 
 def _resampled_means(values: Tensor, draws: int, seed: int) -> Tensor:
     """The means of `draws` samples with replacement, [draw], a few samples at a time."""
-    generator = torch.Generator().manual_seed(seed)
     n = len(values)
-    means = torch.empty(draws, dtype=torch.float64)
-    for some in torch.split(means, max(1, VALUES // n)):  # views, filled in place
-        picked = torch.randint(n, (len(some), n), generator=generator)
-        some.copy_(values[picked].mean(1))
-    return means
+    if draws * n > KEPT:
+        return torch.cat([values[picked].mean(1) for picked in _samples(n, draws, seed)])
+    counts = _counts(n, draws, seed).split(max(1, VALUES // n))
+    return torch.cat([some.double() @ values for some in counts]) / n
+
+
+def _samples(n: int, draws: int, seed: int) -> Iterator[Tensor]:
+    """Which of n examples every sample has, [draw, n], a few samples at a time."""
+    generator = torch.Generator().manual_seed(seed)
+    for size in torch.arange(draws).split(max(1, VALUES // n)):
+        yield torch.randint(n, (len(size), n), generator=generator)
+
+
+@lru_cache(TIMES)
+def _counts(n: int, draws: int, seed: int) -> Tensor:
+    """How often every sample has each of n examples, [draw, n]. One byte is enough for it.
+
+    A count beyond 255 needs n > 255, and has then a probability below 1 in 255!: sums would not be n.
+    """
+    found = []
+    for picked in _samples(n, draws, seed):
+        place = picked + n * torch.arange(len(picked))[:, None]
+        found.append(place.flatten().bincount(minlength=place.numel()).to(torch.uint8).view_as(place))
+    return torch.cat(found)

@@ -1,6 +1,7 @@
 """Build: from a run folder to its report."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, write_text
 from exegete.figures.labels import model_labels, task_labels
 from exegete.report.columns import count, number, text
@@ -121,12 +123,26 @@ def found_in(run: Path, study: Study) -> Iterator[tuple[Sections, Found]]:
 def headlines(run: Path) -> list[Table]:
     """The one table of each experiment that a terminal shows."""
     study = Study.model_validate(read_json(run / STUDY, "run"))
-    return [told.headline(found) for told, found in found_in(run, study)]
+    with _of_this_version(run):
+        return [told.headline(found) for told, found in found_in(run, study)]
+
+
+@contextmanager
+def _of_this_version(run: Path) -> Iterator[None]:
+    """Tables that lack a column were written by another version, whose report this can't be."""
+    try:
+        yield
+    except pl.exceptions.ColumnNotFoundError as error:
+        missing = str(error).splitlines()[0]
+        raise ExegeteError(
+            f"the tables in {run} were made by another version of exegete ({missing}): run its study again"
+        ) from None
 
 
 def _sections(run: Path, study: Study, beside: Table | None) -> Iterator[Section]:
     for told, found in found_in(run, study):
-        yield from told.sections(found)
+        with _of_this_version(run):
+            yield from told.sections(found)
     if beside is not None:
         yield Section("Beside the published numbers", "", study.notes, [beside])
     elif study.notes:
@@ -151,7 +167,7 @@ def notes(run: Path) -> list[str]:
 
 def predictions(run: Path) -> list[str]:
     """How well every model predicts, beside always naming the most frequent class; hardly better is said aloud."""
-    table = pl.read_csv(run / "tables" / "models.csv")
+    table = pl.read_csv(run / "tables" / "models.csv", schema_overrides={"majority": pl.Float64})
     means = table.group_by("task", "model", maintain_order=True).agg(
         pl.len().alias("seeds"), pl.col("test_accuracy", "majority").mean()
     )
@@ -161,6 +177,8 @@ def predictions(run: Path) -> list[str]:
 def _prediction(row: dict[str, Any]) -> str:
     accuracy, majority = row["test_accuracy"], row["majority"]
     seeds = f", mean of {row['seeds']} seeds" if row["seeds"] > 1 else ""
+    if majority is None:  # a translator
+        return f"{row['model']} on {row['task']}: {accuracy:.1%} of the words right, each after the right ones{seeds}"
     said = f"{row['model']} on {row['task']}: test accuracy {accuracy:.3f} (most frequent class {majority:.3f}{seeds})"
     if accuracy >= majority + HARDLY:
         return said

@@ -7,6 +7,7 @@ from rich.text import Text
 from exegete.report.page import Table
 
 # Colours of the terminal's own palette, legible on light and on dark ground; the sign and the word say the same.
+WORD = 12  # characters of a word that are kept together where a table is narrow
 STYLES = {"holds": "bold green", "fails": "bold red", "cannot tell": "bold magenta"}
 
 
@@ -21,11 +22,15 @@ def rich_table(table: Table) -> RichTable:
         show_edge=False,
     )
     drawn.caption_justify = "left"
-    for column in table.shown:
+    rows = list(table.cells())
+    for place, column in enumerate(table.shown):
         right = column.numeric
-        drawn.add_column(Text(column.title), justify="right" if right else "left", no_wrap=right, overflow="fold")
+        least = None if right else _longest_word([column.title, *(cells[place] for cells in rows)])
+        drawn.add_column(
+            Text(column.title), justify="right" if right else "left", no_wrap=right, overflow="fold", min_width=least
+        )
     forms = [column.form for column in table.shown]
-    for cells in table.cells():
+    for cells in rows:
         drawn.add_row(
             *(
                 Text(cell, style=_style(cell) if form == "verdict" else "")
@@ -33,6 +38,11 @@ def rich_table(table: Table) -> RichTable:
             )
         )
     return drawn
+
+
+def _longest_word(cells: list[str]) -> int:
+    """What a column needs so that no word is broken, within reason."""
+    return min(WORD, max((len(word) for cell in cells for word in cell.split()), default=1))
 
 
 def _style(cell: str) -> str:

@@ -51,7 +51,7 @@ def run_cell(work: Work) -> dict[str, Any]:
         "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
-        "majority": majority(classes.examples),
+        "majority": majority(case.examples) if classes is case else None,  # a translation has no classes
         "training": checkpoint.key,
         "predict": predicted.folder.name,
         "experiments": {name: found.folders for name, found in asked.items()},

@@ -1,6 +1,7 @@
 """Deception in a report: what attention was made to hide, and who finds it all the same."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
@@ -21,8 +22,10 @@ WHO = {BASE: "honest", "deceiver": "deceptive"}
 
 
 def headline(found: Found) -> Table:
-    """The weight on planted words and the accuracy of both models."""
-    return _weights(found)
+    """The weight on planted words and the accuracy of both models; what else there is, is in the report."""
+    whole = _weights(found)
+    narrow = [column for column in whole.columns if not {"seeds", "undefined"} & set(column.of)]
+    return replace(whole, columns=narrow)
 
 
 def sections(found: Found) -> Iterator[Section]:
