@@ -12,8 +12,8 @@ from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.omission import windows
 from exegete.importance.random import Random
 from exegete.importance.written import write
-from exegete.models.classifier import SITE, Classifier
 from exegete.models import deletion
+from exegete.models.classifier import SITE, Classifier
 from exegete.models.deletion import deletions, without_each_word
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
