@@ -60,15 +60,18 @@ def test_a_score_is_the_mean_over_the_windows_that_hold_the_word(name: str, by: 
         assert int(scores.cost.forward[i]) == len(starts) + 1
 
 
-def test_windows_do_not_cross_from_one_text_of_an_example_to_the_next() -> None:
-    example = Example(0, (("a", "b", "c"), ("d",), ("e", "f")), 0)
+def test_windows_stay_in_the_explained_text() -> None:
+    parts = (("a", "b", "c"), ("d",), ("e", "f"))
+    found_in = {0: [["a", "b"], ["b", "c"]], 1: [["d"]], 2: [["e", "f"]]}
     for wrap in (False, True):
-        model = small_model(SPECS[0], texts(9), wrap)
-        batch = batch_of(model, [example])
-        rows, gone = windows(batch, 2)
-        found = [[word for word, out in zip(example.words, g, strict=True) if out] for g in gone[:, batch.words[0]]]
-        assert found == [["a", "b"], ["b", "c"], ["d"], ["e", "f"]]
-        assert rows.tolist() == [0] * 4
+        for explained, expected in found_in.items():
+            example = Example(0, parts, 0, explained=explained)
+            batch = batch_of(small_model(SPECS[0], texts(9), wrap), [example])
+            rows, gone = windows(batch, 2)
+            assert not (gone & ~batch.words).any()
+            found = [[word for word, out in zip(example.words, g, strict=True) if out] for g in gone[:, batch.words[0]]]
+            assert found == expected
+            assert rows.tolist() == [0] * len(expected)
 
 
 def test_replacing_an_unknown_word_changes_exactly_nothing() -> None:

@@ -20,6 +20,7 @@ from exegete.models.attention import Additive
 from exegete.models.classifier import Classifier
 from exegete.models.encoders import BiLSTM
 from exegete.tasks.batching import Batch
+from exegete.tasks.vocabulary import PAD
 
 # Rows (texts × deleted positions) that run side by side: enough for fast products, few enough for the cache.
 ROWS = 2048
@@ -168,7 +169,7 @@ def deletions(model: Classifier, batch: Batch) -> Deletions:
         raise TypeError(f"deletion by reuse of states is for BiLSTM encoders, not {type(model.encoder).__name__}")
     reader, lengths = _Reader(model), batch.present.sum(-1)
     used, place = batch.tokens.unique(return_inverse=True)
-    table = model.embedding(used)  # [word, size]
+    table = model.embed(_line(used))[0]  # [word, size]; whoever moves embeddings moves these, too
     projected = [torch.addmm(of.bias, table, of.inputs) for of in (reader.forward, reader.backward)]
     without = table.new_full((*batch.tokens.shape, len(model.labels)), torch.nan)
     whole = without.new_full((len(lengths), len(model.labels)), torch.nan)
@@ -178,6 +179,12 @@ def deletions(model: Classifier, batch: Batch) -> Deletions:
         inputs = (projected[0][here], projected[1][here.flip(0)])
         whole[rows], without[rows, :length] = _one_length(reader, inputs, batch.words[rows, :length])
     return Deletions(whole, without.masked_fill(~batch.words[..., None], torch.nan))
+
+
+def _line(tokens: Tensor) -> Batch:
+    """Tokens one after the other, as if they were a text."""
+    there, place = tokens[None] != PAD, torch.zeros_like(tokens)[None]
+    return Batch(place[:, 0], tokens[None], there, there, place, place, place[:, 0])
 
 
 def without_each_word(model: Classifier, batch: Batch) -> Tensor:
