@@ -110,7 +110,8 @@ def test_sensitivity_of_methods_that_write_texts_anew() -> None:
         erased(model, batch, torch.arange(6), torch.zeros_like(batch.words), "delete")
         found = sensitivity_max(LeaveOneOut(of="logit"), model, batch, draws=2)
     assert (found > 0).all()
-    assert torch.equal(found, sensitivity_max(LeaveOneOut(of="logit"), model, batch, draws=2))
+    again = sensitivity_max(LeaveOneOut(of="logit"), model, batch, draws=2)
+    torch.testing.assert_close(found, again, rtol=1e-4, atol=1e-6)  # whole texts are run another way
     alone = sensitivity_max(LeaveOneOut(of="logit"), model, batch_of(model, EXAMPLES[2:3]), draws=2)
     assert alone.item() == pytest.approx(found[2].item(), abs=1e-4)
     assert sensitivity_max(Random(), model, batch, draws=2).tolist() == [0.0] * 6
