@@ -10,7 +10,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from exegete.figures.panels import in_order, with_panel
+from exegete.base.names import parse
+from exegete.figures.labels import model_labels, task_labels
+from exegete.figures.panels import in_order
 from exegete.figures.theme import PALETTE, inline, nothing, themed
 from exegete.figures.violin import Axis, Place, outline
 
@@ -32,7 +34,7 @@ def across(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> 
 
 def drawn(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """What is drawn, and the labels of the violins from the first to the last."""
-    kept = with_panel(rows.filter(pl.col(value).is_not_null()))
+    kept = _labelled(rows.filter(pl.col(value).is_not_null()))
     if kept.is_empty():
         return pl.DataFrame(), []
     top = axis.top or float(kept[value].max()) or 1.0  # type: ignore[arg-type]
@@ -50,6 +52,18 @@ def drawn(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> t
             parts.append(both.with_columns(kind_of_task=pl.lit(kind), label=pl.lit(panel)))
             labels.append(panel)
     return pl.concat(parts), labels
+
+
+def _labelled(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add `panel`: task and model; settings tell models of one task apart, and not those of other kinds."""
+    tasks = task_labels(rows["task"])
+    found = {
+        (task, model): f"{tasks[task]} · {parse(model).name}: {label}"
+        for (task,), own in rows.group_by("task", maintain_order=True)
+        for model, label in model_labels(own["model"]).items()
+    }
+    names = [found[pair] for pair in rows.select("task", "model").iter_rows()]
+    return rows.with_columns(pl.Series("panel", names, dtype=pl.String))
 
 
 def _layers(table: pl.DataFrame, axis: Axis, kinds: Sequence[str], labels: Sequence[str]) -> alt.LayerChart:
