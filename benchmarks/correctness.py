@@ -173,7 +173,7 @@ def checked(task: str, spec: str, folder: Path) -> list[dict[str, Any]]:
     """All methods on one model."""
     place = folder / "models" / f"{task}-{spec.partition(':')[0]}"
     checkpoint, _ = train_model(task, spec, 0, "epochs=3,metric=accuracy", place)
-    model, every = checkpoint.model, load_task(task).split("test")
+    model, every = checkpoint.classifier, load_task(task).split("test")
     examples = chosen(every, TEXTS)
     short = [e for e in every if 6 <= len(e) <= 12][:SAMPLED]
     rows = []

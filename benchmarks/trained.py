@@ -29,7 +29,7 @@ def trained() -> tuple[Classifier, Task]:
     model, settings = build("bilstm:size=300,hidden=128", data, 0), TrainingSettings(epochs=2, metric="accuracy")
     key = training_key(model, data, 0, settings)  # of the training's code too: what is stale is not found
     place = Path(tempfile.gettempdir()) / "exegete-benchmarks" / key
-    return train(Fit(model, data, settings, 0), place, key).model.eval(), data
+    return train(Fit(model, data, settings, 0), place, key).classifier.eval(), data
 
 
 class Read(NamedTuple):
