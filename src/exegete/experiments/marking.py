@@ -13,6 +13,7 @@ from exegete.experiments.summaries import columns, interval_of, number
 from exegete.tasks.example import Example
 
 Ranking = Literal["signed", "magnitude"]
+ALL, CORRECT = "all", "correct"  # texts
 
 
 def check_methods(methods: Sequence[str], experiment: str) -> None:
@@ -79,3 +80,14 @@ def numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
         "high": None if high is None else min(1.0, high),
         "chance": number(defined["chance"].mean()),
     }
+
+
+def all_and_right(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Numbers by keys, over all texts and over those predicted right, which the column `texts` says."""
+    right = rows.filter("correct").with_columns(texts=pl.lit(CORRECT))
+    both = pl.concat([rows.with_columns(texts=pl.lit(ALL)), right])
+    groups = both.partition_by(keys, as_dict=True, maintain_order=True)
+    return pl.DataFrame(
+        [dict(zip(keys, key, strict=True)) | numbers(group) for key, group in groups.items()],
+        infer_schema_length=None,
+    )

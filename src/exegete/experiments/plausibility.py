@@ -17,13 +17,12 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.contract import Subject
 from exegete.experiments.faithfulness import METHODS
-from exegete.experiments.marking import Ranking, check_methods, marks, numbers, ranked, text_columns, values_frame
+from exegete.experiments.marking import Ranking, all_and_right, check_methods, marks, ranked, text_columns, values_frame
 from exegete.measures.plausibility import auprc, auprc_chance, iou_f1, iou_f1_chance, token_f1, token_f1_chance
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Example, Task
 
 MEASURES = ("auprc", "token_f1", "iou_f1")
-ALL, CORRECT = "all", "correct"
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")
 WITH_RATIONALES = "choose eraser_movies, sst (weak ones), or a file with a field `rationale`"
 
@@ -113,13 +112,7 @@ class Plausibility:
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By method and measure, over all texts and over those predicted right: n, mean, interval, chance."""
-        right = rows.filter("correct").with_columns(texts=pl.lit(CORRECT))
-        both = pl.concat([rows.with_columns(texts=pl.lit(ALL)), right])
-        groups = both.partition_by(KEYS, as_dict=True, maintain_order=True)
-        return pl.DataFrame(
-            [dict(zip(KEYS, key, strict=True)) | numbers(group) for key, group in groups.items()],
-            infer_schema_length=None,
-        )
+        return all_and_right(rows, KEYS)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """As DeYoung et al. print it: a line per method, a column per measure."""

@@ -18,13 +18,12 @@ from torch import Tensor
 from exegete.base.errors import UsageError, unknown
 from exegete.experiments.contract import Subject
 from exegete.experiments.faithfulness import METHODS
-from exegete.experiments.marking import Ranking, check_methods, marks, numbers, ranked, text_columns, values_frame
+from exegete.experiments.marking import Ranking, all_and_right, check_methods, marks, ranked, text_columns, values_frame
 from exegete.measures.plausibility import precision_at, precision_chance
 from exegete.models.contract import AttentionModel
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import sentences
 
-ALL, CORRECT = "all", "correct"
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")
 PRECISION, FIRST = "precision_at_k", "first"
 RANKINGS: tuple[Ranking, ...] = ("signed", "magnitude")
@@ -87,13 +86,7 @@ class SupportingFacts:
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By method, ranking and measure, over all texts and over those answered right: n, mean, interval, chance."""
-        right = rows.filter("correct").with_columns(texts=pl.lit(CORRECT))
-        both = pl.concat([rows.with_columns(texts=pl.lit(ALL)), right])
-        groups = both.partition_by(KEYS, as_dict=True, maintain_order=True)
-        return pl.DataFrame(
-            [dict(zip(KEYS, key, strict=True)) | numbers(group) for key, group in groups.items()],
-            infer_schema_length=None,
-        )
+        return all_and_right(rows, KEYS)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
         """None besides the summary."""

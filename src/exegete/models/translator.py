@@ -8,10 +8,12 @@ Both compute the same: `trace` on a target is `advance` on its words, one after 
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import NoReturn
 
 import torch
 from torch import Tensor
 
+from exegete.base.errors import UsageError
 from exegete.models.contract import Encoded, Intervention, Trace
 from exegete.models.module import Model
 from exegete.models.parts import Part, part_of
@@ -69,11 +71,16 @@ class Translator(Model):
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
         """The last step of every target, up to its attention: states of the source, scores, and the decoder's own."""
-        raise NotImplementedError(self.unpooled())
+        del batch, embedded, intervene
+        self._refuse()
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """The rest of that step: weights [batch, draw, key] -> logits [batch, draw, word]."""
-        raise NotImplementedError(self.unpooled())
+        del encoded, weights
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(f"one step can't be decoded under other weights: {self.unpooled()}")
 
 
 def read_by_decoder(batch: Batch) -> Part:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.plausibility import ALL, Plausibility
+from exegete.experiments.marking import ALL
+from exegete.experiments.plausibility import Plausibility
 from exegete.report.columns import count, interval, number, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, methods, named, which

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.supporting_facts import CORRECT, PRECISION, SupportingFacts
+from exegete.experiments.marking import CORRECT
+from exegete.experiments.supporting_facts import PRECISION, SupportingFacts
 from exegete.report.columns import count, interval, number, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, methods, named, which
