@@ -219,21 +219,25 @@ def main(every: int = adversaries.EVERY) -> None:
     other = theirs(model, data, every, slow)
     for clock in (fast, slow):
         clock("figures", partial(drawn, mine))
-    two = Clock()
+    two, slow_two = Clock(), Clock()
     two("all", on_two(model, data))
+    torch.set_num_threads(2)  # as torch does by itself on two cores
+    theirs(model, data, every, slow_two)
+    torch.set_num_threads(1)
+    slow_two("figures", partial(drawn, mine))
     print(f"Jain & Wallace's battery, {data.name} test ({len(examples):,} texts), seconds")
     for stage in slow.stages:
         print(f"  {stage:14} literature {slow.stages[stage]:7.2f}   exegete {fast.stages[stage]:6.2f}")
     if every > 1:
         print(f"  (the literature's adversary was measured on one batch in {every} and scaled by words)")
-    ratio, both = slow.total / fast.total, slow.total / two.total
+    ratio, both = slow.total / fast.total, slow_two.total / two.total
     print(f"  one thread     literature {slow.total:7.2f}   exegete {fast.total:6.2f}   {ratio:.1f}x")
-    print(f"  two warm workers                     exegete {two.total:6.2f}   {both:.1f}x")
-    print(f"  bar {BAR:.0f}x, in one thread or as a study runs it, on two workers")
+    print(f"  both cores     literature {slow_two.total:7.2f}   exegete {two.total:6.2f}   {both:.1f}x (threads; workers)")
+    print(f"  bar {BAR:.0f}x, core for core")
     results = apart(mine, other, examples)
     for name, (a, b) in results.items():
         print(f"  {name}: exegete {a:.4f}, literature {b:.4f}")
-    if max(ratio, both) < BAR or any(abs(a - b) > 0.01 for a, b in results.values()):
+    if min(ratio, both) < BAR or any(abs(a - b) > 0.01 for a, b in results.values()):
         sys.exit("Jain & Wallace's battery: below the bar, or other results")
 
 

@@ -81,7 +81,7 @@ def themed(chart: _Drawn, description: str, table: pl.DataFrame | None = None) -
 
 def numbers(chart: ChartType) -> pl.DataFrame | None:
     """The table that a chart draws, where it carries one."""
-    carried = chart.to_dict().get("usermeta", {}).get("numbers")
+    carried = chart.to_dict(validate=False).get("usermeta", {}).get("numbers")
     return None if carried is None else pl.read_json(StringIO(carried), infer_schema_length=None)
 
 
@@ -137,7 +137,8 @@ def save(chart: ChartType, folder: Path, name: str) -> tuple[Path, Path]:
 
 def _svg(chart: ChartType, look: Mapping[str, Any], name: str = "") -> str:
     # The whole look: neither a user's altair theme nor the chart's own ink shows through.
-    specification = chart.to_dict() | {"config": look, "usermeta": {}}
+    # Altair's check of every part against its schema would take longer than the drawing, which says what is wrong, too.
+    specification = chart.to_dict(validate=False) | {"config": look, "usermeta": {}}
     return _own_ids(_slim(vl_convert.vegalite_to_svg(specification, vl_version=_VEGA_LITE)), name)
 
 

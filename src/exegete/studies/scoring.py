@@ -1,7 +1,7 @@
 """Scoring: the importances of many texts, in shards that are written one by one."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -50,14 +50,16 @@ def score_frames(
 
     All importances of a batch come one after the other, so that a text with the same words erased is run only once.
     """
-    rows: dict[str, list[dict[str, Any]]] = {name: [{}] * len(examples) for name in importances}
+    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in importances}
+    order: list[int] = []
     for members in batches_of_one_length(examples, _together(model), BUDGET):
         batch = collate([examples[i] for i in members], model.vocabulary)
+        order += members
         with sharing():
             for name, importance in importances.items():
-                for i, row in zip(members, _rows(name, importance(model, batch), batch), strict=True):
-                    rows[name][i] = row
-    return {name: pl.DataFrame(found, schema=SCHEMA) for name, found in rows.items()}
+                frames[name].append(_frame(name, importance(model, batch), batch))
+    back = pl.Series(order, dtype=pl.UInt32).arg_sort()
+    return {name: pl.concat([pl.DataFrame(schema=SCHEMA), *found])[back] for name, found in frames.items()}
 
 
 def _together(model: Classifier) -> int:
@@ -65,17 +67,18 @@ def _together(model: Classifier) -> int:
     return max(1, min(SIZE, LOGITS // len(model.labels)))
 
 
-def _rows(name: str, scores: Scores, batch: Batch) -> Iterator[dict[str, Any]]:
+def _frame(name: str, scores: Scores, batch: Batch) -> pl.DataFrame:
+    """One row per text of a batch."""
     finite(name, scores, batch)
-    for i, words in enumerate(batch.words):
-        yield {
-            "example": int(batch.ids[i]),
-            "scores": scores.values[i, words].double().tolist(),
-            "signed": scores.signed,
-            "error": None if scores.error is None else float(scores.error[i]),
-            "forward": None if scores.cost is None else int(scores.cost.forward[i]),
-            "backward": None if scores.cost is None else int(scores.cost.backward[i]),
-        }
+    columns = {
+        "example": batch.ids.numpy(),
+        "scores": [row[words] for row, words in zip(scores.values.double().numpy(), batch.words.numpy(), strict=True)],
+        "signed": [scores.signed] * len(batch.ids),
+        "error": None if scores.error is None else scores.error.double().numpy(),
+        "forward": None if scores.cost is None else scores.cost.forward.numpy(),
+        "backward": None if scores.cost is None else scores.cost.backward.numpy(),
+    }
+    return pl.DataFrame(columns, schema=SCHEMA)
 
 
 def milliseconds(model: Classifier, importance: Importance, examples: Sequence[Example]) -> float:
