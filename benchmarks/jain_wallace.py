@@ -232,8 +232,8 @@ def main(every: int = adversaries.EVERY) -> None:
         print(f"  (the literature's adversary was measured on one batch in {every} and scaled by words)")
     ratio, both = slow.total / fast.total, slow_two.total / two.total
     print(f"  one thread     literature {slow.total:7.2f}   exegete {fast.total:6.2f}   {ratio:.1f}x")
-    print(f"  both cores     literature {slow_two.total:7.2f}   exegete {two.total:6.2f}   {both:.1f}x (threads; workers)")
-    print(f"  bar {BAR:.0f}x, core for core")
+    print(f"  both cores     literature {slow_two.total:7.2f}   exegete {two.total:6.2f}   {both:.1f}x")
+    print(f"  bar {BAR:.0f}x, core for core: threads there, workers here")
     results = apart(mine, other, examples)
     for name, (a, b) in results.items():
         print(f"  {name}: exegete {a:.4f}, literature {b:.4f}")
