@@ -1,0 +1,44 @@
+"""The front door: `exegete ls | train | explain | run | report | audit | annotate`, a file per command.
+
+Nothing heavy is imported before a command needs it, so that help and listings answer at once.
+"""
+
+import sys
+from typing import NoReturn
+
+from rich.console import Console
+
+from exegete.base.errors import ExegeteError
+
+# In the order of the help page: importing a command registers it.
+from exegete.cli import listing, train, run, report, audit, explain, annotate  # isort: skip
+from exegete.cli.app import app, escaped
+
+__all__ = ["app", "main"]
+STOPPED = 130  # what a shell expects after Ctrl-C
+COMMANDS = (listing, train, run, report, audit, explain, annotate)
+
+
+def main() -> None:
+    """Run a command; what goes wrong is one sentence and an exit code."""
+    try:
+        code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C
+    except ExegeteError as error:
+        _stop(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        code = STOPPED
+    except MemoryError:
+        _stop("not enough memory: use a smaller batch, fewer workers (--workers 1) or a length limit (max_length=…)", 1)
+    except Exception as error:
+        said = getattr(error, "format_message", None)
+        if said is None:
+            raise  # a defect of ours: its traceback is what we need to see
+        _stop(f"{said().rstrip('.')} (see exegete COMMAND --help)", 2)  # typer's own: wrong option or argument
+    if code == STOPPED:
+        _stop("stopped; the same command goes on where it was", STOPPED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop(sentence: str, code: int) -> NoReturn:
+    Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {escaped(sentence)}")
+    sys.exit(code)

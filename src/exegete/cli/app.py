@@ -1,0 +1,63 @@
+"""App: the command line's root, and what all of its commands share."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from exegete import __version__
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="May I read this model's attention as an explanation of its predictions, and if not, what should I read?",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="For machines: standard output holds only JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core unless given.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"exegete {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _front(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def escaped(text: str) -> str:
+    """Text as rich prints it, with its brackets."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def print_json(value: Any) -> None:
+    """For machines."""
+    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def show_summary(folder: Path) -> None:
+    """What must be known first (the data, how well the models predict), then what each experiment found."""
+    from exegete.report.build import headlines, notes, predictions
+    from exegete.report.tables import rich_table
+
+    console = Console(highlight=False)
+    for note in notes(folder):
+        console.print(f"[yellow]note:[/] {escaped(note)}")
+    for line in predictions(folder):
+        console.print(escaped(line))
+    for table in headlines(folder):
+        console.print()
+        console.print(rich_table(table))

@@ -1,0 +1,53 @@
+"""Explain: heat maps for one prediction."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from exegete.base.errors import UsageError
+from exegete.cli.app import Json, Quiet, app, print_json
+
+
+@app.command()
+def explain(
+    text: Annotated[str | None, typer.Argument(help="The text, in quotes.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A file with one text per line, instead of TEXT.")] = None,
+    question: Annotated[str | None, typer.Option(help="What is asked of the text, for a model of pairs.")] = None,
+    model: Annotated[str | None, typer.Option(help="A checkpoint folder; else the default audit's.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A run whose model and leaderboard are taken.")] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The class to explain; the predicted one unless given.")] = None,
+    of: Annotated[str, typer.Option(help="What is explained: logit or probability.")] = "logit",
+    by: Annotated[str, typer.Option(help="What is shaded: word or sentence.")] = "word",
+    html: Annotated[Path | None, typer.Option(help="Also write the heat maps to this HTML file.")] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Marks instead of colours.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Heat maps of all methods for one prediction, and whether attention may be read here."""
+    from exegete.report.explanations import show, write_page
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.explaining import explain_all
+    from exegete.studies.questions import methods_in, quantity, texts_of, unit
+
+    if (text is None) == (file is None):
+        raise UsageError("give either a text in quotes or --file with one text per line")
+    wanted = [method for written in methods for method in methods_in(written)] if methods else None
+    shaded, explained = unit(by), quantity(of)
+    texts = [text] if text is not None else texts_of(file or Path())
+    asked = [each if question is None else (each, question) for each in texts]
+    with ProgressBars(quiet or as_json) as bars:
+        found = explain_all(model, asked, wanted, target, explained, run, bars)
+    if as_json:
+        said = [each.to_json(shaded) for each in found]
+        print_json(said if text is None else said[0])
+    else:
+        show(found, shaded, Console(highlight=False, no_color=no_color or None))
+    if html is not None:  # last: a place that can't be written must not cost the answer
+        write_page(html, found, shaded)
+        if not as_json:
+            print(f"heat maps: {html}")

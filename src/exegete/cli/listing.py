@@ -1,0 +1,60 @@
+"""Ls: what there is."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from exegete.base.errors import unknown
+from exegete.base.names import Catalogue
+from exegete.cli.app import Json, app, escaped, print_json
+
+
+def _catalogues() -> dict[str, dict[str, str]]:
+    """What there is of every kind, by name, with a summary."""
+    from exegete.experiments.catalogue import EXPERIMENTS
+    from exegete.importance.catalogue import IMPORTANCES
+    from exegete.interventions.catalogue import INTERVENTIONS
+    from exegete.measures.catalogue import MEASURES
+    from exegete.models.settings import MODELS
+    from exegete.studies.papers import PAPERS
+    from exegete.tasks.catalogue import TASKS
+
+    kinds: dict[str, Catalogue] = {
+        "tasks": TASKS,
+        "models": MODELS,
+        "importances": IMPORTANCES,
+        "interventions": INTERVENTIONS,
+        "measures": MEASURES,
+        "experiments": EXPERIMENTS,
+        "papers": PAPERS,
+    }
+    return {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
+
+
+@app.command("ls")
+def ls(
+    kind: Annotated[
+        str | None, typer.Argument(help="tasks, models, importances, interventions, measures, experiments or papers")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List what there is."""
+    found = _catalogues()
+    if kind is not None and kind not in found:
+        raise unknown("kind", kind, found)
+    if as_json:
+        entries = {
+            k: [{"name": n, "summary": s} for n, s in things.items()]
+            for k, things in found.items()
+            if kind in (None, k)
+        }
+        print_json(entries[kind] if kind else entries)
+        return
+    console = Console(highlight=False)
+    for title, things in found.items():
+        if kind in (None, title):
+            console.print(f"[bold]{title}[/]")
+            width = max(map(len, things), default=0)
+            for name, summary in things.items():
+                console.print(f"  [cyan]{name:{width}}[/]  {escaped(summary)}", soft_wrap=True)

@@ -1,0 +1,39 @@
+"""Run: a study, or what is left of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from exegete.cli.app import Json, Quiet, Workers, app, print_json, show_summary
+
+
+@app.command()
+def run(
+    study: Annotated[str, typer.Argument(help="A TOML file, or the name of a built-in study.")],
+    out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only these tasks (patterns).")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only these models (patterns, as '*sparsemax*').")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Only these seeds.")] = None,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
+    from exegete.report.build import write_report
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.engine import LocalEngine
+    from exegete.studies.run import run_study
+    from exegete.studies.study import load_study, narrowed
+
+    loaded = load_study(study)
+    cells = narrowed(loaded, task or [], model or [], seed or [])
+    folder = out or Path("runs") / loaded.name
+    with ProgressBars(quiet or as_json) as bars:
+        run_study(loaded, folder, cells, LocalEngine(workers) if workers else None, bars)
+    page = write_report(folder)
+    if as_json:
+        print_json({"run": str(folder), "report": str(page), "cells": len(cells)})
+    else:
+        show_summary(folder)
+        print(f"report: {page}")

@@ -1,0 +1,46 @@
+"""Train: a model, kept as a checkpoint folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from exegete.cli.app import Json, Quiet, app, escaped, print_json
+
+
+@app.command()
+def train(
+    task: Annotated[
+        str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")
+    ],
+    model: Annotated[
+        str, typer.Option(help="bilstm, pair, translator, … (see ls models), with settings: bilstm:attention=dot")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the checkpoint.")],
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    training: Annotated[str, typer.Option(help="Training settings: epochs=8,lr=1e-3,metric=auc,…")] = "",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model and keep it as a checkpoint folder."""
+    from exegete.report.terminal import ProgressBars
+    from exegete.studies.training import train_model
+
+    with ProgressBars(quiet or as_json) as bars:
+        checkpoint, notes = train_model(task, model, seed, training, out, bars)
+    test = checkpoint.metrics["test"]
+    if as_json:
+        said = {
+            "test_accuracy": test["accuracy"],
+            "checkpoint": str(out),
+            "metrics": checkpoint.metrics,
+            "notes": notes,
+        }
+        print_json(said)
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    for note in notes:
+        console.print(f"[yellow]note:[/] {escaped(note)}")
+    best = checkpoint.metrics["best_epoch"]
+    console.print(f"test accuracy {test['accuracy']:.3f} (best epoch {best}); checkpoint in {out}")
