@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import validate
 
-Verdict = Literal["holds", "fails", "cannot tell"]
+Verdict = Literal["holds", "fails", "cannot tell", "not testable"]
+Goal = Literal["faithful", "plausible", "sanity"]
 SEEDS_FOR_A_RECIPE = 5  # fewer don't settle a claim about a way of training (PROTOCOLS 16)
 
 
@@ -79,6 +80,8 @@ class Test:
     paper: str
     against: str = ""  # what attention is compared with
     doubt: str = ""  # why nothing can be told, whatever the numbers
+    settle: str = ""  # how many texts or seeds would settle it
+    votes: bool = True  # whether it decides the answer for this goal
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,9 @@ class Audit:
     answer: str
     tests: tuple[Test, ...]
     criteria_version: int
+    goal: Goal = "faithful"
+    user: str = ""  # whom the explanation is for, and what for
+    untested: tuple[str, ...] = ()  # what was not tested, and why: a sentence each
     run: Path | None = None
     frame: pl.DataFrame = field(
         default_factory=pl.DataFrame, repr=False
