@@ -67,7 +67,8 @@ def test_agreement_is_judged_against_the_others_agreement(
     assert agrees.statistic == pytest.approx((tau[0] + tau[1]) / 2 - tau[2], abs=0.05)
     assert agrees.chance == pytest.approx(-tau[2], abs=0.05)
     assert agrees.verdict == named["agrees_beyond_ties"].verdict == expected
-    assert agrees.level == pytest.approx(1 - 0.05 / 3)
+    settled = sum(test.verdict != "cannot tell" for test in audit.tests)
+    assert agrees.level == pytest.approx(1 - 0.05 / (3 - (settled if expected == "cannot tell" else 0)))
     assert agrees.about == "this checkpoint"
     assert audit.to_json()["tests"][0]["name"] == "agrees"
     assert ("Yes" in audit.answer, "Not in place" in audit.answer, "don't settle" in audit.answer) == (
@@ -112,8 +113,15 @@ def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) ->
 
 def test_criteria_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "criteria.toml"
-    path.write_text("version = 2\n")
-    with pytest.raises(UsageError, match="agrees"):
+    path.write_text("version = 2\n[used]\nmargin = 0.2\n")
+    mine, ours = load_criteria(path), load_criteria()
+    assert (mine.version, mine.used.margin, mine.used.question) == (2, 0.2, ours.used.question)
+    assert mine.agrees == ours.agrees
+    path.write_text("[used]\nmargin = 0.2\n")
+    with pytest.raises(UsageError, match="version"):
+        load_criteria(path)
+    path.write_text("version = 2\n[usd]\nmargin = 0.2\n")
+    with pytest.raises(UsageError, match="usd"):
         load_criteria(path)
     with pytest.raises(ExegeteError, match="no criteria file"):
         load_criteria(tmp_path / "none.toml")

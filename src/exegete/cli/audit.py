@@ -11,6 +11,7 @@ from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json, show
 
 if TYPE_CHECKING:
     from exegete.studies.audit import Audit
+    from exegete.studies.study import Study
 
 
 @app.command()
@@ -19,24 +20,50 @@ def audit(
     task: Annotated[str | None, typer.Option(help="A task, with a model.")] = None,
     model: Annotated[str | None, typer.Option(help="A model's name with settings, or a checkpoint folder.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
-    criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
+    criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML), over the built-in ones.")] = None,
+    goal: Annotated[
+        str, typer.Option(help="What for: faithful (which words it rests on), plausible (to a person) or sanity.")
+    ] = "faithful",
+    quick: Annotated[bool, typer.Option("--quick", help="One seed, at most 200 texts, no second training.")] = False,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(help="Scores of another tool (example, token, score), judged as one more method."),
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(help="Exit with 1 if one of these tests fails: faithful,known_answer")
+    ] = None,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """The scorecard: may attention be read as an explanation?"""
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.auditing import audit_study, study_for
+    from exegete.studies import goals
+    from exegete.studies.auditing import Asking, audit_study, study_for
     from exegete.studies.engine import LocalEngine
+    from exegete.studies.failing import check, named_tests
 
     if study is not None and (task is not None or model is not None):
         raise UsageError("give a study, or --task and --model, not both")
-    asked = study_for(study, task, model)
+    aim, needed = goals.goal(goal), named_tests(fail_on) if fail_on is not None else ()
+    asked = study_for(Asking(study, task, model, quick, tuple(scores or ())))
+    folder = out or Path("runs") / asked.name
+    if not (quiet or as_json):
+        _announce(asked, folder, workers)
     with ProgressBars(quiet or as_json) as bars:
-        found = audit_study(
-            asked, out or Path("runs") / asked.name, criteria, LocalEngine(workers) if workers else None, bars
-        )
+        found = audit_study(asked, folder, criteria, aim, LocalEngine(workers) if workers else None, bars)
     _show_audit(found, as_json)
+    for doubt in check(found, needed):
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
+
+
+def _announce(study: "Study", folder: Path, workers: int | None) -> None:
+    """What it will take, before it starts."""
+    from exegete.studies.estimating import estimate
+
+    said = estimate(study, folder, workers)
+    if said:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[dim]{escaped(said)}[/]")
 
 
 def _show_audit(found: "Audit", as_json: bool) -> None:
@@ -54,8 +81,13 @@ def _show_audit(found: "Audit", as_json: bool) -> None:
     show_summary(found.run)
     console.print()
     console.print(rich_table(scorecard(found)))
-    console.print("[dim]The intervals of the scorecard hold jointly at 95 %.[/]\n")
+    console.print("[dim]Verdicts are corrected for the number of tests (Holm): at 95 %, none of them is wrong.[/]\n")
     for line in questions(found):
         console.print(f"[dim]{escaped(line)}[/]")
-    console.print(f"\n{escaped(found.answer)}\n")
+    for line in (f"{test.name}: {test.settle}" for test in found.tests if test.settle):
+        console.print(f"[dim]{escaped(line)}[/]")
+    for line in found.untested:
+        console.print(f"[dim]not tested: {escaped(line)}[/]")
+    console.print(f"\n[bold]For {escaped(found.user)}:[/]")
+    console.print(f"{escaped(found.answer)}\n")
     print(f"report: {page}")

@@ -5,33 +5,48 @@ from collections.abc import Sequence
 
 from exegete.base.names import Spec, parse
 from exegete.figures.labels import importance_label
-from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Test, Verdict
+from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Goal, Test, Verdict
+from exegete.studies.context import Context, Cost, Where
+from exegete.studies.purposes import Named, purposes
 from exegete.studies.saying import sayings
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 NOT_TESTED = "Agreement is not faithfulness: whether the prediction depends on these weights was not tested."
-Named = dict[str, Test]
+AGREEMENT = ("agrees", "agrees_beyond_ties", "beats_chance")  # they decide together
 
 
-def answer(tests: Sequence[Test]) -> str:
-    """The short answer first, then, in paragraphs of their own, what it is about."""
-    models = _by_model(tests)
-    said = [_paragraph(named) for named in models.values()]
+def answer(tests: Sequence[Test], context: Context | None = None) -> str:
+    """The short answer first, then, in paragraphs of their own, for which purpose, what else was found, and of what."""
+    context = context or Context()
+    models = _by_model([test for test in tests if test.verdict != "not testable"])
     about = [f"{_about(named)}, {model} on {task}" for (task, model), named in models.items()]
-    tested = any({"beats_random", "used"} & set(named) for named in models.values())
-    last = [] if tested else [NOT_TESTED]
-    if len(said) == 1:
-        short = _short(next(iter(models.values())))
-        return "\n\n".join([*short, said[0], " ".join([f"This is about {about[0]}.", *last])])
-    counts = Counter(decision(named)[0] for named in models.values())
+    tested = any(_is_tested(named) for named in models.values())
+    last = [] if tested or context.goal != "faithful" else [NOT_TESTED]
+    if len(models) == 1:
+        ((where, named),) = models.items()
+        about_it = " ".join([f"This is about {about[0]}.", *last])
+        return "\n\n".join([*_short(named, context.goal), *_paragraphs(where, named, context), about_it])
+    counts = Counter(decision(named, context.goal)[0] for named in models.values())
     numbers = ", ".join(f"{word} for {counts[word]}" for word in VERDICTS)
-    question = "May attention be read as an explanation?" if tested else "Does attention rank words as others do?"
-    short = [" ".join(_short(named)) for named in models.values()]
     each = [
-        f"{where[0].upper()}{where[1:]}: {f'{first} {sentence}'.strip()}"
-        for where, first, sentence in zip(about, short, said, strict=True)
+        f"{place[0].upper()}{place[1:]}: "
+        + " ".join([*_short(named, context.goal), *_paragraphs(where, named, context)]).strip()
+        for place, (where, named) in zip(about, models.items(), strict=True)
     ]
-    return "\n\n".join([f"{question} Of {len(said)} models it {numbers}.", *each, *last])
+    return "\n\n".join([f"{_question(context.goal, tested)} Of {len(models)} models it {numbers}.", *each, *last])
+
+
+def _question(goal: Goal, tested: bool) -> str:
+    if goal == "plausible":
+        return "Does attention mark what a person would mark?"
+    if goal == "sanity":
+        return "Does attention do something, and find what must be found?"
+    return "May attention be read as an explanation?" if tested else "Does attention rank words as others do?"
+
+
+def _is_tested(named: Named) -> bool:
+    """Whether any test looked at what the prediction depends on."""
+    return bool({"beats_random", "used"} & set(named))
 
 
 def _about(named: Named) -> str:
@@ -61,23 +76,26 @@ def _planted(named: Named) -> list[Test]:
     return [test for name, test in named.items() if name.startswith("known_answer")]
 
 
-def decision(named: Named) -> tuple[Verdict, bool]:
-    """What the tests of one model decide, and whether it hangs on ties alone.
+def decision(named: Named, goal: Goal = "faithful") -> tuple[Verdict, bool]:
+    """What the tests of one model decide for a goal, and whether it hangs on ties alone.
 
-    One failure is enough for no; yes needs all. Plausibility never decides: people may like what a model ignores. Nor
-    do uniqueness (attention claims to be one explanation, not the only one) and what is about the training recipe.
+    One failure is enough for no; yes needs all. Only tests with a vote count: uniqueness has none (attention claims to
+    be one explanation, not the only one), nor has what is about the training recipe.
     """
-    agrees, ties = _agreement(named) if "beats_chance" in named else (None, False)
-    deciding = [named[n].verdict for n in ("used", "beats_random", "faithful_as_best") if n in named]
-    deciding += [test.verdict for test in _planted(named)]
+    agreement = "beats_chance" in named and named["beats_chance"].votes
+    agrees, ties = _agreement(named) if agreement else (None, False)
+    deciding = [t.verdict for name, t in named.items() if t.votes and name not in AGREEMENT]
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
         return "fails", False
-    # That weights are used is needed for yes, and is not enough: the words that carry them must matter, too.
-    enough = "used" not in named or _planted(named) or {"beats_random", "faithful_as_best"} & set(named)
-    if every and set(every) == {"holds"} and enough:
+    if every and set(every) == {"holds"} and (goal != "faithful" or _enough(named)):
         return "holds", False
     return "cannot tell", ties
+
+
+def _enough(named: Named) -> bool:
+    """That weights are used is needed for a faithful explanation, and not enough: their words must matter, too."""
+    return "used" not in named or bool(_planted(named) or {"beats_random", "faithful"} & set(named))
 
 
 def _agreement(named: Named) -> tuple[Verdict, bool]:
@@ -89,25 +107,57 @@ def _agreement(named: Named) -> tuple[Verdict, bool]:
     return "cannot tell", ties
 
 
-def _paragraph(named: Named) -> str:
-    parts = [
+def _paragraphs(where: Where, named: Named, context: Context) -> list[str]:
+    """For which purpose; what else was found; what to read instead, and what that takes."""
+    else_ = [
         _agrees(named) if "beats_chance" in named else "",
-        _faithful(named) if "beats_random" in named else "",
         *sayings(named),
         *(_known(test) for test in _planted(named)),
-        _plausible(named["plausible"]) if "plausible" in named else "",
     ]
-    return " ".join(filter(None, parts))
+    parts = [purposes(named, context.goal), " ".join(filter(None, else_)), _instead(where, named, context)]
+    return list(filter(None, parts))
 
 
-def _short(named: Named) -> list[str]:
-    """Yes or no, and what to read instead; nothing where only agreement or plausibility was asked for."""
-    if not {"beats_random", "used"} & set(named) and not _planted(named):
+def _short(named: Named, goal: Goal) -> list[str]:
+    """Yes or no, and what to read instead; nothing where only agreement was asked for."""
+    if goal == "faithful" and not _is_tested(named) and not _planted(named):
         return []
-    short = {"holds": "Yes.", "fails": "No.", "cannot tell": "Undecided."}[decision(named)[0]]
-    best = named.get("faithful_as_best")
-    instead = best is not None and best.verdict == "fails"
-    return [f"{short} Read {importance_label(parse(best.against).name)} instead." if instead and best else short]
+    short = {"holds": "Yes.", "fails": "No."}.get(decision(named, goal)[0], "Undecided.")
+    best = _better(named)
+    return [f"{short} Read {_method(best)} instead." if best and goal == "faithful" else short]
+
+
+def _better(named: Named) -> Test | None:
+    """The comparison with the best method, where that is clearly better."""
+    best = named.get("faithful")
+    return best if best is not None and best.verdict == "fails" else None
+
+
+def _method(test: Test) -> str:
+    return importance_label(parse(test.against).name)
+
+
+def _instead(where: Where, named: Named, context: Context) -> str:
+    """What to read in its place, by how much it is better on the test texts, and what it takes."""
+    best = _better(named)
+    low, high = best.interval if best is not None else (None, None)
+    if best is None or best.statistic is None or low is None or high is None:
+        return ""
+    said = (
+        f"Instead: {_method(best)}, the best method on the texts held out for choosing it. On the test texts, removing "
+        f"its first words lowers the probability by {-best.statistic:.3f} [{-high:.3f}, {-low:.3f}] more than removing "
+        f"those of attention (mean of {best.n:,} texts)."
+    )
+    cost = context.costs.get(where, {}).get(best.against)
+    return said if cost is None else f"{said} It takes {_passes(cost)} a text, {cost.ms:.1f} ms in one thread."
+
+
+def _passes(cost: Cost) -> str:
+    forward, backward = (
+        f"{number:.0f} {name} pass{'es' if round(number) != 1 else ''}"
+        for number, name in ((cost.forward, "forward"), (cost.backward, "backward"))
+    )
+    return f"{forward} and {backward}" if cost.backward else forward
 
 
 def _agrees(named: Named) -> str:
@@ -137,38 +187,6 @@ def _agrees(named: Named) -> str:
     return f"{said} {chance}"
 
 
-def _faithful(named: Named) -> str:
-    over, best = named["beats_random"], named.get("faithful_as_best")
-    first = {
-        "holds": "Removing the words that it ranks first changes the prediction more than removing random words",
-        "fails": "Removing the words that it ranks first changes the prediction no more than removing random words",
-        "cannot tell": "Whether removing its first words changes the prediction more than random ones is not settled",
-    }[over.verdict]
-    if best is None:
-        return f"{first}."
-    if best.doubt:
-        return f"{first}: {best.doubt}."
-    other = importance_label(parse(best.against).name)
-    second = {
-        "holds": f"; it is about as much as with {other}, the best method on the texts held out for choosing it.",
-        "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more.",
-        "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",
-    }[best.verdict]
-    size = named.get("faithful_by_size")
-    return first + second + (_sign(size) if size is not None and best.verdict == "fails" else "")
-
-
-def _sign(size: Test) -> str:
-    """How much of the difference is that attention does not say for which class a word speaks."""
-    other = importance_label(parse(size.against).name)
-    return {
-        "holds": f" That is for the sign: it finds words that matter about as well as {other} does by size alone, but "
-        "not which class they speak for.",
-        "fails": f" That is not for the sign alone: by size, too, {other} finds words that matter clearly better.",
-        "cannot tell": f" How much of that is the sign is not settled: by size alone the best is {other}.",
-    }[size.verdict]
-
-
 def _known(test: Test) -> str:
     planted = {
         "context": "a word in the context of another, planted to decide the class",
@@ -181,12 +199,4 @@ def _known(test: Test) -> str:
         "holds": f"{where} {planted}: there attention finds it.",
         "fails": f"{where} {planted}: there attention misses it.",
         "cannot tell": f"{where} {planted}: whether attention finds it there is not settled.",
-    }[test.verdict]
-
-
-def _plausible(test: Test) -> str:
-    return {
-        "holds": "It marks the words that people marked more than chance does, which says nothing of the model.",
-        "fails": "It does not mark the words that people marked.",
-        "cannot tell": "Whether it marks the words that people marked is not settled.",
     }[test.verdict]

@@ -26,6 +26,8 @@ from exegete.studies import rewriting
 from exegete.studies.asked import Ask, Asked, by_seed
 from exegete.studies.audit import Criteria
 
+COMPREHENSIVENESS, SUFFICIENCY = "comprehensiveness", "sufficiency"
+
 
 def agreement(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
     """Non-inferiority, raw and corrected for ties, where there are others to agree with each other; and chance."""
@@ -60,22 +62,37 @@ def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     Attention has no sign, so a word against the class may come first. The last test takes the sign from all methods.
     """
     assert isinstance(asked, Faithfulness)
-    attention, noise = (_comprehensiveness(group, _named(asked.methods, n), "test") for n in ("attention", "random"))
+    attention, noise = (_aopc(group, _named(asked.methods, n), "test") for n in ("attention", "random"))
     over = criteria.beats_random
     found = [Asked("beats_random", task, model, over, attention - noise, over.margin, 0.0, 2.0, "random")]
     for name, criterion, ranking in (
-        ("faithful_as_best", criteria.faithful_as_best, "signed"),
+        ("faithful", criteria.faithful, "signed"),
         ("faithful_by_size", criteria.faithful_by_size, "magnitude"),
     ):
         winner = _best(group, asked, ranking)
         if winner is not None:
-            best = _comprehensiveness(group, winner, "test", ranking)
+            best = _aopc(group, winner, "test", ranking)
             chance, difference = float((noise - best).nanmean()), attention - best
             # Within such a margin of the best method random words would be, too.
             doubt = "even the best method's first words hardly matter" if -chance <= criterion.margin else ""
             asking = Asked(name, task, model, criterion, difference, -criterion.margin, chance, 2.0, winner, doubt)
             found.append(asking)
-    return found
+    return [*found, *_sufficient(task, model, group, asked, criteria)]
+
+
+def _sufficient(task: str, model: str, group: pl.DataFrame, asked: Faithfulness, criteria: Criteria) -> list[Asked]:
+    """What the best method's first words keep of the prediction, less what attention's keep: above 0, ours are enough.
+
+    Sufficiency is what a probability loses when only these words are left, so the best method has the smallest.
+    """
+    winner = _best(group, asked, "signed", SUFFICIENCY)
+    if winner is None:
+        return []
+    own, noise = (_named(asked.methods, name) for name in ("attention", "random"))
+    attention, random, best = (_aopc(group, method, "test", measure=SUFFICIENCY) for method in (own, noise, winner))
+    test, chance = criteria.sufficient, float((best - random).nanmean())
+    doubt = "even the best method's first words are hardly more than random ones" if -chance <= test.margin else ""
+    return [Asked("sufficient", task, model, test, best - attention, -test.margin, chance, 2.0, winner, doubt)]
 
 
 def _has(group: pl.DataFrame, name: str) -> bool:
@@ -88,23 +105,28 @@ def _named(methods: Iterable[str], name: str) -> str:
     return next(method for method in methods if parse(method).name == name)
 
 
-def _comprehensiveness(group: pl.DataFrame, method: str, split: str, ranking: str = "signed") -> Tensor:
+def _aopc(
+    group: pl.DataFrame, method: str, split: str, ranking: str = "signed", measure: str = COMPREHENSIVENESS
+) -> Tensor:
     """AOPC of the probability, the mean over removals: [seed, example]."""
     kept = group.filter(
         pl.col("method") == method, pl.col("split") == split, pl.col("ranking") == ranking,
-        pl.col("measure") == "comprehensiveness", pl.col("fraction") == AOPC,
+        pl.col("measure") == measure, pl.col("fraction") == AOPC,
     )  # fmt: skip
     return torch.stack([by_seed(kept, removal=by) for by in kept["removal"].unique(maintain_order=True)]).mean(0)
 
 
-def _best(group: pl.DataFrame, asked: Faithfulness, ranking: str) -> str | None:
-    """The method of the highest comprehensiveness on the texts for choosing, but attention and random.
+def _best(group: pl.DataFrame, asked: Faithfulness, ranking: str, measure: str = COMPREHENSIVENESS) -> str | None:
+    """The method of the highest comprehensiveness, or lowest sufficiency, on the texts for choosing.
 
-    Methods that erase words as the evaluation does nearly optimise it, and don't compete.
+    Not attention or random; and methods that erase words as the evaluation does nearly optimise it.
     """
     every = [m for m in group["method"].unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
     methods = [method for method in every if removal_of(method) not in asked.removals]
-    level = {method: float(_comprehensiveness(group, method, asked.choose_on, ranking).nanmean()) for method in methods}
+    if measure not in group["measure"]:
+        return None
+    sign = -1 if measure == SUFFICIENCY else 1
+    level = {m: sign * float(_aopc(group, m, asked.choose_on, ranking, measure).nanmean()) for m in methods}
     return max(level, key=level.__getitem__) if level else None
 
 
@@ -142,6 +164,7 @@ ASK: dict[str, Ask] = {
     "plausibility": plausibility,
     "known_answer": known_answer,
     "permutation": rewriting.permutation,
+    "importance_sets": rewriting.importance_sets,
     "adversary_search": rewriting.adversary_search,
     "necessity": rewriting.necessity,
     "seed_stability": rewriting.seed_stability,

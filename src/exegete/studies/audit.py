@@ -49,8 +49,10 @@ class Criteria(BaseModel):
     agrees_beyond_ties: Criterion
     beats_chance: Criterion
     beats_random: Criterion
-    faithful_as_best: Criterion
+    faithful: Criterion
     faithful_by_size: Criterion
+    sufficient: Criterion
+    ranks_decisions: Criterion
     plausible: Criterion
     known_answer: Criterion
     used: Criterion
@@ -124,15 +126,27 @@ class Audit:
 
 
 def load_criteria(path: Path | None = None) -> Criteria:
-    """The built-in criteria, or the user's own."""
-    source = resources.files("exegete.studies") / "criteria.toml" if path is None else path
+    """The built-in criteria, or the user's own: what a file doesn't name stays as it is, but for the version."""
+    built_in = tomllib.loads((resources.files("exegete.studies") / "criteria.toml").read_text(encoding="utf8"))
+    given = built_in if path is None else _read(path)
+    if "version" not in given:
+        raise UsageError(f"{path} needs a `version` of its own (a number): verdicts quote it")
+    merged = built_in | {name: _over(built_in.get(name), said) for name, said in given.items()}
+    criteria: Criteria = validate(Criteria, merged, "criteria")
+    return criteria
+
+
+def _over(built_in: Any, said: Any) -> Any:
+    """A test's own settings over the built-in ones."""
+    return built_in | said if isinstance(built_in, dict) and isinstance(said, dict) else said
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        settings = tomllib.loads(source.read_text(encoding="utf8"))
+        return tomllib.loads(path.read_text(encoding="utf8"))
     except FileNotFoundError:
         raise ExegeteError(f"there is no criteria file {path}") from None
     except OSError as error:
         raise ExegeteError(f"{path} can't be read as criteria ({error.strerror}): give a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from None
-    criteria: Criteria = validate(Criteria, settings, "criteria")
-    return criteria

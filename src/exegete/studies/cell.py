@@ -21,7 +21,7 @@ from exegete.studies.views import as_classes, case_for
 from exegete.studies.work import Work
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
-from exegete.training.checkpoint import Checkpoint, is_checkpoint
+from exegete.training.checkpoint import Checkpoint, is_trained
 
 cached_task = lru_cache(maxsize=2)(load_task)
 
@@ -51,6 +51,8 @@ def run_cell(work: Work) -> dict[str, Any]:
         "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
+        "texts": len(case.examples),
+        "unasked": reasons,
         "majority": majority(case.examples) if classes is case else None,  # a translation has no classes
         "training": checkpoint.key,
         "predict": predicted.folder.name,
@@ -112,7 +114,7 @@ def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
     whole = asks_whole(built) or not isinstance(case.checkpoint.model, Translator)
     if not whole and not all(recipe.plain and not recipe.model for recipe in needed):
         return "it trains models that give one class to a text beside it, and these would have to translate"
-    if not is_checkpoint(Path(work.cell.model)) or all(recipe.model and recipe.plain for recipe in needed):
+    if not is_trained(work.cell.model) or all(recipe.model and recipe.plain for recipe in needed):
         return None
     return f"it needs more models of the same kind, and {work.cell.model} is one trained model: name its settings"
 

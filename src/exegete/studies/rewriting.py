@@ -35,6 +35,19 @@ def permutation(task: str, model: str, group: pl.DataFrame, asked: Any, criteria
     return [Asked("used", task, model, test, values, test.margin, 0.0, 1.0, "permuted weights", doubt)]
 
 
+def importance_sets(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:  # noqa: ARG001
+    """The share of weights removed before the decision flips: in random order, less in attention's own.
+
+    Not against the gradient's order: it knows which class a weight speaks for, and so flips the decision sooner even of
+    a model that is faithful by construction. A text whose decision nothing flips counts as 1 in both.
+    """
+    if not {"attention", "random"} <= set(group["scheme"]):
+        return []
+    own, shuffled = (by_seed(group, scheme=scheme) for scheme in ("attention", "random"))
+    test = criteria.ranks_decisions
+    return [Asked("ranks_decisions", task, model, test, shuffled - own, test.margin, 0.0, 1.0, "random order")]
+
+
 def adversary_search(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
     """ε-max JSD below that of a model that is faithful by construction, on the same texts; the strictest ε.
 

@@ -10,6 +10,12 @@ SAID: dict[str, dict[Verdict, str]] = {
         "fails": "The prediction hardly depends on which word carries which weight: shuffling them changes little.",
         "cannot tell": "How much the prediction depends on which word carries which weight is not settled.",
     },
+    "ranks_decisions": {
+        "holds": "Removing weights from the largest on flips decisions clearly sooner than in random order.",
+        "fails": "Removing weights from the largest on flips decisions hardly sooner than in random order.",
+        "cannot tell": "Whether removing weights from the largest on flips decisions sooner than in random order is "
+        "not settled.",
+    },
     "unique": {
         "holds": "Other weights with the same prediction are no easier to find than in a model that is faithful by "
         "construction.",
@@ -39,7 +45,7 @@ SAID: dict[str, dict[Verdict, str]] = {
         "cannot tell": "it is hard to fake",
     },
 }
-CHECKPOINT = ("used", "unique")  # the others are about a way of training
+CHECKPOINT = ("used", "ranks_decisions", "unique")  # the others are about a way of training
 
 
 def sayings(named: Mapping[str, Test]) -> list[str]:

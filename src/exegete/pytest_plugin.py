@@ -1,0 +1,42 @@
+"""A pytest plugin: attention that stops being faithful breaks a test.
+
+    def test_attention(assert_attention):
+        assert_attention("checkpoints/mine", "file:reviews.csv", holds=("faithful", "used"))
+
+It comes with the package: pytest finds it by its entry point.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from exegete.studies.audit import Audit
+
+AssertAttention = Callable[..., "Audit"]
+
+
+@pytest.fixture
+def assert_attention(tmp_path: Path) -> AssertAttention:
+    """One assertion: these tests of the audit do not fail; with `strict`, they hold."""
+
+    def check(
+        model: str, task: str, holds: Sequence[str] = ("faithful",), *, quick: bool = True, strict: bool = False
+    ) -> "Audit":
+        from exegete.studies.auditing import audit
+        from exegete.studies.failing import AuditFailedError, named_tests
+        from exegete.studies.failing import check as checked
+
+        names = named_tests(",".join(holds))
+        found = audit(model, task, tmp_path / "audit", quick=quick)
+        try:
+            doubts = checked(found, names)
+        except AuditFailedError as failure:
+            pytest.fail(str(failure), pytrace=False)
+        if strict and doubts:
+            pytest.fail("; ".join(doubts), pytrace=False)
+        return found
+
+    return check

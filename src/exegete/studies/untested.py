@@ -1,0 +1,58 @@
+"""Untested: what an audit could not ask, or did not, and why."""
+
+from collections.abc import Iterator, Sequence
+
+from exegete.studies.audit import Criteria, Test
+from exegete.studies.context import Context
+
+# The first test of each experiment stands for all of them.
+TESTS = {
+    "agreement": "agrees",
+    "faithfulness": "faithful",
+    "permutation": "used",
+    "importance_sets": "ranks_decisions",
+    "known_answer": "known_answer",
+    "adversary_search": "unique",
+    "necessity": "needed",
+    "seed_stability": "stable",
+    "diagnostic": "informative",
+    "adversary_training": "hard_to_fake",
+    "plausibility": "plausible",
+}
+RECIPE = ("needed", "stable", "informative", "hard_to_fake")  # they need more trainings
+
+
+def untestable(context: Context, criteria: Criteria) -> Iterator[Test]:
+    """A line of the scorecard for every test that was asked for and can't be had of this model or these data."""
+    for (task, model), reasons in context.unasked.items():
+        for experiment, reason in reasons.items():
+            if experiment in TESTS:
+                yield _line(TESTS[experiment], task, model, criteria, reason)
+
+
+def _line(name: str, task: str, model: str, criteria: Criteria, reason: str) -> Test:
+    criterion = getattr(criteria, name)
+    return Test(
+        name=name,
+        task=task,
+        model=model,
+        question=criterion.question,
+        statistic=None,
+        n=0,
+        interval=(None, None),
+        level=0.95,
+        chance=None,
+        criterion=str(criterion),
+        verdict="not testable",
+        about="this training recipe" if name in RECIPE else "this checkpoint",
+        paper=criterion.paper,
+        doubt=reason,
+    )
+
+
+def untested(tests: Sequence[Test]) -> list[str]:
+    """Sentences: what can't be tested here, with its reason, and what was not asked for."""
+    said = {f"{test.name}: {test.doubt}" for test in tests if test.verdict == "not testable"}
+    asked = {test.name for test in tests}
+    rest = [name for name in TESTS.values() if name not in asked]
+    return [*sorted(said), *([f"not asked for: {', '.join(rest)}"] if rest else [])]
