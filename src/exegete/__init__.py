@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from exegete.models.own import OwnModel as OwnModel
+    from exegete.models.own import OwnPooling as OwnPooling
     from exegete.studies.audit import Audit
     from exegete.studies.explanation import Explanation
     from exegete.studies.questions import Of, Text
@@ -44,3 +48,24 @@ def explain(
     from exegete.studies.explaining import explain as run
 
     return run(model, text, methods, target, of)
+
+
+def tokens(task: str, splits: Sequence[str] = ("test",)) -> "pl.DataFrame":
+    """The words of a task's texts, one row each: split, example, token, word; add a column `score`, and
+    `given:file=…` judges it.
+
+    >>> tokens("rotten_tomatoes").write_parquet("scores.parquet")  # doctest: +SKIP
+    """
+    from exegete.importance.given import tokens_of
+    from exegete.tasks.catalogue import load_task
+
+    return tokens_of(load_task(task), splits)
+
+
+def __getattr__(name: str) -> Any:
+    """The base classes of own models, imported only when they are asked for: torch is heavy."""
+    if name in ("OwnModel", "OwnPooling"):
+        from exegete.models import own
+
+        return getattr(own, name)
+    raise AttributeError(f"module 'exegete' has no attribute '{name}'")

@@ -8,7 +8,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
 from exegete.importance.attention_x_gradient import AttentionXGradient
 from exegete.importance.attention_x_norm import AttentionXNorm
-from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.importance.deeplift import DeepLift
 from exegete.importance.leave_one_out import LeaveOneOut
@@ -27,7 +27,7 @@ CHEAP = {
     "lime": "lime:samples=12",
     "kernel_shap": "kernel_shap:samples=12",
 }
-METHODS = tuple(CHEAP.get(name, name) for name in IMPORTANCES if name != "attention")
+METHODS = tuple(CHEAP.get(name, name) for name in computed() if name != "attention")
 AT_SITES = tuple(f"{m}{s}" for m in ("attention", "attention_x_norm") for s in ("", ":site=word", ":site=sentence"))
 SPECS = (HIERARCHICAL[0], f"hierarchical:{SMALL},encoder=conv", HIERARCHICAL[3])
 ON_FLAT = ("attention", "attention_x_gradient", "gradient", "lrp", "deeplift", "leave_one_out")

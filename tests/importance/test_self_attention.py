@@ -14,7 +14,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
 from exegete.importance.attention_x_gradient import AttentionXGradient
 from exegete.importance.attention_x_norm import AttentionXNorm
-from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.importance.flow import Flow, flows, maximum
 from exegete.importance.gradient import Gradient
@@ -33,7 +33,7 @@ CHEAP = {
 AT_SITES = tuple(
     f"{m}:site={s}" for m in ("attention", "attention_x_norm", "attention_x_gradient") for s in ("encoder.0",)
 )
-METHODS = (*(CHEAP.get(name, name) for name in IMPORTANCES), *AT_SITES, "gradient:detach=true")
+METHODS = (*(CHEAP.get(name, name) for name in computed()), *AT_SITES, "gradient:detach=true")
 
 
 def transformer(spec: str = TRANSFORMERS[0], wrap: bool = False) -> Transformer:

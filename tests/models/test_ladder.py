@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, Target, refusal
 from exegete.measures.rank import kendall
 from exegete.models.attention import Additive
@@ -234,7 +234,7 @@ def test_null_key_gradients_are_exact() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-@pytest.mark.parametrize("name", [*IMPORTANCES])
+@pytest.mark.parametrize("name", computed())
 def test_importances_score_words_alone_and_in_a_batch_or_refuse(name: str, share: float) -> None:
     model = made(share).float()
     samples = ":samples=20" if name in ("lime", "kernel_shap", "smoothgrad") else ""

@@ -1,6 +1,7 @@
 """The page: well formed, alone, safe, legible, the same every time."""
 
 import re
+import xml.etree.ElementTree as ET
 from base64 import b64decode
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -11,10 +12,11 @@ import polars as pl
 import pytest
 
 from exegete.base.elements import VOID, Markup, tag
-from exegete.figures.theme import SENTINELS, inline, themed
-from exegete.report.blocks import LONGEST
+from exegete.figures.heatmap import HeatMap, Row
+from exegete.figures.theme import SENTINELS, inline, inline_svg, themed, to_svg
+from exegete.report.blocks import LONG, LONGEST, standalone
 from exegete.report.html import render
-from exegete.report.page import Figure, Report, Section, Table, Verdict, anchor
+from exegete.report.page import Figure, Note, Report, Section, Table, Verdict, anchor
 from tests.figures.colours import contrast
 
 HOSTILE = '<script>alert("x")</script>\'&'
@@ -27,6 +29,11 @@ def chart(label: str) -> alt.Chart:
     return themed(drawn, f"Points of {label}.")
 
 
+def heat(word: str) -> HeatMap:
+    rows = (Row(word, (0.5, 0.2), signed=False), Row("signed", (0.5, -0.2), signed=True))
+    return HeatMap(word, (word, "b"), rows, word)
+
+
 def report(word: str = HOSTILE) -> Report:
     section = Section(
         word,
@@ -34,19 +41,30 @@ def report(word: str = HOSTILE) -> Report:
         (word,),
         (Table(word, FRAME, word), Table("second", FRAME)),
         (Figure(word, chart(word), word, FRAME), Figure("plain", chart("a"))),
+        (heat(word),),
+        Note(word, word, word, word),
+        (Section(word, paragraphs=(word,), tables=(Table(word, FRAME),)),),
     )
+    full = Verdict(
+        word, "holds", 0.5, (0.4, 0.6), 0.0, 10, word, word, "", word, 0.99, 0.3, word, word, word, word, section=word
+    )  # fmt: skip
     return Report(
-        word,
-        word,
-        word,
-        (Verdict(word, "holds", 0.5, (0.4, 0.6), 0.0, 10, word, word),),
-        {word: word},
-        (section, section),
-        word,
+        title=word,
+        question=word,
+        answer=f"{word}\n\n{word}",
+        verdicts=(full, Verdict("quiet", "not testable", votes=False, doubt=word)),
+        facts={word: word},
+        sections=(section, section),
+        cite=word,
+        goal=word,
+        user=word,
+        untested=(word,),
+        comparison=Section("Side", "", (word,), (Table(word, FRAME),), (Figure(word, chart(word)),)),
+        appendix=(Section("Data and models", paragraphs=(word,)),),
     )
 
 
-PAGE = render(report())
+PAGE, PLAIN = render(report()), render(report("word"))
 
 
 class Reader(HTMLParser):
@@ -115,13 +133,30 @@ def test_a_screen_reader_finds_its_way() -> None:
     assert READ.all("html")[0]["lang"] == "en"
 
 
-def test_the_answer_comes_first() -> None:
-    page = render(report("word"))
-    order = [
-        page.index(piece) for piece in ('class="answer"', 'id="scorecard"', 'id="facts"', 'id="word"', 'id="word-2"')
-    ]
+def test_the_answer_comes_first_and_versions_last() -> None:
+    page = PLAIN
+    pieces = (
+        'class="answer"', 'class="meant"', 'id="models"', 'id="scorecard"', 'id="untested"', 'id="word"', 'id="word-2"',
+        'id="data-and-models"', 'id="facts"', 'id="cite"',
+    )  # fmt: skip
+    order = [page.index(piece) for piece in pieces]
     assert order == sorted(order)
-    assert page.index("Table 1. Scorecard") < page.index("Table 2. word")
+    assert page.index("Table 1. word") < page.index("Table 2. Scorecard") < page.index("Table 3. word")
+    for kind in ("Table", "Figure", "Text"):
+        numbers = [int(n) for n in re.findall(rf"<strong>{kind} (\d+)\.", page)]
+        assert numbers == list(range(1, len(numbers) + 1))
+    contents = [link["href"] for link in Reader(page).all("a") if str(link["href"]).startswith("#")][1:]
+    assert contents[:4] == ["#answer", "#models", "#scorecard", "#untested"]
+
+
+def test_a_test_leads_to_its_section_and_back() -> None:
+    page = PLAIN
+    assert '<a href="#word">word</a>' in page
+    section = page[page.index('<section id="word">') :]
+    assert section.index('class="strip"') < section.index('class="method"') < section.index("<figure")
+    strip = section[: section.index("</ul>")]
+    assert "✓ holds" in strip
+    assert "0.500 [0.400, 0.600]" in strip
 
 
 def test_no_sentinel_colours_are_left() -> None:
@@ -134,10 +169,34 @@ def test_the_same_report_gives_the_same_bytes() -> None:
 
 def test_files_to_take_away() -> None:
     links = {str(link["download"]): str(link["href"]) for link in READ.all("a") if "download" in link}
-    svg = next(href for name, href in links.items() if name.endswith(".svg"))
-    assert b64decode(svg.partition("base64,")[2]).startswith(b"<svg")
-    csv = next(href for name, href in links.items() if name.startswith("table-2"))
+    drawings = [b64decode(href.partition("base64,")[2]) for name, href in links.items() if name.endswith(".svg")]
+    assert len(drawings) == 1 + 2 * (2 + 1)  # of the comparison; and two figures and a text of each section
+    for drawing in drawings:
+        root = ET.fromstring(drawing)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert b"var(--" not in drawing
+    assert b64decode(links["exegete.bib"].partition("base64,")[2]).decode() == HOSTILE
+    csv = next(href for name, href in links.items() if name.startswith("table-3"))
     assert pl.read_csv(b64decode(csv.partition("base64,")[2])).equals(FRAME)
+
+
+def test_a_file_is_the_drawing_on_white() -> None:
+    inlined = standalone(inline_svg(chart("a"), "f"))
+    body = inlined.partition("/>")[2]
+    assert inlined.partition("/>")[0].endswith('fill="#ffffff"')
+    assert re.sub(r"\bf-(\d)", r"\1", body) == re.sub(r"\bf\w{8}-(\d)", r"\1", to_svg(chart("a")).partition("/>")[2])
+
+
+def test_long_tables_scroll_in_their_own_box() -> None:
+    tables = [Table("t", pl.DataFrame({"x": range(n)})) for n in (LONG, LONG + 1)]
+    page = render(Report("t", "q", "a", sections=[Section(f"s{len(t.frame)}", tables=[t]) for t in tables]))
+    assert page.count('class="scroll"') == page.count('class="scroll long"') == 1
+
+
+def test_one_table_is_seen_and_the_others_open() -> None:
+    section = PAGE[PAGE.index('<section id="script-alert') :]
+    assert section.index("Table 3.") < section.index('class="more-tables"') < section.index("Table 4.")
+    assert "1 more table: second" in PAGE
 
 
 def test_long_numbers_are_cut_and_say_so() -> None:
@@ -162,7 +221,16 @@ def test_words_have_contrast_in_both_schemes(scheme: int) -> None:
     colours = {name: pair.split(", ")[scheme] for name, pair in re.findall(r"--(\w+): light-dark\(([^)]+)\)", css)}
     for ink in ("ink", "muted", "link", "holds", "fails", "unsure"):
         assert contrast(colours[ink], colours["paper"]) >= 4.5
-        assert contrast(colours["ink"], colours["wash"]) >= 4.5
+    for ground in ("for", "against", "size"):  # words on the strongest shade
+        assert contrast(colours["ink"], colours[ground]) >= 4.5
+    for ink in ("ink", "muted"):
+        assert contrast(colours[ink], colours["wash"]) >= 4.5
+
+
+def test_colours_are_named_once() -> None:
+    css = files("exegete.report").joinpath("report.css").read_text(encoding="utf8")
+    assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?=[;, )])", css)
+    assert "prefers-reduced-motion" in PAGE
 
 
 def test_elements_escape_unless_told() -> None:

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 
 import exegete
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Target
 from exegete.models.classifier import Classifier
 from exegete.studies.comparing import Removals
@@ -140,7 +140,7 @@ def test_start_and_end_symbols_are_not_shown() -> None:
 def test_all_methods_by_default_and_refusals_are_told() -> None:
     shown = exegete.explain(checkpoint(), "a b c d e")
     asked = {name.partition(":")[0] for name in (*(m.name for m in shown.methods), *shown.refused)}
-    assert asked == set(IMPORTANCES)
+    assert asked == set(computed())
     assert "gradient:norm=l2" in [m.name for m in shown.methods]
     assert "leave_one_out:of=logit" in [m.name for m in shown.methods]
     assert "deeplift" in shown.refused  # gates multiply signals in a BiLSTM

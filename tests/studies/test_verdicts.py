@@ -118,9 +118,9 @@ def test_what_cant_be_asked_is_a_line_of_its_own_with_its_reason() -> None:
         "this training recipe",
         0,
     )
-    assert "needed: it is one trained model" in audit.untested
-    assert "stable" in audit.untested[-1]
-    assert "used" not in audit.untested[-1]
+    assert "It can't be tested whether the task needs it: it is one trained model." in audit.untested
+    assert "stable over seeds" in audit.untested[-1]
+    assert "which word carries" not in audit.untested[-1]
 
 
 def test_the_context_of_a_run_is_read_from_its_cells() -> None:

@@ -1,4 +1,4 @@
-"""The front door: `exegete ls | train | explain | run | report | audit | annotate`, a file per command.
+"""The front door: `exegete COMMAND`, a file per command.
 
 Nothing heavy is imported before a command needs it, so that help and listings answer at once.
 """
@@ -11,12 +11,12 @@ from rich.console import Console
 from exegete.base.errors import ExegeteError
 
 # In the order of the help page: importing a command registers it.
-from exegete.cli import listing, train, run, report, audit, explain, annotate  # isort: skip
+from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, annotate, tokens  # isort: skip
 from exegete.cli.app import app, escaped
 
 __all__ = ["app", "main"]
 STOPPED = 130  # what a shell expects after Ctrl-C
-COMMANDS = (listing, train, run, report, audit, explain, annotate)
+COMMANDS = (listing, train, run, report, reproduce, audit, calibrate, explain, annotate, tokens)
 
 
 def main() -> None:

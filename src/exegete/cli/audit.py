@@ -87,7 +87,7 @@ def _show_audit(found: "Audit", as_json: bool) -> None:
     for line in (f"{test.name}: {test.settle}" for test in found.tests if test.settle):
         console.print(f"[dim]{escaped(line)}[/]")
     for line in found.untested:
-        console.print(f"[dim]not tested: {escaped(line)}[/]")
+        console.print(f"[dim]{escaped(line)}[/]")
     console.print(f"\n[bold]For {escaped(found.user)}:[/]")
     console.print(f"{escaped(found.answer)}\n")
     print(f"report: {page}")

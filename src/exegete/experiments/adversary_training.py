@@ -34,6 +34,7 @@ from exegete.experiments.contract import Subject
 from exegete.experiments.searched import searched
 from exegete.measures.divergence import tvd
 from exegete.models.contract import AttentionModel
+from exegete.models.own_classifier import Own
 from exegete.models.settings import MODELS, PairSettings
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
@@ -94,7 +95,9 @@ class AdversaryTraining:
         return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """There must be a last attention that pools, with weights that are a distribution."""
+        """There must be a last attention that pools, with weights that are a distribution, and that can be moved."""
+        if self.frozen and isinstance(model, Own) and not list(model.attention_parameters()):
+            return "its attention has no parameters of its own, so nothing could move alone: set frozen = false"
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:

@@ -9,6 +9,10 @@ EXPERIMENTS = Catalogue(
             "exegete.experiments.agreement:Agreement",
             "do two importances rank words alike? (Jain & Wallace 2019, Neely & Schouten 2020)",
         ),
+        "multiverse": Entry(
+            "exegete.experiments.multiverse:Multiverse",
+            "how far does agreement hang on choices that could be made otherwise? (Simonsohn et al. 2020)",
+        ),
         "faithfulness": Entry(
             "exegete.experiments.faithfulness:Faithfulness",
             "which importance finds the words that a prediction hangs on? (DeYoung et al. 2020)",

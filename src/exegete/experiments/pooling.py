@@ -14,6 +14,7 @@ from exegete.base.errors import UsageError
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel, Encoded
 from exegete.models.next_word import NextWord
+from exegete.models.own_classifier import Own
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example
 
@@ -44,7 +45,7 @@ class Pooled(NamedTuple):
 
 def unpooled(model: AttentionModel) -> str | None:
     """Why a model's last attention can't be rewritten after encoding; None if it can."""
-    if isinstance(model, NextWord):
+    if isinstance(model, NextWord | Own):
         return model.unpooled()
     if isinstance(model, Classifier) and model.sites:
         return None

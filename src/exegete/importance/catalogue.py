@@ -35,6 +35,12 @@ IMPORTANCES = Catalogue(
         "replacement": Entry(f"{_ROOM}.replacement:Replacement", "loss of the prediction with the word made unknown"),
         "lime": Entry(f"{_ROOM}.lime:Lime", "weighted ridge regression on many erased texts (Ribeiro et al. 2016)"),
         "kernel_shap": Entry(f"{_ROOM}.kernel_shap:KernelShap", "Shapley values by regression (Lundberg & Lee 2017)"),
+        "given": Entry(f"{_ROOM}.given:Given", "scores that another tool computed: given:file=scores.parquet"),
         "random": Entry(f"{_ROOM}.random:Random", "keyed noise: the level that knowing nothing gives"),
     },
 )
+
+
+def computed() -> list[str]:
+    """The importances that can score any text; not those that were computed elsewhere."""
+    return [name for name in IMPORTANCES if name != "given"]

@@ -124,7 +124,7 @@ def decoded(model: Classifier, encoded: Encoded, weights: Tensor) -> Tensor:
 
 def _native(model: Classifier, encoded: Encoded) -> Encoded:
     """In the precision of the model's own parameters: steps in float64 would take twice as long."""
-    return encoded.to(next(model.decoder.parameters()).dtype)
+    return encoded.to(next(model.parameters()).dtype)
 
 
 def _slopes(model: Classifier, encoded: Encoded) -> tuple[Tensor, Tensor]:

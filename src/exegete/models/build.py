@@ -12,6 +12,7 @@ from exegete.models.hierarchical import Hierarchical
 from exegete.models.ladder import Ladder
 from exegete.models.last_state import LastState
 from exegete.models.module import Model
+from exegete.models.own_classifier import Own
 from exegete.models.pair import Pair
 from exegete.models.rationale import RationaleClassifier
 from exegete.models.recurrent_translator import RecurrentTranslator
@@ -21,6 +22,7 @@ from exegete.models.settings import (
     ClassifierSettings,
     HierarchicalSettings,
     LadderSettings,
+    OwnSettings,
     PairSettings,
     RationaleSettings,
     TransformerSettings,
@@ -92,7 +94,9 @@ _OWN_CLASS: dict[type[ClassifierSettings], type[Classifier]] = {
 }
 
 
-def _kind(settings: ClassifierSettings | TranslatorSettings) -> type[Model]:
+def _kind(settings: ClassifierSettings | OwnSettings | TranslatorSettings) -> type[Model]:
+    if isinstance(settings, OwnSettings):
+        return Own
     if isinstance(settings, TranslatorSettings):
         return _translator(settings)
     return _OWN_CLASS.get(type(settings), LastState if settings.attention == "none" else Classifier)

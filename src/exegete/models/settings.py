@@ -208,6 +208,25 @@ class PairSettings(ClassifierSettings):
         return self
 
 
+class OwnSettings(ProjectionSettings):
+    """A module of the user's own, through an adapter in a file (exegete.models.own)."""
+
+    file: str  # of Python, with the adapter
+    make: str = "make"  # the function of it that makes the adapter, from words and labels
+    trained: bool = False  # it makes a trained model: judged as it is, never trained
+    hash: str | None = None  # of the file and what it imports from beside it; filled in, so that a change is noticed
+
+    @property
+    def wrap(self) -> bool:
+        """No start and end symbols."""
+        return False
+
+    @property
+    def vectors(self) -> None:
+        """None: embeddings are the module's own."""
+        return None
+
+
 class CNNSettings(ClassifierSettings):
     """States from windows of 1, 3, 5 and 7 words."""
 
@@ -226,6 +245,7 @@ MODELS = Catalogue(
             HierarchicalSettings, "attention over words, then over sentences (Yang et al. 2016; Serrano & Smith 2019)"
         ),
         "ladder": Entry(LadderSettings, "single words vote; attention decides a given share of the logit: known truth"),
+        "own": Entry(OwnSettings, "a PyTorch module of your own, through an adapter: own:file=my_model.py"),
         "pair": Entry(PairSettings, "two texts: the second asks, attention looks at the first (Jain & Wallace 2019)"),
         "rationale": Entry(RationaleSettings, "bilstm that reads only the words it selects (Bastings et al. 2019)"),
         "transformer": Entry(TransformerSettings, "self-attention layers, attention pooling, linear decoder"),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 NULL = "–"
-Form = Literal["text", "number", "count", "share", "probability", "interval", "spread", "verdict"]
+Form = Literal["text", "number", "count", "share", "probability", "interval", "spread", "verdict", "judged"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Column:
         '25,000'
         """
         values = [row[name] for name in self.of]
+        if self.form == "judged":  # a test that was not asked has no verdict; one that can't be has no statistic
+            return NULL if values[0] is None else _judged(*values)
         if any(value is None or (isinstance(value, float) and math.isnan(value)) for value in values):
             return NULL
         return _WRITTEN[self.form](*values)
@@ -78,6 +80,11 @@ def verdict(name: str = "verdict", title: str = "") -> Column:
     return Column(title or _words(name), (name,), "verdict")
 
 
+def judged(verdict: str, statistic: str, title: str) -> Column:
+    """A verdict's sign and the statistic: what fits where models stand side by side."""
+    return Column(title, (verdict, statistic), "judged")
+
+
 def guessed(frame: pl.DataFrame) -> tuple[Column, ...]:
     """A column per field, by its type: whole numbers are counts, other numbers have 3 decimals, the rest is text."""
     return tuple(_guess(name, dtype) for name, dtype in frame.schema.items())
@@ -100,6 +107,15 @@ def decimal(value: float, places: int = 3) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")
+
+
+def class_label(label: str) -> str:
+    """A class that is only a number says that it is one.
+
+    >>> class_label("1"), class_label("sports")
+    ('class 1', 'sports')
+    """
+    return f"class {label}" if label.isdigit() else label
 
 
 def _count(value: float) -> str:
@@ -126,7 +142,11 @@ def _verdict(value: str) -> str:
     return f"{SIGNS.get(value, '')} {value}".strip()
 
 
-SIGNS = {"holds": "✓", "fails": "✗", "cannot tell": "?"}
+def _judged(value: str, statistic: float | None) -> str:
+    return f"{SIGNS[value]} {value if statistic is None else decimal(statistic)}"
+
+
+SIGNS = {"holds": "✓", "fails": "✗", "cannot tell": "?", "not testable": "○"}
 _WRITTEN: dict[Form, Callable[..., str]] = {
     "text": str,
     "number": decimal,
@@ -136,4 +156,5 @@ _WRITTEN: dict[Form, Callable[..., str]] = {
     "interval": _interval,
     "spread": _spread,
     "verdict": _verdict,
+    "judged": _judged,
 }

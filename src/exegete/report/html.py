@@ -1,18 +1,25 @@
 """HTML: one file that answers first and supports it after; offline, light and dark, on paper, to a screen reader."""
 
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from itertools import count
+from itertools import chain, count
 
-from exegete.base.elements import Markup, joined, tag
-from exegete.report.blocks import figure_block, table_block
-from exegete.report.page import Report, Section, anchor, scorecard
+from exegete import __version__
+from exegete.base.elements import Markup, tag
+from exegete.report.blocks import download
+from exegete.report.card import card
+from exegete.report.page import Report, Section, anchor
+from exegete.report.parts import Counters, comparison_part, section_part
+
+SCRIPTS = ("scheme.js", "report.js")
+TAKEN = {"answer", "scorecard", "facts", "scheme", "cite", "untested", "models", "copy", "bibtex"}
 
 
 def render(report: Report) -> str:
     """The whole page; the same report gives the same bytes."""
-    script = _shipped("scheme.js")
+    script = "\n".join(map(_shipped, SCRIPTS))
     page = tag("html", _head(report, script), _body(report, script), lang="en")
     return f"<!doctype html>\n{page}\n"
 
@@ -34,12 +41,13 @@ def _head(report: Report, script: str) -> Markup:
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{report.title}: {report.question}"),
         tag("meta", name="description", content=report.answer),
-        tag("style", Markup(_shipped("style.css"))),
+        tag("style", Markup("\n".join(map(_shipped, ("style.css", "report.css"))))),
     )
 
 
 def _body(report: Report, script: str) -> Markup:
-    anchors = _anchors(report)
+    sections = [*report.sections, *report.appendix]
+    anchors = _anchors(sections)
     return tag(
         "body",
         tag("a", "Skip to the answer", href="#answer", class_="skip"),
@@ -49,16 +57,16 @@ def _body(report: Report, script: str) -> Markup:
             tag("button", "Dark", id="scheme", type="button", hidden=True),
         ),
         tag("div", _contents(report, anchors), _main(report, anchors), class_="columns"),
-        tag("footer", _cite(report), tag("p", "Made with Exegete.")),
+        tag("footer", tag("p", f"Made with Exegete {__version__}. This file is whole: it needs no network.")),
         tag("script", Markup(script)),
     )
 
 
-def _anchors(report: Report) -> list[str]:
+def _anchors(sections: Sequence[Section]) -> list[str]:
     """An address for every section: its own or its title's, with a number where one is taken."""
-    taken = {"answer", "scorecard", "facts", "scheme", "cite"}
+    taken = set(TAKEN)
     found = []
-    for section in report.sections:
+    for section in sections:
         wanted = anchor(section.anchor or section.title)
         name = next(name for n in count(1) if (name := wanted if n == 1 else f"{wanted}-{n}") not in taken)
         taken.add(name)
@@ -67,10 +75,16 @@ def _anchors(report: Report) -> list[str]:
 
 
 def _contents(report: Report, anchors: list[str]) -> Markup:
-    places = [("answer", "Answer")]
-    places += [("scorecard", "Scorecard")] if report.verdicts else []
-    places += [("facts", "What was studied")] if report.facts else []
-    places += [(name, section.title) for name, section in zip(anchors, report.sections, strict=True)]
+    there = {
+        "answer": ("Answer", True),
+        "models": ("Models side by side", report.comparison is not None),
+        "scorecard": ("Scorecard", bool(report.verdicts)),
+        "untested": ("What was not tested", bool(report.untested)),
+    }
+    places = [(name, title) for name, (title, wanted) in there.items() if wanted]
+    sections = chain(report.sections, report.appendix)
+    places += [(name, section.title) for name, section in zip(anchors, sections, strict=True)]
+    places += [("facts", "Versions")] if report.facts else []
     places += [("cite", "How to cite")] if report.cite else []
     return tag(
         "nav",
@@ -80,39 +94,63 @@ def _contents(report: Report, anchors: list[str]) -> Markup:
 
 
 def _main(report: Report, anchors: list[str]) -> Markup:
-    tables, figures = count(1), count(1)
+    return tag("main", *_parts(report, anchors))
+
+
+def _parts(report: Report, anchors: list[str]) -> Iterator[Markup]:
+    """Everything in the order of reading, which is that of the numbers of tables and figures."""
+    counters = Counters()
+    yield _answer(report)
+    if report.comparison is not None:
+        yield comparison_part(report.comparison, counters)
+    if report.verdicts:
+        yield tag("section", tag("h2", "Scorecard"), card(report.verdicts, counters.table()), id="scorecard")
+    if report.untested:
+        yield _untested(report.untested)
+    for section, name in zip(chain(report.sections, report.appendix), anchors, strict=True):
+        judged = [line for line in report.verdicts if line.section and anchor(line.section) == name]
+        yield section_part(section, name, judged, counters)
+    if report.facts:
+        yield _facts(report)
+    if report.cite:
+        yield _cite(report.cite)
+
+
+def _answer(report: Report) -> Markup:
+    """The short answer in large letters, for what and for whom it is given, then the rest of it."""
     short, *more = report.answer.split("\n\n")
-    said = [tag("p", short, class_="answer"), *(tag("p", part, class_="more") for part in more)]
-    answer = tag("section", tag("h1", report.question), *said, id="answer", tabindex="-1")
-    card = _scorecard(report, tables)  # first, for its number
-    parts = [_section(section, name, tables, figures) for section, name in zip(report.sections, anchors, strict=True)]
-    return tag("main", answer, card, _facts(report), *parts)
-
-
-def _scorecard(report: Report, tables: "count[int]") -> Markup:
-    if not report.verdicts:
-        return Markup()
-    block = table_block(scorecard(report.verdicts), f"Table {next(tables)}")
-    return tag("section", tag("h2", "Scorecard"), block, id="scorecard")
-
-
-def _facts(report: Report) -> Markup:
-    if not report.facts:
-        return Markup()
-    pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in report.facts.items())
-    return tag("section", tag("h2", "What was studied"), tag("dl", *pairs), id="facts")
-
-
-def _section(section: Section, name: str, tables: "count[int]", figures: "count[int]") -> Markup:
+    meant = {"Goal": report.goal, "For": report.user}
+    pairs = [tag("div", tag("dt", word), tag("dd", said)) for word, said in meant.items() if said]
     return tag(
         "section",
-        tag("h2", section.title),
-        *(tag("p", paragraph) for paragraph in section.paragraphs),
-        *(table_block(table, f"Table {next(tables)}") for table in section.tables),
-        *(figure_block(figure, f"Figure {next(figures)}") for figure in section.figures),
-        id=name,
+        tag("h1", report.question),
+        tag("p", short, class_="answer"),
+        tag("dl", *pairs, class_="meant") if pairs else "",
+        *(tag("p", part, class_="more") for part in more),
+        id="answer",
+        tabindex="-1",
     )
 
 
-def _cite(report: Report) -> Markup:
-    return joined(tag("h2", "How to cite", id="cite"), tag("pre", report.cite)) if report.cite else Markup()
+def _untested(sentences: Sequence[str]) -> Markup:
+    items = (tag("li", sentence) for sentence in sentences)
+    return tag("section", tag("h2", "What was not tested"), tag("ul", *items), id="untested")
+
+
+def _facts(report: Report) -> Markup:
+    pairs = (tag("div", tag("dt", name), tag("dd", value)) for name, value in report.facts.items())
+    return tag("section", tag("h2", "Versions"), tag("dl", *pairs), id="facts")
+
+
+def _cite(written: str) -> Markup:
+    """BibTeX to copy by hand, by a button, or as a file."""
+    said = "If you quote these numbers, cite the software and the paper whose test you quote."
+    buttons = tag(
+        "p",
+        tag("button", "Copy", id="copy", type="button", hidden=True),
+        " ",
+        download(written, "application/x-bibtex;charset=utf-8", "exegete.bib", "BibTeX"),
+        class_="files",
+    )
+    pre = tag("pre", written, id="bibtex", tabindex="0", role="region", aria_label="BibTeX")
+    return tag("section", tag("h2", "How to cite"), tag("p", said), pre, buttons, id="cite")

@@ -8,6 +8,7 @@ from typing import Literal
 import polars as pl
 from altair.typing import ChartType
 
+from exegete.figures.heatmap import HeatMap
 from exegete.report.columns import Column, count, guessed, interval, number, text, verdict
 
 
@@ -41,14 +42,27 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Note:
+    """How a test is done: its formula, what misleads, and the page of the documentation that says more."""
+
+    formula: str
+    misleads: str
+    page: str  # below docs/
+    title: str  # of that page
+
+
+@dataclass(frozen=True)
 class Section:
-    """One question's part: text first, then tables and figures."""
+    """One question's part: text first, then figures, tables and examples; further parts of the same question below."""
 
     title: str
     anchor: str = ""
     paragraphs: Sequence[str] = ()
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
+    examples: Sequence[HeatMap] = ()
+    note: Note | None = None
+    parts: Sequence["Section"] = ()
 
 
 @dataclass(frozen=True)
@@ -56,13 +70,32 @@ class Verdict:
     """One line of the scorecard: a test, what it found, and whether attention passes it."""
 
     name: str
-    verdict: Literal["holds", "fails", "cannot tell"]
+    verdict: Literal["holds", "fails", "cannot tell", "not testable"]
     statistic: float | None = None
     interval: tuple[float, float] | None = None
     chance: float | None = None
     n: int | None = None
     criterion: str = ""
     paper: str = ""
+    of: str = ""  # the task and the model, where there are several
+    question: str = ""
+    level: float | None = None  # of the interval
+    threshold: float | None = None  # what the interval is held against
+    about: str = ""
+    settle: str = ""
+    doubt: str = ""
+    against: str = ""
+    votes: bool = True
+    section: str = ""  # the anchor of the section that tells more
+
+    @property
+    def label(self) -> str:
+        """The test in words.
+
+        >>> Verdict("hard_to_fake", "fails").label
+        'hard to fake'
+        """
+        return self.name.replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -76,25 +109,16 @@ class Report:
     facts: Mapping[str, str] = field(default_factory=dict)
     sections: Sequence[Section] = ()
     cite: str = ""
+    goal: str = ""
+    user: str = ""
+    untested: Sequence[str] = ()
+    comparison: Section | None = None  # of several models, after the answer
+    appendix: Sequence[Section] = ()  # what is no test: data and models
 
 
 def scorecard(verdicts: Sequence[Verdict]) -> Table:
-    """The verdicts as a table: each with its effect, interval, chance level and criterion."""
-    low, high = ([v.interval[side] if v.interval else None for v in verdicts] for side in (0, 1))
-    frame = pl.DataFrame(
-        {
-            "test": [v.name for v in verdicts],
-            "verdict": [v.verdict for v in verdicts],
-            "statistic": pl.Series([v.statistic for v in verdicts], dtype=pl.Float64),
-            "low": pl.Series(low, dtype=pl.Float64),
-            "high": pl.Series(high, dtype=pl.Float64),
-            "chance": pl.Series([v.chance for v in verdicts], dtype=pl.Float64),
-            "n": pl.Series([v.n for v in verdicts], dtype=pl.Int64),
-            "criterion": [v.criterion for v in verdicts],
-            "paper": [v.paper for v in verdicts],
-        }
-    )
-    order = (
+    """The verdicts as a table: each with its effect, interval, chance level and criterion; its frame has all else."""
+    columns = (
         text("test"),
         verdict(),
         number("statistic"),
@@ -104,12 +128,24 @@ def scorecard(verdicts: Sequence[Verdict]) -> Table:
         text("criterion"),
         text("paper"),
     )
-    return Table(
-        "Scorecard",
-        frame,
-        "Each test with its effect, its chance level and its criterion; the intervals hold jointly at 95 %.",
-        order,
-    )
+    caption = "Each test with its effect, its chance level and its criterion, corrected for the number of tests."
+    return Table("Scorecard", _frame(verdicts), caption, columns)
+
+
+def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """Everything that is known of the verdicts."""
+    low, high = ([v.interval[side] if v.interval else None for v in verdicts] for side in (0, 1))
+    named = [f"{v.name} · {v.of}" if v.of else v.name for v in verdicts]
+    kinds = {
+        pl.String: ("verdict", "question", "about", "against", "doubt", "settle", "criterion", "paper"),
+        pl.Float64: ("statistic", "threshold", "chance", "level"),
+        pl.Int64: ("n",),
+        pl.Boolean: ("votes",),
+    }
+    found = {"test": pl.Series(named, dtype=pl.String)}
+    found |= {n: pl.Series([getattr(v, n) for v in verdicts], dtype=kind) for kind, ns in kinds.items() for n in ns}
+    bounds = {"low": pl.Series(low, dtype=pl.Float64), "high": pl.Series(high, dtype=pl.Float64)}
+    return pl.DataFrame(found | bounds)
 
 
 def anchor(title: str) -> str:

@@ -4,11 +4,12 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from exegete.report.columns import SIGNS
 from exegete.report.page import Table
 
 # Colours of the terminal's own palette, legible on light and on dark ground; the sign and the word say the same.
 WORD = 12  # characters of a word that are kept together where a table is narrow
-STYLES = {"holds": "bold green", "fails": "bold red", "cannot tell": "bold magenta"}
+STYLES = {"holds": "bold green", "fails": "bold red", "cannot tell": "bold magenta", "not testable": "dim"}
 
 
 def rich_table(table: Table) -> RichTable:
@@ -33,7 +34,7 @@ def rich_table(table: Table) -> RichTable:
     for cells in rows:
         drawn.add_row(
             *(
-                Text(cell, style=_style(cell) if form == "verdict" else "")
+                Text(cell, style=_style(cell) if form in ("verdict", "judged") else "")
                 for cell, form in zip(cells, forms, strict=True)
             )
         )
@@ -46,7 +47,7 @@ def _longest_word(cells: list[str]) -> int:
 
 
 def _style(cell: str) -> str:
-    return next((style for word, style in STYLES.items() if cell.endswith(word)), "")
+    return next((style for word, style in STYLES.items() if cell.startswith(SIGNS[word])), "")
 
 
 def to_csv(table: Table) -> str:

@@ -84,6 +84,7 @@ class Test:
     doubt: str = ""  # why nothing can be told, whatever the numbers
     settle: str = ""  # how many texts or seeds would settle it
     votes: bool = True  # whether it decides the answer for this goal
+    threshold: float | None = None  # what the interval is compared with
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,9 @@ class Audit:
         """For machines."""
         return {
             "answer": self.answer,
+            "goal": self.goal,
+            "user": self.user,
+            "untested": list(self.untested),
             "criteria_version": self.criteria_version,
             "run": None if self.run is None else str(self.run),
             "tests": [asdict(test) for test in self.tests],

@@ -11,6 +11,7 @@ from exegete.base.files import read_json, write_json
 from exegete.base.names import Spec, parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.importance.given import specs_of
 from exegete.studies.asking import ASK
 from exegete.studies.audit import Audit, Criteria, Goal, load_criteria
 from exegete.studies.context import context_of
@@ -20,7 +21,7 @@ from exegete.studies.keys import key_of
 from exegete.studies.run import finished_cells, run_study
 from exegete.studies.study import Study, checked, is_asked, load_study
 from exegete.tasks.catalogue import kind_of
-from exegete.training.checkpoint import is_checkpoint
+from exegete.training.checkpoint import is_trained
 from exegete.training.settings import BY_KIND
 
 DEFAULT, QUICK = "audit", "audit_quick"
@@ -54,7 +55,7 @@ def study_for(asking: Asking) -> Study:
     tasks: tuple[str, ...] = (asking.task or study.tasks[0],)
     kind = kind_of(tasks[0])
     models = (asking.model or MODEL.get(kind, study.models[0]),)
-    if kind == "classification" and not asking.quick and not is_checkpoint(Path(models[0])):
+    if kind == "classification" and not asking.quick and not is_trained(models[0]):
         tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
     experiments = tuple(_entry(entry, tasks) for entry in study.experiments)
     return checked(
@@ -79,7 +80,7 @@ def _name(study: str, asking: Asking, tasks: tuple[str, ...], models: tuple[str,
 
 def with_scores(study: Study, files: Sequence[str]) -> Study:
     """The study with scores of another tool as further methods, wherever methods are compared."""
-    given = [f"given:file={file}" for file in files]
+    given = [spec for file in files for spec in specs_of(file)]
     entries = [
         entry | {field: [*entry.get(field, _defaults(entry["name"], field)), *given]}
         if (field := SCORED.get(entry["name"])) is not None

@@ -19,7 +19,7 @@ from exegete.studies.engine import cores, one_thread
 from exegete.studies.run import MANIFEST
 from exegete.studies.study import Cell, Study
 from exegete.tasks.example import Example, Task
-from exegete.training.checkpoint import is_checkpoint
+from exegete.training.checkpoint import is_trained
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
@@ -52,7 +52,7 @@ def estimate(study: Study, run: Path, workers: int | None = None) -> str:
 
 def _seconds(study: Study, cell: Cell) -> float:
     """One model: its trainings, and what is asked of it."""
-    if is_checkpoint(Path(cell.model)):
+    if is_trained(cell.model):
         return 0.0  # nothing to train, and the readings are few beside what loading takes
     task, settings = cached_task(cell.task), study.training_for(cell.task)
     built = study.built_experiments(cell.task)

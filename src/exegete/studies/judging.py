@@ -116,6 +116,7 @@ def _judged(asked: Asked, level: float) -> Test:
         against=asked.against,
         doubt=asked.doubt,
         settle=settling(interval, asked.threshold, seeds, asked.recipe) if open_ else "",
+        threshold=asked.threshold,
     )
 
 

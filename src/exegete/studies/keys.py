@@ -77,8 +77,12 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def code_of(built: object) -> str:
-    """The code of a thing: its module and what that imports; a plugin file's own source."""
+    """The code of a thing: its module and what that imports; a plugin file's own source.
+
+    What a thing reads from a file of its own (it says so in `content`) determines it as its code does.
+    """
     module = type(built).__module__
     if module.startswith("exegete."):
-        return code_hash(module)
+        content = getattr(built, "content", None)
+        return code_hash(module) if content is None else key_of(code=code_hash(module), content=content)
     return key_of(source=inspect.getsource(inspect.getmodule(type(built)) or type(built)))

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
-from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.models.pair import Pair
 from exegete.models.translator import Translator
 from exegete.studies.explanation import Unit
@@ -68,7 +68,7 @@ def methods_of(asked: Sequence[str] | None, of: str) -> tuple[str, ...]:
     if isinstance(asked, str):
         asked = methods_in(asked)
     if asked is None:
-        asked = [f"{name}:{SETTINGS[name].format(of=of)}" if name in SETTINGS else name for name in IMPORTANCES]
+        asked = [f"{name}:{SETTINGS[name].format(of=of)}" if name in SETTINGS else name for name in computed()]
     if not asked:
         raise UsageError("name at least one method, or none of them to have all")
     for name in asked:

@@ -14,6 +14,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
+from exegete.importance.given import absence, for_texts
 from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
 from exegete.models.translator import Translator
@@ -98,6 +99,7 @@ def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
     built = {name: IMPORTANCES.make(name) for name in importances}
     at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
     todo = [name for name in at if not at[name].done]
+    built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
     names = " ".join(parse(name).name for name in todo)
     for number, examples in enumerate(case.shards if todo else ()):
         missing = [name for name in todo if not part(at[name].folder, number).is_file()]
@@ -136,7 +138,7 @@ def _told(folder: Path) -> dict[str, float | int | None]:
 def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
     """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
     predicted = None if isinstance(case.checkpoint.model, Translator) else predict_stage(case)
-    refused = refusals(case.checkpoint.model, built.importances)
+    refused = refusals(case.checkpoint.model, built.importances) | _absent(case, built.importances)
     scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
     facts = case.content | {"experiment": name, "settings": repr(built)}
     scores = {importance: at.folder.name for importance, at in scored.items()}
@@ -162,6 +164,12 @@ def _what(companion: Companion) -> list[str]:
 def refusals(model: AttentionModel, importances: Sequence[str]) -> dict[str, str]:
     """The importances that are not for this model, each with the reason."""
     reasons = {name: refusal(IMPORTANCES.make(name), model) for name in importances}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _absent(case: Case, importances: Sequence[str]) -> dict[str, str]:
+    """The importances that have nothing to say of a split, each with the reason."""
+    reasons = {name: absence(IMPORTANCES.make(name), case.task, case.split) for name in importances}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 

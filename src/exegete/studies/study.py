@@ -187,7 +187,7 @@ def checked(study: Study) -> Study:
     from exegete.importance.catalogue import IMPORTANCES
     from exegete.studies.plugins import load_plugins
     from exegete.tasks.catalogue import check_task
-    from exegete.training.checkpoint import is_checkpoint
+    from exegete.training.checkpoint import is_checkpoint, is_trained
 
     load_plugins(study.plugins)
     for task in study.tasks:
@@ -203,7 +203,7 @@ def checked(study: Study) -> Study:
             raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")
         if not is_checkpoint(Path(model)):
             _check_model(model)
-        elif len(study.seeds) > 1:
+        if is_trained(model) and len(study.seeds) > 1:
             raise UsageError(f"{model} is one trained model: give the study one seed")
     for entry in study.experiments:
         if not any(is_asked(entry, task) for task in study.tasks):

@@ -50,9 +50,24 @@ def _line(name: str, task: str, model: str, criteria: Criteria, reason: str) -> 
     )
 
 
+WORDS = {
+    "agrees": "whether it ranks words as other importances do",
+    "faithful": "whether the words that it ranks first matter for the prediction",
+    "used": "whether the prediction cares which word carries which weight",
+    "ranks_decisions": "whether decisions hang on its largest weights",
+    "known_answer": "whether it finds planted words",
+    "unique": "whether other weights give the same prediction",
+    "needed": "whether the task needs it",
+    "stable": "whether it is stable over seeds",
+    "informative": "whether its weights help another model",
+    "hard_to_fake": "whether it is hard to fake",
+    "plausible": "whether it marks what people marked",
+}
+
+
 def untested(tests: Sequence[Test]) -> list[str]:
     """Sentences: what can't be tested here, with its reason, and what was not asked for."""
-    said = {f"{test.name}: {test.doubt}" for test in tests if test.verdict == "not testable"}
+    said = {f"It can't be tested {WORDS[test.name]}: {test.doubt}." for test in tests if test.verdict == "not testable"}
     asked = {test.name for test in tests}
-    rest = [name for name in TESTS.values() if name not in asked]
-    return [*sorted(said), *([f"not asked for: {', '.join(rest)}"] if rest else [])]
+    rest = [words for name, words in WORDS.items() if name not in asked]
+    return [*sorted(said), *([f"It was not asked {', '.join(rest)}."] if rest else [])]

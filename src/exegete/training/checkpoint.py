@@ -13,9 +13,11 @@ from torch import Tensor
 from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
+from exegete.base.names import parse
 from exegete.models.build import make_model
 from exegete.models.classifier import Classifier
 from exegete.models.module import Model
+from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
 
@@ -66,6 +68,17 @@ def is_checkpoint(folder: Path) -> bool:
     return (folder / FACTS).is_file()
 
 
+def is_trained(model: str) -> bool:
+    """Whether a model as written is trained already: a checkpoint folder, or an own one with `trained=true`.
+
+    There is one of it, whatever the seed, and nothing can be trained anew by its recipe.
+    """
+    if is_checkpoint(Path(model)):
+        return True
+    settings = MODELS.make(model) if parse(model).name == "own" else None
+    return isinstance(settings, OwnSettings) and settings.trained
+
+
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write the whole folder, or nothing."""
     model = checkpoint.model
@@ -102,6 +115,8 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"
         ) from None
+    if model.vocabulary != vocabulary:  # an own model brings its words from a file of its own
+        raise ExegeteError(f"the vocabulary of {model.spec} is not the one that {folder} was made with: put it back")
     if checkpoint.weights_hash != facts["weights_hash"]:
         raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")
     return checkpoint

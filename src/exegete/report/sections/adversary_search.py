@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
-from exegete.experiments.adversary_search import AdversarySearch
-from exegete.report.columns import count, interval, number, share, text
+from exegete.experiments.adversary_search import MODEL, AdversarySearch
+from exegete.figures.adversaries import telling
+from exegete.figures.heatmap import HeatMap, Row
+from exegete.report.columns import class_label, count, decimal, interval, number, share, text
 from exegete.report.page import Figure, Section, Table
 from exegete.report.sections.contract import Found, named, which
 
@@ -20,11 +23,11 @@ MEANING = (
     "the divergence after permuting the weights: flat weights are far from anything that is not flat. And attention "
     "claims to be an explanation, not the only one: uniqueness alone never decides (Wiegreffe & Pinter 2019).",
 )
-TITLES = {
-    "histogram": "How far attention can go",
-    "violins": "By largest weight",
-    "pairs": "The model's own weights, and an adversary's",
-}
+TITLES = {"histogram": "How far attention can go", "violins": "By largest weight"}
+TWINS = (
+    "Texts with the farthest adversaries that were found: the model's own weights and, below, others under which it "
+    "predicts the same to within ε. They are the extremes, not typical texts."
+)
 
 
 def headline(found: Found) -> Table:
@@ -63,5 +66,29 @@ def sections(found: Found) -> Iterator[Section]:
         _table(entropy, "By normalised entropy of the weights", ("entropy", "entropy")),
     ]
     charts = asked.figures(found.rows, found.summary)
-    figures = [Figure(TITLES[name], chart) for name, chart in charts.items()]
+    figures = [Figure(title, charts[name]) for name, title in TITLES.items()]  # the pairs are examples
     yield Section("Can other weights give the same prediction?", "", list(MEANING), tables, figures)
+
+
+def examples(found: Found) -> tuple[str, tuple[HeatMap, ...]]:
+    """Adversarial twins: the model's own weights and an adversary's on the same words."""
+    asked: AdversarySearch = found.experiment
+    own = found.rows.filter(pl.col("epsilon") == asked.epsilons[0], pl.col("who") == MODEL)
+    shown = telling(own)
+    several = which(shown) if shown.height else []
+    maps = (_twins(row, [row[column.of[0]] for column in several]) for row in named(shown).iter_rows(named=True))
+    return TWINS, tuple(maps)
+
+
+def _twins(row: dict[str, Any], where: list[str]) -> HeatMap:
+    predicted = class_label(row["predicted"])
+    said = f"Predicted {predicted}. JSD of the weights {decimal(row['jsd'], 2)}, at most 0.69; TVD of the prediction "
+    return HeatMap(
+        title=" · ".join([*where, f"{said}{decimal(row['tvd'])}."]),
+        words=tuple(row["words"]),
+        rows=(
+            Row("model’s own", tuple(row["attention"]), signed=False, main=True),
+            Row("adversary’s", tuple(row["adversary"]), signed=False),
+        ),
+        toward=predicted,
+    )

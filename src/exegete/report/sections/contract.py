@@ -34,7 +34,10 @@ class Found(NamedTuple):
 
 
 class Sections(Protocol):
-    """One experiment's part of the report: a module with these two functions."""
+    """One experiment's part of the report: a module with these two functions.
+
+    It may have a third, `examples(found)`, for texts that show what was found: a sentence and heat maps.
+    """
 
     def headline(self, found: Found) -> Table:
         """The one table that a terminal shows."""

@@ -1,0 +1,179 @@
+"""Telling texts: where attention and the best saliency method disagree most, found again in a run's stages.
+
+A method's words are ranked by the size of their scores, as attention's are by their weights: attention has no sign. The
+texts with the lowest Kendall's τ-b are shown, and the one with the highest beside them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from exegete.base.files import read_json
+from exegete.base.names import parse
+from exegete.figures.heatmap import HeatMap, Row
+from exegete.figures.labels import importance_label
+from exegete.measures.rank import tau
+from exegete.report.columns import class_label, decimal
+from exegete.report.verdicts import Place, labels_of, place_of, plain
+from exegete.studies.audit import Test
+from exegete.studies.scoring import padded
+from exegete.studies.store import DONE, read_shards
+
+SHORTEST, LONGEST = 6, 40  # words of a text that is shown, where there are such texts
+APART, ALONE = 3, 6  # texts that disagree, of a single model; models that are shown, where there are several
+CONTENT = ("data", "weights", "model", "split", "texts")  # what tells the texts and the model of a stage
+NOT = ("attention", "random")
+
+
+class Scored(NamedTuple):
+    """The words of some texts with attention and another method's scores."""
+
+    experiment: str
+    method: str
+    signed: bool
+    frame: pl.DataFrame  # example, gold, predicted, probabilities, words, attention, other, tau
+
+
+class Told(NamedTuple):
+    """Heat maps, and the experiment in whose section they belong."""
+
+    experiment: str
+    maps: tuple[HeatMap, ...]
+    title: str
+    sentence: str
+
+
+def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Test]) -> Told | None:
+    """The most telling texts of a run; None if it holds no scores of attention and of another method."""
+    against, found = best_methods(tests), {}
+    for place, cell in _one_each(cells).items():
+        scored = scores_of(run, cell, split, against.get(plain(*place), ""))
+        if scored is not None:
+            found[place] = scored
+    if not found:
+        return None
+    labels = labels_of(list(found))
+    shown = list(found.items())[:ALONE]
+    maps = [drawn for place, scored in shown for drawn in _maps(scored, labels[place], several=len(found) > 1)]
+    one = next(iter(found.values()))
+    return Told(one.experiment, tuple(maps), *_said(one, several=len(found) > 1))
+
+
+def _one_each(cells: Sequence[Mapping[str, Any]]) -> dict[Place, Mapping[str, Any]]:
+    """The first seed of every task and model, without tasks with planted words where there are others."""
+    every: dict[Place, Mapping[str, Any]] = {}
+    for cell in cells:
+        every.setdefault((cell["task"], cell["model"]), cell)
+    unplanted = {place: cell for place, cell in every.items() if plain(*place) == place}
+    return unplanted or every
+
+
+def best_methods(tests: Sequence[Test]) -> dict[Place, str]:
+    """What attention was held against on every task and model, where that is a single method."""
+    return {place_of(test): test.against for test in reversed(tests) if _is_method(test.against)}
+
+
+def _is_method(name: str) -> bool:
+    from exegete.importance.catalogue import IMPORTANCES
+
+    return bool(name) and " " not in name and parse(name).name in IMPORTANCES and parse(name).name not in NOT
+
+
+def scores_of(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> Scored | None:
+    """Attention and the wanted method, or else the first other one, from an experiment that scored both."""
+    stages = {name: at[split] for name, at in cell["experiments"].items() if split in at}
+    by_name = {name: _stage(run, at).get("scores", {}) for name, at in stages.items()}
+    able = {name: scores for name, scores in by_name.items() if _attention(scores) and _others(scores)}
+    if not able:
+        return None
+    name = next((name for name, scores in able.items() if wanted in scores), next(iter(able)))
+    scores = able[name]
+    method = wanted if wanted in scores else _others(scores)[0]
+    texts = _texts(run, _stage(run, stages[name]))
+    if texts is None:
+        return None
+    return _scored(name, method, texts, *(_frame(run, scores[each]) for each in (_attention(scores), method)))
+
+
+def _stage(run: Path, name: str) -> dict[str, Any]:
+    path = run / "stages" / name / DONE
+    return read_json(path, "stage") if path.is_file() else {}
+
+
+def _attention(scores: Mapping[str, str]) -> str:
+    return next((name for name in scores if parse(name).name == "attention"), "")
+
+
+def _others(scores: Mapping[str, str]) -> list[str]:
+    return [name for name in scores if parse(name).name not in NOT]
+
+
+def _texts(run: Path, stage: Mapping[str, Any]) -> pl.DataFrame | None:
+    """The words and predictions of the texts that a stage is about."""
+    for path in sorted((run / "stages").glob(f"predict-*/{DONE}")):
+        facts = read_json(path, "stage")
+        if all(facts.get(key) == stage.get(key) for key in CONTENT):
+            return _frame(run, path.parent.name)
+    return None
+
+
+def _frame(run: Path, name: str) -> pl.DataFrame:
+    return pl.read_parquet(read_shards(run / "stages" / name))
+
+
+def _scored(
+    experiment: str, method: str, texts: pl.DataFrame, attention: pl.DataFrame, other: pl.DataFrame
+) -> Scored | None:
+    """One row per text with a τ between the two, of the texts that can be shown."""
+    joined = texts.join(attention.select("example", attention="scores"), on="example", maintain_order="left")
+    joined = joined.join(other.select("example", other="scores"), on="example", maintain_order="left")
+    shown = pl.col("words").list.len() == pl.col("attention").list.len()  # a pair's question has no scores
+    whole = ~pl.concat_list(pl.col("attention", "other")).list.eval(pl.element().is_nan()).list.any()
+    kept = joined.filter(shown & whole)
+    if kept.is_empty():
+        return None
+    length = pl.col("words").list.len()
+    short = kept.filter(length >= SHORTEST, length <= LONGEST)
+    kept = short if short.height else kept
+    sizes = [padded([[abs(v) for v in row] for row in kept[name].to_list()]) for name in ("attention", "other")]
+    ranked = kept.with_columns(tau=pl.Series(tau(*sizes).numpy())).filter(pl.col("tau").is_not_nan())
+    signed = bool(other["signed"].any())
+    return Scored(experiment, method, signed, ranked.sort("tau", "example")) if ranked.height else None
+
+
+def _maps(scored: Scored, where: str, several: bool) -> Iterator[HeatMap]:
+    """The texts that disagree most and, of a single model, the one that agrees most."""
+    frame, label = scored.frame, importance_label(parse(scored.method).name)
+    shown = frame.head(1) if several else pl.concat([frame.head(APART), frame[APART:].tail(1)])
+    for row in shown.iter_rows(named=True):
+        said = _title(row)
+        yield HeatMap(
+            title=f"{where}. {said}" if several else said,
+            words=tuple(row["words"]),
+            rows=(
+                Row("attention", tuple(row["attention"]), signed=False, main=True),
+                Row(label, tuple(row["other"]), signed=scored.signed),
+            ),
+            toward=class_label(row["predicted"]),
+        )
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    """What was predicted, whether that is right, and how far the two agree."""
+    sure = f" (p = {max(row['probabilities']):.2f})" if row["probabilities"] else ""
+    right = "right" if row["gold"] == row["predicted"] else f"wrong: it is {class_label(row['gold'])}"
+    return f"Predicted {class_label(row['predicted'])}{sure}, {right}. τ = {decimal(row['tau'], 2)}."
+
+
+def _said(scored: Scored, several: bool) -> tuple[str, str]:
+    """A title and a sentence."""
+    label = "another method" if several else importance_label(parse(scored.method).name)
+    by = "by Kendall’s τ-b of the weights and the sizes of the scores"
+    n, mean = len(scored.frame), decimal(float(scored.frame["tau"].mean()), 2)  # type: ignore[arg-type]
+    last = ", and last the one on which they agree most" if n > APART else ""
+    one = f"Of {n:,} texts these are the ones on which the two disagree most, {by}{last}. "
+    one += f"The mean τ-b is {mean}: these are the extremes, not typical texts."
+    many = f"Of every model the text on which the two disagree most, {by}. These are the extremes, not typical texts."
+    return f"Where attention and {label} disagree most", many if several else one

@@ -1,0 +1,156 @@
+"""The scorecard: every number against its margin, as a drawing, in words, as a file; and tests that don't decide."""
+
+import io
+import re
+from typing import Any
+
+import polars as pl
+import pytest
+
+from exegete.report.card import card, strip
+from exegete.report.gauge import EDGE, WIDTH, gauge
+from exegete.report.methods import experiment_of
+from exegete.report.page import Verdict, scorecard
+from exegete.report.verdicts import name_of, questions, threshold, verdicts
+from exegete.report.verdicts import scorecard as narrow
+from exegete.studies.asking import ASK
+from exegete.studies.audit import Criteria
+from tests.report.runs import asked, audit
+from tests.report.test_report_html import HOSTILE, Reader
+
+
+def line(**changes: Any) -> Verdict:
+    given: dict[str, Any] = {
+        "name": "hard_to_fake", "verdict": "fails", "statistic": 0.2, "interval": (0.1, 0.3), "chance": 0.0, "n": 1200,
+        "criterion": "it is above 0.5", "paper": "W&P", "threshold": 0.5, "level": 0.99, "about": "this recipe",
+    }  # fmt: skip
+    return Verdict(**(given | changes))
+
+
+def xs(drawn: str, kind: str) -> list[float]:
+    found = re.search(rf'<(?:line x1="([^"]+)" x2="([^"]+)"|circle cx="([^"]+)")[^>]*class="{kind}"', drawn)
+    assert found is not None
+    return [float(x) for x in found.groups() if x is not None]
+
+
+def test_a_gauge_puts_numbers_in_proportion() -> None:
+    drawn = gauge(line(), "g")
+    scale = (WIDTH - 2 * EDGE) / 0.5  # from chance to the margin
+    assert xs(drawn, "chance") == pytest.approx([EDGE, EDGE])
+    assert xs(drawn, "margin") == pytest.approx([WIDTH - EDGE] * 2)
+    assert xs(drawn, "bar") == pytest.approx([EDGE + 0.1 * scale, EDGE + 0.3 * scale], abs=0.06)
+    assert xs(drawn, "dot") == pytest.approx([EDGE + 0.2 * scale], abs=0.06)
+    assert "0.200, interval 0.100 to 0.300; margin 0.500; chance 0.000: fails" in drawn
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"statistic": None}, {"interval": None}, {"interval": (0.1, float("inf"))}],
+)
+def test_without_an_interval_there_is_no_gauge(changes: dict[str, Any]) -> None:
+    assert gauge(line(**changes), "g") == ""
+
+
+def test_a_gauge_of_one_number_is_drawn_in_the_middle() -> None:
+    drawn = gauge(line(statistic=1.0, interval=(1.0, 1.0), chance=None, threshold=None), "g")
+    assert xs(drawn, "dot") == [WIDTH / 2]
+    assert "margin" not in drawn
+
+
+def test_a_card_says_everything_and_its_file_too() -> None:
+    lines = [
+        line(section="adversary_training", settle="5 seeds", doubt="few", question="Can it?"),
+        line(name="plausible", verdict="cannot tell", votes=False),
+        line(name="needed", verdict="not testable", statistic=None, interval=None, n=None, doubt="only a checkpoint"),
+    ]
+    drawn = card(lines, "Table 1")
+    for said in (
+        "✗ fails", "? cannot tell", "○ not testable", "0.200 [0.100, 0.300]", "1,200", "interval at 99 %", "Can it?",
+        "it is above 0.5", "To settle it: </strong>5 seeds", "In doubt: </strong>few", "only a checkpoint",
+        "does not decide", "this recipe", "W&amp;P", 'href="#adversary-training"', "hard to fake",
+    ):  # fmt: skip
+        assert said in drawn, said
+    assert drawn.count('class="quiet"') == 1
+    assert "Tests in grey do not decide" in drawn
+    assert "Tests in grey" not in card(lines[:1], "Table 1")
+    frame = scorecard(lines).frame
+    assert frame["settle"].to_list() == ["5 seeds", "", ""]
+    assert frame["votes"].to_list() == [True, False, True]
+    assert frame["threshold"].to_list() == [0.5] * 3
+
+
+def test_models_have_a_heading_each_and_ids_stay_unique() -> None:
+    lines = [line(of="b"), line(of="a"), line(of="b")]
+    read = Reader(card(lines, "Table 1"))
+    groups = [th for th in read.all("th") if th.get("scope") == "rowgroup"]
+    assert len(groups) == 2
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert len(ids) == len(set(ids)) == 3
+    drawn = card(lines, "Table 1")
+    assert drawn.index(">b</th>") < drawn.index(">a</th>")  # in the order of the study
+
+
+def test_hostile_words_are_text_on_a_card() -> None:
+    words = dict.fromkeys(("name", "criterion", "paper", "of", "question", "about", "settle", "doubt"), HOSTILE)
+    lines = [line(**words)]
+    assert "<script" not in card(lines, HOSTILE) + strip(lines)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "interval", "verdict", "expected"),
+    [
+        ("τ is at most 0.1 below theirs", (-0.3, -0.2), "fails", -0.1),
+        ("what it loses is at most 0.05 above the best", (-0.01, 0.1), "holds", -0.05),
+        ("TVD is above 0.05", (0.1, 0.2), "holds", 0.05),
+        ("it is above chance by more than 0.0", (0.1, 0.2), "holds", 0.0),
+        ("it is above chance (margin 0.0)", (-0.2, -0.1), "fails", 0.0),
+        ("the same, by size", (0.1, 0.2), "holds", None),
+        ("TVD is above 0.5", (0.1, 0.2), "holds", None),  # the verdict says otherwise: these words are misread
+        ("TVD is above 0.5", (None, None), "not testable", None),
+    ],
+)
+def test_margins_are_read_from_the_criterion(
+    criterion: str, interval: tuple[float | None, float | None], verdict: str, expected: float | None
+) -> None:
+    assert threshold(asked(criterion=criterion, interval=interval, verdict=verdict)) == expected
+
+
+def test_a_threshold_that_is_given_counts() -> None:
+    class Given:
+        threshold, criterion = 0.25, "above 0.5"
+
+    assert threshold(Given()) == 0.25  # type: ignore[arg-type]
+
+
+def test_planted_words_make_no_other_model() -> None:
+    tests = [asked("faithful"), asked("known_answer", task="sst:planted=token")]
+    lines = verdicts(audit(*tests), ["faithfulness"])
+    assert [v.of for v in lines] == ["", ""]
+    assert [v.section for v in lines] == ["faithfulness", ""]
+    several = [asked("known_answer", task=f"sst:planted={kind}") for kind in ("token", "pair")]
+    assert [name_of(each, several) for each in several] == ["known_answer (token)", "known_answer (pair)"]
+
+
+def test_several_models_are_told_apart() -> None:
+    lines = verdicts(audit(asked(model="bilstm"), asked(model="average")))
+    assert [v.of for v in lines] == ["bilstm: tanh, softmax", "average: tanh, softmax"]
+    table = narrow(audit(asked(model="bilstm"), asked(model="average")))
+    assert table.frame["test"][0] == "faithful · bilstm: tanh, softmax"
+    assert "criterion" not in [column.title for column in table.shown]
+
+
+def test_a_test_without_a_number_is_a_line_too() -> None:
+    lines = verdicts(audit(asked(verdict="not testable", statistic=None, interval=(None, None), chance=None, n=0)))
+    assert (lines[0].interval, lines[0].n) == (None, None)
+    back = pl.read_csv(io.StringIO(scorecard(lines).frame.write_csv()))
+    assert back["verdict"].to_list() == ["not testable"]
+
+
+def test_every_test_knows_its_experiment() -> None:
+    tests = set(Criteria.model_fields) - {"version"}
+    assert {experiment_of(test) for test in tests} <= set(ASK)
+
+
+def test_questions_are_asked_once() -> None:
+    said = questions(audit(asked(), asked(model="average")))
+    assert said == ["faithful: Is it? Holds if it is at most 0.05 below the best (Jain & Wallace 2019)."]
