@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from exegete.base.errors import UsageError
@@ -25,6 +26,7 @@ def test_the_quick_audit_trains_once_and_reads_few_texts() -> None:
 
 def test_scores_of_another_tool_are_one_more_method(tmp_path: Path) -> None:
     file = tmp_path / "scores.parquet"
+    pl.DataFrame({"example": [0], "token": [0], "score": [1.0]}).write_parquet(file)
     study = with_scores(load_study("audit"), [str(file)])
     entries = {entry["name"]: entry for entry in study.experiments}
     assert entries["agreement"]["against"] == ["attention", "gradient", "leave_one_out", f"given:file={file}"]

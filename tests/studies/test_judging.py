@@ -71,7 +71,8 @@ def test_what_the_sign_alone_does_is_told(unsigned: float, verdict: str) -> None
     named = {test.name: test for test in audit.tests}
     assert (named["faithful"].verdict, named["faithful_by_size"].verdict) == ("fails", verdict)
     assert ("That is for the sign" in audit.answer) == (verdict == "holds")
-    assert audit.answer.startswith("No.")
+    # A model that is faithful by construction fails with the sign, too: only by size does it decide.
+    assert audit.answer.startswith("Yes. For the class" if verdict == "holds" else "No. Read LRP instead.")
 
 
 def marked(precision: float, obeys: float, needed: float = 1.0, n: int = 200) -> pl.DataFrame:

@@ -86,7 +86,7 @@ def _sentence(error: Any, cls: type[Any]) -> str:
         return f"'{where}' is missing"
     if error["type"] == "extra_forbidden":
         *outer, key = error["loc"]
-        return str(unknown(f"key of [{'.'.join(outer)}]", key, _fields(cls, outer)))
+        return str(unknown(f"key of [{'.'.join(map(str, outer))}]", key, _fields(cls, outer)))
     said = error["msg"].removeprefix("Value error, ")
     return f"{where + ': ' if where else ''}{said} (got {error['input']!r})"
 

@@ -47,7 +47,8 @@ def removable(pooled: Pooled) -> Tensor:
 def removed(pooled: Pooled, order: Tensor) -> Tensor:
     """Logits after removing the first j keys of an order, for all j from 0 to the number of keys, in float64.
 
-    order [batch, key] gives [batch, key + 1, class]; several orders [batch, order, key] [batch, order, key + 1, class].
+    An order `[batch, key]` gives `[batch, key + 1, class]`; several, `[batch, order, key]`, give
+    `[batch, order, key + 1, class]`.
     """
     if order.dim() == 2:
         return removed(pooled, order[:, None])[:, 0]

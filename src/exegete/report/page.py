@@ -121,7 +121,7 @@ def scorecard(verdicts: Sequence[Verdict]) -> Table:
     columns = (
         text("test"),
         verdict(),
-        number("statistic"),
+        number("statistic", "stat."),
         interval("low", "high", "interval"),
         number("chance"),
         count("n"),

@@ -82,7 +82,7 @@ def decision(named: Named, goal: Goal = "faithful") -> tuple[Verdict, bool]:
     One failure is enough for no; yes needs all. Only tests with a vote count: uniqueness has none (attention claims to
     be one explanation, not the only one), nor has what is about the training recipe.
     """
-    agreement = "beats_chance" in named and named["beats_chance"].votes
+    agreement = any(named[name].votes for name in ("agrees", "beats_chance") if name in named)
     agrees, ties = _agreement(named) if agreement else (None, False)
     deciding = [t.verdict for name, t in named.items() if t.votes and name not in AGREEMENT]
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
@@ -95,7 +95,7 @@ def decision(named: Named, goal: Goal = "faithful") -> tuple[Verdict, bool]:
 
 def _enough(named: Named) -> bool:
     """That weights are used is needed for a faithful explanation, and not enough: their words must matter, too."""
-    return "used" not in named or bool(_planted(named) or {"beats_random", "faithful"} & set(named))
+    return "used" not in named or bool(_planted(named) or {"beats_random", "faithful", "faithful_by_size"} & set(named))
 
 
 def _agreement(named: Named) -> tuple[Verdict, bool]:
@@ -122,9 +122,16 @@ def _short(named: Named, goal: Goal) -> list[str]:
     """Yes or no, and what to read instead; nothing where only agreement was asked for."""
     if goal == "faithful" and not _is_tested(named) and not _planted(named):
         return []
-    short = {"holds": "Yes.", "fails": "No."}.get(decision(named, goal)[0], "Undecided.")
-    best = _better(named)
-    return [f"{short} Read {_method(best)} instead." if best and goal == "faithful" else short]
+    decided = decision(named, goal)[0]
+    short, best = {"holds": "Yes.", "fails": "No."}.get(decided, "Undecided."), _better(named)
+    if best is None or goal != "faithful":
+        return [short]
+    method = _method(best)
+    return [
+        f"{short} For the class that a word speaks for, read {method}."
+        if decided == "holds"
+        else f"{short} Read {method} instead."
+    ]
 
 
 def _better(named: Named) -> Test | None:
@@ -144,7 +151,7 @@ def _instead(where: Where, named: Named, context: Context) -> str:
     if best is None or best.statistic is None or low is None or high is None:
         return ""
     said = (
-        f"Instead: {_method(best)}, the best method on the texts held out for choosing it. On the test texts, removing "
+        f"Better: {_method(best)}, the best method on the texts held out for choosing it. On the test texts, removing "
         f"its first words lowers the probability by {-best.statistic:.3f} [{-high:.3f}, {-low:.3f}] more than removing "
         f"those of attention (mean of {best.n:,} texts)."
     )

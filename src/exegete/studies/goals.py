@@ -22,7 +22,16 @@ USERS: dict[Goal, str] = {
     "sanity": "a developer of the model, who checks that its attention does something and finds what must be found",
 }
 DECIDE: dict[Goal, tuple[str, ...]] = {
-    "faithful": ("agrees", "beats_chance", "used", "beats_random", "faithful", "ranks_decisions", "known_answer"),
+    "faithful": (
+        "agrees",
+        "beats_chance",
+        "used",
+        "beats_random",
+        "faithful",
+        "faithful_by_size",
+        "ranks_decisions",
+        "known_answer",
+    ),
     "plausible": ("plausible",),
     "sanity": ("used", "known_answer"),
 }

@@ -34,4 +34,5 @@ def settling(interval: Interval, threshold: float, seeds: int, recipe: bool) -> 
 def _round(number: float) -> int:
     """Up to two digits."""
     digits = max(0, math.floor(math.log10(number)) - 1)
-    return math.ceil(number / 10**digits - 1e-9) * int(10**digits)
+    unit = int(10**digits)
+    return math.ceil(number / unit - 1e-9) * unit
