@@ -127,7 +127,7 @@ def test_the_figure_shows_every_panel_in_ink_that_follows_the_page(kept: Path) -
 
 def test_the_built_in_switches_name_studies_of_the_library() -> None:
     named = {setting.study or switch.study for switch in load_switches().switches for setting in switch.settings}
-    assert len(named) == 6
+    assert len(named) == 7
     for study in named:
         load_study(str(study))
 
