@@ -24,10 +24,16 @@ from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 
-PROBED = 256  # texts that are trained on and read
+PROBED = 128  # texts that are trained on and read
 STOPS = 0.7  # of the epochs, since patience ends most trainings
-# Readings of a text that an experiment needs for it, as measured on film reviews; what is not named needs few.
-READINGS = {"faithfulness": 1300, "plausibility": 150, "known_answer": 100, "agreement": 25, "adversary_search": 25}
+# Readings of a text that an experiment needs for each of its methods, as measured on film reviews; others need few.
+READINGS = {
+    "faithfulness": 90,
+    "plausibility": 30,
+    "known_answer": 15,
+    "agreement": 8,
+    "adversary_search": 25,
+}  # a method
 FEW = 5
 START = 12.0  # seconds for imports, tables, figures and the report
 
@@ -46,8 +52,14 @@ def estimate(study: Study, run: Path, workers: int | None = None) -> str:
     with one_thread():
         seconds = sum(_seconds(study, cell) for cell in study.cells)
     used = workers or cores()
-    about = START + seconds / used
+    about = START + seconds / min(used, _pieces(study))
     return f"this takes about {_told(about)} on {used} core{'s' if used > 1 else ''}; Ctrl-C keeps what is done"
+
+
+def _pieces(study: Study) -> int:
+    """Trainings that may run side by side; one model alone keeps one core busy."""
+    beside = (recipes(each, c.model, c.seed) for c in study.cells for each in study.built_experiments(c.task).values())
+    return len(study.cells) + sum(map(len, beside))
 
 
 def _seconds(study: Study, cell: Cell) -> float:
@@ -71,17 +83,23 @@ def _epochs(built: Experiment, cell: Cell, settings: TrainingSettings) -> int:
 def _read(name: str, built: Experiment, examples: Sequence[Example]) -> float:
     """Words that an experiment reads, its splits included."""
     share = 1.0 if built.texts is None else min(1.0, built.texts / max(1, len(examples)))
-    return _words(examples) * share * READINGS.get(name, FEW) * max(1, len(built.splits))
+    methods = max(1, len(built.importances))
+    return _words(examples) * share * READINGS.get(name, FEW) * methods * max(1, len(built.splits))
 
 
 def _speed(task: Task, cell: Cell, settings: TrainingSettings) -> Speed:
-    """Train and read a few texts, spread over the training split."""
-    every = task.split("train")
-    some = every[:: max(1, len(every) // PROBED)][:PROBED]
+    """Train and read a few texts of about median length: their batches are as full as those of a whole epoch."""
+    by_length = sorted(task.split("train"), key=len)
+    middle = max(0, (len(by_length) - PROBED) // 2)
+    some = tuple(by_length[middle : middle + PROBED])
     small = replace(task, splits={"train": some, "dev": some[:2], "test": some[:2]}, alignments={})
+    once = settings.model_copy(update={"epochs": 1, "metric": "loss"})
     model = build_model(cell.model, task, cell.seed)
+    Fit(
+        model, replace(small, splits={**small.splits, "train": some[:8]}), once, cell.seed
+    ).run()  # first calls are slow
     started = time.perf_counter()
-    Fit(model, small, settings.model_copy(update={"epochs": 1, "metric": "loss"}), cell.seed).run()
+    Fit(model, small, once, cell.seed).run()
     trained = time.perf_counter()
     evaluate(model.eval(), some)
     read = time.perf_counter()
