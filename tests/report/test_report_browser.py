@@ -1,7 +1,5 @@
 """The page in a browser: nothing overflows, nothing is fetched, paper has no drawers, citations can be copied."""
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,18 +22,6 @@ ACROSS = """[...document.querySelectorAll("body *")].filter(e => e.scrollWidth >
 def page() -> Report:
     long = Section("Long", tables=(Table("long", pl.DataFrame({"x": range(60)})),))
     return replace(report(LONG), facts={"data": LONG * 2}, answer=f"No. Read {LONG}.\n\nMore.", appendix=(long,))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("there is no chromium")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

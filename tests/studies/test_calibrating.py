@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.cli import app
+from exegete.experiments.proportions import clopper_pearson
 from exegete.figures.calibration import calibration, shares
 from exegete.figures.theme import to_svg
 from exegete.studies.audit import Criteria, load_criteria
@@ -25,7 +26,7 @@ from exegete.studies.calibrating import SET, STUDIES, calibrate, keep, rung_of, 
 from exegete.studies.judging import judge as judged
 from exegete.studies.keys import key_of
 from exegete.studies.study import Study, load_study
-from exegete.studies.voting import ALARM, clopper_pearson, newcombe, tally, votes
+from exegete.studies.voting import ALARM, newcombe, tally, votes
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task

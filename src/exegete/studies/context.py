@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scipy.stats import binomtest
-
+from exegete.experiments.proportions import clopper_pearson
 from exegete.studies.audit import Goal
 
 SURE = 0.95  # of the interval of an accuracy
@@ -32,7 +31,7 @@ class Prediction(NamedTuple):
         if self.majority is None or self.texts == 0:
             return False
         right = round(self.accuracy * self.texts)
-        return bool(binomtest(right, self.texts).proportion_ci(SURE).low <= self.majority)
+        return clopper_pearson(right, self.texts, SURE)[0] <= self.majority
 
 
 Where = tuple[str, str]  # task and model

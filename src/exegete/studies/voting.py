@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
-from scipy import stats
 
-from exegete.experiments.proportions import wilson
+from exegete.experiments.proportions import clopper_pearson, wilson
 
 WORTH = 0.5  # a test that is surely worth less than so much power can't tell the ends apart
 ALARM = 0.05  # false alarms that are tolerated
@@ -23,18 +22,6 @@ ALL = "all"  # texts of an audit
 FAITHFUL, UNFAITHFUL, NULL = "100 %", "0 %", "untrained"  # rungs; the last begins with it
 VERDICTS = ("holds", "fails", "cannot tell")
 Counts = Mapping[str, tuple[int, int]]  # by rung: audits that say *holds*, of how many
-
-
-def clopper_pearson(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of a share (Clopper & Pearson 1934): it never covers too little.
-
-    >>> [round(end, 3) for end in clopper_pearson(0, 20)]
-    [0.0, 0.168]
-    """
-    tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, count, n - count + 1)) if count else 0.0
-    high = float(stats.beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
-    return low, high
 
 
 def newcombe(first: tuple[int, int], second: tuple[int, int], level: float = 0.95) -> tuple[float, float]:
