@@ -14,11 +14,13 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.models.build import build
 from exegete.report.build import keep_results, write_report
 from exegete.studies import store
+from exegete.studies.cell import apart
 from exegete.studies.engine import LocalEngine
 from exegete.studies.keys import code_hash
-from exegete.studies.run import finished_cells, locked, read_manifest, run_study
+from exegete.studies.run import _steps, finished_cells, locked, read_manifest, run_study
 from exegete.studies.stages import Case
 from exegete.studies.study import Study, narrowed
+from exegete.studies.work import Work
 from exegete.training.checkpoint import Checkpoint
 from tests.small import small_task
 
@@ -63,6 +65,31 @@ def test_two_workers_find_the_same_numbers(study: Study, whole: Path, tmp_path: 
     assert_frame_equal(table(whole), table(tmp_path / "two"))
     assert any("epoch 1" in label for label in told)
     assert any("leave_one_out" in label for label in told)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
+def test_one_cell_is_asked_by_two_workers_and_finds_the_same(study: Study, whole: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    one = study.cells[0]
+    with LocalEngine(2) as engine:
+        run_study(study, tmp_path / "one", [one], engine, lambda label, done, total: told.append(label))
+    expected = table(whole).filter(task=one.task, model=one.model, seed=one.seed)
+    assert_frame_equal(expected, table(tmp_path / "one"))
+    assert not list((tmp_path / "one" / "stages").glob(".*"))  # no lock is left
+    assert any(f"{study.split} · agreement" in label for label in told)
+
+
+def test_few_cells_are_taken_apart_and_the_longest_part_comes_first(study: Study, tmp_path: Path) -> None:
+    more = [{"name": "permutation"}, {"name": "faithfulness", "texts": 5}, {"name": "agreement"}]
+    many = Study.model_validate(study.model_dump() | {"experiments": more})
+    work = Work(tmp_path, many, many.cells[0], "code")
+    assert [(piece.part, piece.split) for piece in apart(work)] == [
+        ("faithfulness", "dev"), ("faithfulness", "test"), ("agreement", "test"), ("permutation", "test"),
+    ]  # fmt: skip
+    assert [len(items) for _, items in _steps([work], 2)] == [1, 0, 4, 1]
+    assert [len(items) for _, items in _steps([work] * 4, 2)] == [4]  # enough for two workers as they are
+    assert [len(items) for _, items in _steps([work], 1)] == [1]
 
 
 class StoppedError(Exception):

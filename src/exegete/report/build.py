@@ -18,8 +18,9 @@ from exegete.report.telling import telling
 from exegete.report.verdicts import questions, scorecard, verdicts
 from exegete.studies.audit import Audit
 from exegete.studies.auditing import judge_run
-from exegete.studies.run import STUDY, read_manifest, write_csv
+from exegete.studies.run import STUDY, read_manifest
 from exegete.studies.study import Study
+from exegete.studies.tabulating import write_csv
 
 __all__ = ["headlines", "keep_results", "notes", "predictions", "questions", "scorecard", "verdicts", "write_report"]
 

@@ -120,7 +120,7 @@ class Audit:
 
     def save(self, path: str | Path) -> None:
         """Write the summary as CSV."""
-        from exegete.studies.run import write_csv
+        from exegete.studies.tabulating import write_csv
 
         write_csv(Path(path), self.frame)
 

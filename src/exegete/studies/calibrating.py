@@ -27,8 +27,9 @@ from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Criteria, Test
 from exegete.studies.context import Context, context_of
 from exegete.studies.engine import LocalEngine
 from exegete.studies.judging import judge
-from exegete.studies.run import MANIFEST, finished_cells, read_manifest, run_study, write_csv
+from exegete.studies.run import MANIFEST, finished_cells, read_manifest, run_study
 from exegete.studies.study import Study, load_study
+from exegete.studies.tabulating import write_csv
 from exegete.studies.voting import ALL, FAITHFUL, NULL, UNFAITHFUL, tally, votes
 from exegete.training.checkpoint import FACTS, is_checkpoint
 

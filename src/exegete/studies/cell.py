@@ -16,6 +16,7 @@ from exegete.studies.keys import key_of
 from exegete.studies.plugins import load_plugins
 from exegete.studies.stages import Case, experiment_stage, predict_stage
 from exegete.studies.store import read_shards
+from exegete.studies.study import Study
 from exegete.studies.training import trained
 from exegete.studies.views import as_classes, case_for
 from exegete.studies.work import Work
@@ -97,6 +98,30 @@ def train_companions(work: Work) -> None:
     built = work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is None:
         _accompanied(case, work, built)
+
+
+def apart(work: Work) -> list[Work]:
+    """A cell's questions by experiment and split: those with most scores, which take longest, first."""
+    experiments = work.study.built_experiments(work.cell.task)
+    longest_first = sorted(experiments.items(), key=lambda pair: -len(pair[1].importances))
+    return [
+        work._replace(part=name, split=split) for name, built in longest_first for split in _splits(work.study, built)
+    ]
+
+
+def _splits(study: Study, built: Experiment) -> tuple[str, ...]:
+    return built.splits or (study.split,)
+
+
+def ask_piece(work: Work) -> None:
+    """One experiment (`work.part`) of a cell on one split (`work.split`), if it can be asked."""
+    load_plugins(work.study.plugins)
+    task = cached_task(work.cell.task)
+    case = Case(work.run, work.study.split, task, trained(work, task), work.tell)
+    built = work.study.built_experiments(work.cell.task)[work.part]
+    if _unasked(work, case, built) is None:
+        there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
+        experiment_stage(there, work.part, built)
 
 
 def _unasked(work: Work, case: Case, built: Experiment) -> str | None:

@@ -4,6 +4,7 @@ Two torch threads in one process can be slower than one on a busy machine, and a
 torch: so workers are processes that start once and stay.
 """
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -48,7 +49,7 @@ class LocalEngine:
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
     ) -> Iterator[tuple[Item, Result]]:
         """Do the job for every item; results as they come."""
-        if self.workers == 1 or (len(items) == 1 and self._pool is None):
+        if self.workers == 1 or len(items) <= 1:
             with one_thread():
                 for item in items:
                     yield item, job(item, progress)
@@ -67,6 +68,13 @@ class LocalEngine:
             finally:
                 for future in waiting:
                     future.cancel()
+
+    def warm(self, modules: Sequence[str]) -> None:
+        """Let the workers start and import while this process does what it alone can do."""
+        if self.workers > 1:
+            pool = self._started()
+            for _ in range(self.workers):
+                pool.submit(_import, modules)
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -117,6 +125,11 @@ def _die_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
+
+
+def _import(modules: Sequence[str]) -> None:
+    for module in modules:
+        importlib.import_module(module)
 
 
 _told: dict[str, float] = {}  # in a worker: when each piece of work last spoke

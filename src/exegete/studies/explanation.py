@@ -104,7 +104,7 @@ class Explanation:
     def save(self, path: str | Path) -> None:
         """Write .json, .html or .csv, by the suffix."""
         from exegete.figures.heatmap_html import page
-        from exegete.studies.run import write_csv
+        from exegete.studies.tabulating import write_csv
 
         path = Path(path)
         if path.suffix == ".json":

@@ -22,8 +22,9 @@ from exegete.studies.published import KEYS, published
 from exegete.studies.reproducing_lookup import Found, Kept, Place, place_of, sources_of
 from exegete.studies.reproducing_paper import Paper, Source, load_paper
 from exegete.studies.reproducing_rule import RUNS, VERDICTS, Verdict, Yardstick, judge, judge_words
-from exegete.studies.run import MANIFEST, run_study, write_csv
+from exegete.studies.run import MANIFEST, run_study
 from exegete.studies.study import Cell, Study, load_study, narrowed
+from exegete.studies.tabulating import write_csv
 
 TABLE = "reproduction.csv"
 RUN_FOLDER = "runs"

@@ -11,18 +11,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from exegete import __version__
 from exegete.base.errors import ExegeteError
-from exegete.base.files import read_json, said_plainly, whole_file, write_json
+from exegete.base.files import read_json, said_plainly, write_json
 from exegete.base.progress import Progress, silent
-from exegete.experiments.leaderboard import with_costs
-from exegete.studies.cell import accompanied, rows_of, run_cell, train_base, train_companions
+from exegete.studies.cell import accompanied, apart, ask_piece, run_cell, train_base, train_companions
 from exegete.studies.engine import Job, LocalEngine
 from exegete.studies.keys import code_hash
-from exegete.studies.store import peak_memory, write_parquet
+from exegete.studies.store import peak_memory
 from exegete.studies.study import Cell, Study
+from exegete.studies.tabulating import write_tables
 from exegete.studies.work import Work
 
 MANIFEST, STUDY = "manifest.json", "study.json"
@@ -47,23 +45,36 @@ def run_study(
         _sweep(out)
         (out / MANIFEST).unlink(missing_ok=True)
         jobs = [Work(out, study, cell, code) for cell in wanted]
-        steps: list[tuple[Job[Work, Any], list[Work]]] = [(_ask, jobs)]
-        if companions := [part for work in jobs for part in accompanied(work)]:  # no cell waits for its own trainings
-            steps = [(_train_base, jobs), (_train_companions, companions), *steps]
-        most = max(len(items) for _, items in steps)
-        with engine or LocalEngine(min(most, LocalEngine().workers)) as running:
-            for job, items in steps:
+        with engine or LocalEngine() as running:
+            if len(jobs) == 1:  # its model is trained here, and then everybody is needed
+                running.warm(("exegete.studies.tabulating", "exegete.figures.theme"))
+            for job, items in _steps(jobs, running.workers):
                 for _ in running.map(job, items, progress):
                     pass
-        found = finished_cells(out, study)
-        _one_data_set_each(out, found)
-        write_tables(out, study, found)
+            found = finished_cells(out, study)
+            _one_data_set_each(out, found)
+            write_tables(out, study, found, running, progress)
+        _sweep(out)
         write_json(out / MANIFEST, manifest(study, found, time.time() - started))
     return out
 
 
+def _steps(jobs: list[Work], workers: int) -> list[tuple[Job[Work, Any], list[Work]]]:
+    """What is done side by side, step after step; cells too few to keep every worker busy are taken apart."""
+    companions = [part for work in jobs for part in accompanied(work)]
+    pieces = [piece for work in jobs for piece in apart(work)] if workers > 1 and len(jobs) < 2 * workers else []
+    before: list[tuple[Job[Work, Any], list[Work]]] = [
+        (_train_base, jobs), (_train_companions, companions), (_ask_piece, pieces),
+    ]  # fmt: skip
+    return [*((job, items) for job, items in before if companions or pieces), (_ask, jobs)]
+
+
 def _ask(work: Work, progress: Progress) -> dict[str, Any]:
     return run_cell(work._replace(progress=progress))
+
+
+def _ask_piece(work: Work, progress: Progress) -> None:
+    ask_piece(work._replace(progress=progress))
 
 
 def _train_base(work: Work, progress: Progress) -> None:
@@ -115,7 +126,7 @@ def _one_data_set_each(out: Path, cells: Sequence[dict[str, Any]]) -> None:
 
 
 def _sweep(out: Path) -> None:
-    """Remove what a killed process had half written; nobody else is at work here."""
+    """Remove what a killed process had half written, and the locks of stages; nobody else is at work here."""
     kept = [out / name for name in ("stages", "cells", "tables", "figures")]
     left = [
         *(path for folder in kept for path in folder.rglob(".*")),
@@ -151,66 +162,6 @@ def finished_cells(out: Path, study: Study) -> list[dict[str, Any]]:
     found = [read_json(path, "cell") for path in (out / "cells").glob("*.json")]
     placed = [(order.get(Cell(facts["task"], facts["model"], facts["seed"])), facts) for facts in found]
     return [facts for _, facts in sorted(((n, f) for n, f in placed if n is not None), key=lambda pair: pair[0])]
-
-
-def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]]) -> None:
-    """Rows and summary of every experiment over all cells, as parquet and CSV, and the figures."""
-    from exegete.figures.theme import save
-
-    write_csv(out / "tables" / "models.csv", models_table(cells))
-    if not any(facts["experiments"] for facts in cells):
-        reasons = {note for facts in cells for note in facts["notes"]}
-        raise ExegeteError(f"no experiment of study '{study.name}' suits its tasks: {'; '.join(sorted(reasons))}")
-    for name, built in study.built_experiments().items():
-        frames = [frame for facts in cells for frame in rows_of(out, facts, name)]
-        if not frames:  # a narrowed run may have none of this experiment's tasks
-            continue
-        rows = pl.concat(frames, how="diagonal_relaxed")  # classes and translations are told of in different columns
-        summary = built.summary(rows)
-        write_parquet(out / "tables" / f"{name}.parquet", rows)
-        write_parquet(out / "tables" / f"{name}_summary.parquet", summary)
-        tables = {"summary": summary, "costs": costs_table(cells, name)} | dict(built.tables(rows))
-        if "leaderboard" in tables:
-            tables["leaderboard"] = with_costs(tables["leaderboard"], tables["costs"])
-        for table, frame in tables.items():
-            write_csv(out / "tables" / f"{name}_{table}.csv", frame)
-        for figure, chart in built.figures(rows, summary).items():
-            save(chart, out / "figures", f"{name}_{figure}")
-
-
-def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFrame:
-    """What the scores of an experiment took per text, and their errors: means over seeds, on the split asked last."""
-    rows = [{"task": c["task"], "model": c["model"]} | found for c in cells for found in c["costs"].get(experiment, ())]
-    if not rows:
-        return pl.DataFrame(schema={"task": pl.String, "model": pl.String, "method": pl.String})
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    last = frame.filter(pl.col("split") == frame["split"][-1])
-    keys = ["task", "model", "split", "method"]
-    return last.group_by(keys, maintain_order=True).agg(
-        pl.col("n", "all_zero").sum(),
-        pl.col("forward", "backward", "ms", "mean_error").mean(),
-        pl.col("max_error").max(),
-    )
-
-
-def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """How well every model predicts."""
-    return pl.DataFrame(
-        [
-            {"task": c["task"], "model": c["model"], "seed": c["seed"], "best_epoch": c["metrics"]["best_epoch"]}
-            | {"majority": c["majority"]}
-            | {f"test_{name}": value for name, value in c["metrics"]["test"].items()}
-            for c in cells
-        ],
-        infer_schema_length=None,
-    )
-
-
-def write_csv(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table as CSV, whole, with numbers to six digits."""
-    rounded = frame.with_columns(pl.selectors.float().round(6))
-    with whole_file(path) as beside:
-        rounded.write_csv(beside)
 
 
 def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:

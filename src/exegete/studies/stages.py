@@ -1,6 +1,7 @@
 """Stages: predict, score and ask, each kept under the content that determines it, shard by shard."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -73,9 +74,12 @@ def predict_stage(case: Case) -> Stage:
     """What the model predicts for every text: class, probabilities, and the words, for whoever reads the run."""
     code = key_of(code=[code_hash(name) for name in ("exegete.training.evaluation", __name__)])
     at = stage(case.run, "predict", key_of(**case.content, code=code), **case.content)
-    if not at.done:
-        write_shards(at.folder, case.shards, partial(_predictions, case), partial(case.tell, "predict"))
-        at.finish()
+    if at.done:
+        return at
+    with at.held():
+        if not at.done:
+            write_shards(at.folder, case.shards, partial(_predictions, case), partial(case.tell, "predict"))
+            at.finish()
     return at
 
 
@@ -98,6 +102,16 @@ def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
     """The importances of all words of all texts, each in a stage of its own, worked on side by side."""
     built = {name: IMPORTANCES.make(name) for name in importances}
     at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
+    with ExitStack() as held:
+        todo = (each for each in at.values() if not each.done)
+        for each in sorted(todo, key=lambda each: each.folder):  # one order for all: no circle of waiting
+            held.enter_context(each.held())
+        _score(case, at, built)
+    return at
+
+
+def _score(case: Case, at: Mapping[str, Stage], built: dict[str, Importance]) -> None:
+    """The stages that are not done yet."""
     todo = [name for name in at if not at[name].done]
     built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
     names = " ".join(parse(name).name for name in todo)
@@ -109,7 +123,6 @@ def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
         case.tell(_short(names), number + 1, len(case.shards))
     for name in todo:
         at[name].finish(ms=milliseconds(case.model, built[name], case.examples), **_told(at[name].folder))
-    return at
 
 
 def _short(names: str) -> str:

@@ -15,8 +15,9 @@ class Work(NamedTuple):
     cell: Cell
     code: str  # of what is about to run, taken before anything ran
     progress: Progress = silent
-    part: str = ""  # the companion that is at work, if one is
+    part: str = ""  # the experiment or the companion that is at work, if one is
+    split: str = ""  # the only split that is asked about, if one is
 
     def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""
-        self.progress(" · ".join(filter(None, [str(self.cell), self.part, label])), done, total)
+        self.progress(" · ".join(filter(None, [str(self.cell), self.split or self.part, label])), done, total)
