@@ -75,7 +75,7 @@ def _show(found: "Reproduction", path: Path) -> None:
     console = Console(highlight=False)
     paper = found.paper
     console.print(f"[bold]{escaped(paper.title)}[/] ({escaped(paper.authors)}, {paper.year})\n{escaped(paper.claim)}\n")
-    for table in (compared(paper, found.frame), left_over(found.frame)):
+    for table in (*compared(paper, found.frame), left_over(found.frame)):
         if not table.frame.is_empty():
             console.print(rich_table(table))
             console.print()

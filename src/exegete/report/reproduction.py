@@ -17,19 +17,50 @@ COMPARED = VERDICTS[:4]
 BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
 RULE = (
     "reproduced: the printed number lies in our 95 % interval, widened by what another training may do (tolerance)",
-    "direction only: it doesn't, but it and our whole interval lie on the same side of the reference",
+    "direction only: it doesn't, but it and our whole interval lie on the same side of a level that we name",
     "deviates: neither",
     "cannot tell: our interval is too wide, or ours is not worth a verdict, as the note says",
     "not run, impossible, not compared: there is no number of ours; the reason says why",
 )
 
 
-def compared(paper: Paper, frame: pl.DataFrame) -> Table:
-    """Every printed number that ours stands beside."""
+def compared(paper: Paper, frame: pl.DataFrame) -> list[Table]:
+    """Every printed number that ours stands beside, by table and quantity of the paper."""
     mine = frame.filter(pl.col("verdict").is_in(COMPARED))
-    rows = [_row(paper, row) for row in mine.iter_rows(named=True)]
+    parts = mine.partition_by("table", "quantity", maintain_order=True)
+    return [_compared(paper, part) for part in sorted(parts, key=lambda part: _first(frame, part))]
+
+
+def _first(frame: pl.DataFrame, part: pl.DataFrame) -> int:
+    """Where a table of the paper begins: its quantities stay together."""
+    return int((frame["table"] == part["table"][0]).arg_true()[0])
+
+
+def _compared(paper: Paper, part: pl.DataFrame) -> Table:
+    """The numbers of one quantity in one table; what all rows share is said once, and so is a note."""
+    quantity = paper.quantities[part["quantity"][0]]
+    shared = [name for name in _MODEL if part[name].n_unique() == 1]
+    notes = list(dict.fromkeys(reason for reason in part["reason"] if reason))
+    rows = [_row(paper, row, [name for name in _MODEL if name not in shared], notes) for row in part.to_dicts()]
     shown = pl.DataFrame(rows, schema={**dict.fromkeys(_TEXTS, pl.String), "seeds": pl.Int64, "verdict": pl.String})
-    return Table("Published and ours", shown, columns=_COLUMNS)
+    sides = sorted(set(shown["reference"]) - {NULL})
+    left_out = {name for name in ("model", "class") if not any(shown[name])} | (
+        {"reference"} if len(sides) < 2 else set()
+    )
+    of = ", ".join(part[name][0] for name in shared if part[name][0])
+    said = [f"Direction: which side of {sides[0]}."] if len(sides) == 1 else []
+    said += ["; ".join(f"{_mark(place)} {note}" for place, note in enumerate(notes)) + "."] if notes else []
+    columns = [column for column in _COLUMNS if not left_out & set(column.of)]
+    return Table(f"{part['table'][0]}: {quantity.shows}{f' ({of})' if of else ''}", shown, " ".join(said), columns)
+
+
+def _mark(place: int) -> str:
+    """A raised number.
+
+    >>> _mark(0), _mark(11)
+    ('¹', '¹²')
+    """
+    return str(place + 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def left_over(frame: pl.DataFrame) -> Table:
@@ -67,9 +98,7 @@ def counts_of(frame: pl.DataFrame) -> dict[str, int]:
 def markdown(paper: Paper, frame: pl.DataFrame) -> str:
     """The comparison for a page of the docs."""
     parts = [f"**{said(counts_of(frame))}**"]
-    for table in (compared(paper, frame), left_over(frame)):
-        if not table.frame.is_empty():
-            parts.append(_markdown_table(table))
+    parts += [_titled(table) for table in (*compared(paper, frame), left_over(frame)) if not table.frame.is_empty()]
     parts += ["\n".join(f"- {line}" for line in differences(paper, frame))]
     return "\n\n".join(parts)
 
@@ -88,40 +117,34 @@ def block_of(page: str) -> str:
     return found[1] if found else ""
 
 
-def _row(paper: Paper, row: dict[str, object]) -> dict[str, object]:
-    quantity = paper.quantities[str(row["quantity"])]
-    of_class = _class(paper, str(row["class"]))
-    parts = (row["model"], row["attention"], row["projection"])
-    digits = 1 if quantity.scale == 100 else 3
+def _row(paper: Paper, row: dict[str, object], varied: list[str], notes: list[str]) -> dict[str, object]:
+    digits = 1 if paper.quantities[str(row["quantity"])].scale == 100 else 3
+    note = f" {_mark(notes.index(str(row['reason'])))}" if row["reason"] else ""
     return {
-        "table": row["table"],
         "dataset": row["dataset"],
-        "model": ", ".join(str(part) for part in parts if part),
-        "quantity": f"{quantity.shows}{of_class}",
+        "model": ", ".join(str(row[name]) for name in varied if row[name]),
+        "class": _class(paper, str(row["class"])),
         "published": str(row["sign"]) if row["published"] is None else _number(row["published"], digits),
         "ours": _number(row["ours"], digits),
         "interval": _interval(row, digits),
         "reference": _number(row["reference"], digits),
-        "reason": row["reason"] or "",
         "seeds": row["seeds"],
-        "verdict": row["verdict"],
+        "verdict": f"{row['verdict']}{note}",
     }
 
 
 def _class(paper: Paper, name: str) -> str:
-    if name in ("", "Overall"):
-        return ""
-    return f", {paper.classes[name].shows or f'class {name}'}"
+    return "" if name in ("", "Overall") else paper.classes[name].shows or name
 
 
-_TEXTS = ("table", "dataset", "model", "quantity", "published", "ours", "interval", "reference", "reason")
+_MODEL = ("model", "attention", "projection")  # what together say which model
+_TEXTS = ("dataset", "model", "class", "published", "ours", "interval", "reference")
 _COLUMNS: tuple[Column, ...] = (
-    *(text(name) for name in ("table", "dataset", "model", "quantity", "published", "ours")),
+    *(text(name) for name in ("dataset", "model", "class", "published", "ours")),
     text("interval", "95 % interval"),
-    text("reference"),
+    text("reference", "side of"),
     count("seeds"),
     text("verdict"),
-    text("reason", "note"),
 )
 
 
@@ -133,6 +156,10 @@ def _interval(row: dict[str, object], digits: int) -> str:
     if row["low"] is None or row["low"] == row["high"]:
         return NULL
     return f"[{_number(row['low'], digits)}, {_number(row['high'], digits)}]"
+
+
+def _titled(table: Table) -> str:
+    return "\n\n".join(filter(None, (f"### {table.title}", _markdown_table(table), table.caption)))
 
 
 def _markdown_table(table: Table) -> str:
