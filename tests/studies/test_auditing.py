@@ -24,6 +24,11 @@ def test_the_quick_audit_trains_once_and_reads_few_texts() -> None:
         study_for(Asking(source="audit", quick=True))
 
 
+def test_questions_are_asked_about_their_facts_too() -> None:
+    assert "supporting_facts" in study_for(Asking(task="stories", model="pair")).built_experiments()
+    assert "supporting_facts" not in study_for(Asking(task="sst", model="average")).built_experiments()
+
+
 def test_scores_of_another_tool_are_one_more_method(tmp_path: Path) -> None:
     file = tmp_path / "scores.parquet"
     pl.DataFrame({"example": [0], "token": [0], "score": [1.0]}).write_parquet(file)

@@ -166,6 +166,38 @@ def test_all_tests_of_a_model_are_answered_together() -> None:
     assert {test.level for test in audit.tests} == {1 - 0.05 / 4}
 
 
+@pytest.mark.parametrize(("obeys", "short"), [(1.0, "No."), (0.5, "Yes.")])
+def test_planted_words_that_were_not_learnt_have_no_say(obeys: float, short: str) -> None:
+    means = {"attention": 0.4, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
+    planted = marked(0.4, obeys).with_columns(task=pl.lit("t:planted=token"))
+    tables = {"faithfulness": faithful(means, means), "known_answer": planted}
+    audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")})
+    assert audit.answer.startswith(short)
+    assert ("nothing can be told: the model obeys in only 50%" in audit.answer) == (obeys < 1)
+
+
+@pytest.mark.parametrize(("found", "verdict"), [(1.0, "holds"), (0.5, "fails")])
+def test_facts_must_be_found_where_the_answer_is_right(found: float, verdict: str) -> None:
+    """Attention finds all facts of 160 questions answered right (or half of them), and none of 40 answered wrong."""
+    rows = [
+        FIXED | {"seed": 0, "split": "test", "example": i, "method": method, "ranking": ranking}
+        | {"measure": measure, "chance": 0.2, "correct": i < 160, "value": value if i < 160 else 0.0}
+        for method, value in (("attention", found), ("attention_x_norm", 0.0), ("random", 0.2))
+        for ranking in ("signed", "magnitude")
+        for measure in ("precision_at_k", "first")
+        for i in range(200)
+    ]  # fmt: skip
+    experiment = {"name": "supporting_facts", "methods": ("attention", "attention_x_norm", "random")}
+    audit = judged({"supporting_facts": pl.DataFrame(rows)}, experiment)
+    (test,) = audit.tests
+    assert (test.name, test.n, test.statistic, test.verdict) == ("finds_facts", 160, found, verdict)
+    assert test.chance == pytest.approx(0.2)
+    assert not test.votes  # an encoder may carry one fact to the words of another
+    assert ("it points at those that the question needs" in audit.answer) == (verdict == "holds")
+    without = pl.DataFrame(rows).filter(pl.col("method") == "random")
+    assert judged({"supporting_facts": without}, experiment | {"methods": ("random",)}).tests == ()
+
+
 def test_a_run_without_tests_says_so() -> None:
     audit = judged({"sanity": pl.DataFrame()}, {"name": "sanity"})
     assert audit.tests == ()

@@ -18,6 +18,7 @@ TESTS = {
     "sufficient": "faithfulness",
     "ranks_decisions": "importance_sets",
     "plausible": "plausibility",
+    "finds_facts": "supporting_facts",
     "used": "permutation",
     "unique": "adversary_search",
     "needed": "necessity",

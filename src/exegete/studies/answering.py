@@ -84,13 +84,18 @@ def decision(named: Named, goal: Goal = "faithful") -> tuple[Verdict, bool]:
     """
     agreement = any(named[name].votes for name in ("agrees", "beats_chance") if name in named)
     agrees, ties = _agreement(named) if agreement else (None, False)
-    deciding = [t.verdict for name, t in named.items() if t.votes and name not in AGREEMENT]
+    deciding = [t.verdict for name, t in named.items() if t.votes and name not in AGREEMENT and not _is_void(t)]
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
         return "fails", False
     if every and set(every) == {"holds"} and (goal != "faithful" or _enough(named)):
         return "holds", False
     return "cannot tell", ties
+
+
+def _is_void(test: Test) -> bool:
+    """Another training, on texts with planted words, that did not learn them says nothing of this model's attention."""
+    return test.name == "known_answer" and bool(test.doubt)
 
 
 def _enough(named: Named) -> bool:

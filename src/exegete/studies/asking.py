@@ -22,6 +22,7 @@ from exegete.experiments.faithfulness import AOPC, Faithfulness
 from exegete.experiments.known_answer import KnownAnswer
 from exegete.experiments.leaderboard import removal_of
 from exegete.experiments.plausibility import Plausibility
+from exegete.experiments.supporting_facts import SupportingFacts
 from exegete.studies import rewriting
 from exegete.studies.asked import Ask, Asked, by_seed
 from exegete.studies.audit import Criteria
@@ -158,11 +159,26 @@ def known_answer(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     return [Asked("known_answer", task, model, test, by_seed(sure), test.margin, chance, 1.0, "planted words", doubt)]
 
 
+def supporting_facts(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
+    """Precision at k of attention for the sentences that a question needs, where the model answers right."""
+    assert isinstance(asked, SupportingFacts)
+    if not _has(group, "attention"):
+        return []
+    kept = group.filter(pl.col("ranking") == "signed", pl.col("measure") == "precision_at_k")
+    own = kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
+    right = own.with_columns(pl.when("correct").then("value"))
+    chance = float(right.filter(pl.col("value").is_not_null())["chance"].mean() or 0.0)  # type: ignore[arg-type]
+    test = criteria.finds_facts
+    against = "supporting sentences"
+    return [Asked("finds_facts", task, model, test, by_seed(right), test.margin, chance, 1.0, against)]
+
+
 ASK: dict[str, Ask] = {
     "agreement": agreement,
     "faithfulness": faithfulness,
     "plausibility": plausibility,
     "known_answer": known_answer,
+    "supporting_facts": supporting_facts,
     "permutation": rewriting.permutation,
     "importance_sets": rewriting.importance_sets,
     "adversary_search": rewriting.adversary_search,

@@ -55,6 +55,7 @@ class Criteria(BaseModel):
     ranks_decisions: Criterion
     plausible: Criterion
     known_answer: Criterion
+    finds_facts: Criterion
     used: Criterion
     unique: Criterion
     needed: Criterion

@@ -28,6 +28,14 @@ DEFAULT, QUICK = "audit", "audit_quick"
 # Where an experiment names the methods that it compares.
 SCORED = {"agreement": "against", "faithfulness": "methods", "plausibility": "methods"}
 CRITERIA = "criteria.json"
+# What is asked, besides, of kinds of tasks that the default has not.
+ALSO: dict[str, dict[str, Any]] = {
+    "pair": {
+        "name": "supporting_facts",
+        "texts": 200,
+        "methods": ["attention", "gradient:norm=l2", "gradient_x_input", "occlusion", "random"],
+    },
+}
 MODEL: dict[str, str] = {"pair": "pair", "translation": "translator"}  # for kinds of tasks that the default has not
 
 
@@ -57,7 +65,8 @@ def study_for(asking: Asking) -> Study:
     models = (asking.model or MODEL.get(kind, study.models[0]),)
     if kind == "classification" and not asking.quick and not is_trained(models[0]):
         tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
-    experiments = tuple(_entry(entry, tasks) for entry in study.experiments)
+    also = [ALSO[kind]] if kind in ALSO else []
+    experiments = tuple(_entry(entry, tasks) for entry in (*study.experiments, *also))
     return checked(
         study.model_copy(
             update={

@@ -33,7 +33,7 @@ DECIDE: dict[Goal, tuple[str, ...]] = {
         "known_answer",
     ),
     "plausible": ("plausible",),
-    "sanity": ("used", "known_answer"),
+    "sanity": ("used", "known_answer", "finds_facts"),
 }
 
 

@@ -12,6 +12,7 @@ TESTS = {
     "permutation": "used",
     "importance_sets": "ranks_decisions",
     "known_answer": "known_answer",
+    "supporting_facts": "finds_facts",
     "adversary_search": "unique",
     "necessity": "needed",
     "seed_stability": "stable",
@@ -56,6 +57,7 @@ WORDS = {
     "used": "whether the prediction cares which word carries which weight",
     "ranks_decisions": "whether decisions hang on its largest weights",
     "known_answer": "whether it finds planted words",
+    "finds_facts": "whether it points at the sentences that a question needs",
     "unique": "whether other weights give the same prediction",
     "needed": "whether the task needs it",
     "stable": "whether it is stable over seeds",
@@ -69,5 +71,5 @@ def untested(tests: Sequence[Test]) -> list[str]:
     """Sentences: what can't be tested here, with its reason, and what was not asked for."""
     said = {f"It can't be tested {WORDS[test.name]}: {test.doubt}." for test in tests if test.verdict == "not testable"}
     asked = {test.name for test in tests}
-    rest = [words for name, words in WORDS.items() if name not in asked]
+    rest = [words for name, words in WORDS.items() if name not in asked and name != "finds_facts"]  # only of questions
     return [*sorted(said), *([f"It was not asked {', '.join(rest)}."] if rest else [])]
