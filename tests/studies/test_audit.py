@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from importlib import resources
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.measures.statistics import Interval
 from exegete.studies.answering import decision
 from exegete.studies.audit import load_criteria
+from exegete.studies.auditing import audit_study, judge_run
+from exegete.studies.engine import LocalEngine
 from exegete.studies.judging import judge, verdict
 from exegete.studies.study import Study
 
@@ -109,6 +112,21 @@ def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) ->
     assert len(audit.to_pandas()) == len(audit.frame)
     audit.save(tmp_path / "summary.csv")
     assert pl.read_csv(tmp_path / "summary.csv").height == audit.frame.height
+
+
+def test_the_scorecard_is_kept_and_younger_tests_have_our_criteria(study: Study, whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    found = audit_study(study, run, engine=LocalEngine(1))
+    kept = pl.read_csv(run / "tables" / "scorecard.csv")
+    assert kept["name"].to_list() == [test.name for test in found.tests]
+    assert kept["verdict"].to_list() == [test.verdict for test in found.tests]
+    first = found.tests[0]
+    assert first.interval == pytest.approx((kept["low"][0], kept["high"][0]), abs=1e-6)
+    old = {name: said for name, said in json.loads((run / "criteria.json").read_text()).items() if name != "used"}
+    (run / "criteria.json").write_text(json.dumps(old | {"version": 3}))
+    again = judge_run(study, run)
+    assert (again.criteria_version, again.tests) == (3, found.tests)
 
 
 def test_criteria_of_ones_own(tmp_path: Path) -> None:

@@ -103,6 +103,16 @@ class Audit:
         default_factory=pl.DataFrame, repr=False
     )  # agreement's summary, or else the first one's
 
+    @property
+    def scorecard(self) -> pl.DataFrame:
+        """A row per test: statistic, n, interval, chance, verdict and criterion."""
+        rows = [asdict(test) | dict(zip(("low", "high"), test.interval, strict=True)) for test in self.tests]
+        order = (
+            "task", "model", "name", "verdict", "statistic", "low", "high", "level", "chance", "threshold", "n",
+            "against", "votes", "about", "doubt", "settle", "criterion", "paper",
+        )  # fmt: skip
+        return pl.DataFrame(rows, infer_schema_length=None).select(order) if rows else pl.DataFrame()
+
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         return {

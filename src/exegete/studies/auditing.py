@@ -20,6 +20,7 @@ from exegete.studies.judging import judge
 from exegete.studies.keys import key_of
 from exegete.studies.run import finished_cells, run_study
 from exegete.studies.study import Study, checked, is_asked, load_study
+from exegete.studies.tabulating import write_csv
 from exegete.tasks.catalogue import kind_of
 from exegete.training.checkpoint import is_trained
 from exegete.training.settings import BY_KIND
@@ -133,15 +134,17 @@ def audit_study(
     wanted = load_criteria(criteria)
     run_study(study, out, None, engine, progress)
     write_json(out / CRITERIA, wanted.model_dump())
-    return judge_run(study, out, goal)
+    found = judge_run(study, out, goal)
+    write_csv(out / "tables" / "scorecard.csv", found.scorecard)
+    return found
 
 
 def judge_run(study: Study, out: Path, goal: Goal = "faithful") -> Audit:
     """Judge a complete run by the criteria that it was audited with, or else by ours."""
-    kept = out / CRITERIA
-    criteria = (
-        validate(Criteria, read_json(kept, "criteria"), f"criteria in {kept}") if kept.is_file() else load_criteria()
-    )
+    kept, criteria = out / CRITERIA, load_criteria()
+    if kept.is_file():  # tests that are younger than the run have our criteria
+        both = criteria.model_dump() | read_json(kept, "criteria")
+        criteria = validate(Criteria, both, f"criteria in {kept}")
     tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
     rows = {name: pl.read_parquet(path) for name, path in tables.items() if path.is_file()}
     first = "agreement" if "agreement" in rows else next(iter(rows))
