@@ -1,4 +1,4 @@
-"""Purposes: which words mattered, which are enough, which would a person mark? Each has its own answer."""
+"""Purposes: which words mattered, which are enough, which sentences answer, what would a person mark?"""
 
 from exegete.base.names import parse
 from exegete.figures.labels import importance_label
@@ -12,6 +12,7 @@ def purposes(named: Named, goal: Goal) -> str:
     said = [
         f"Which words mattered: {_mattered(named)}" if "beats_random" in named else "",
         f"Which words are enough: {_enough(named['sufficient'])}" if "sufficient" in named else "",
+        f"Which sentences answer: {_answers(named['finds_facts'])}" if "finds_facts" in named else "",
         f"What a person would mark: {_marked(named['plausible'], goal)}" if "plausible" in named else "",
     ]
     return " ".join(filter(None, said))
@@ -57,6 +58,13 @@ def _enough(test: Test) -> str:
         "holds": f"the words that it ranks first keep the prediction about as well as those of {other}, the best.",
         "fails": f"the words that it ranks first keep clearly less of the prediction than those of {other}.",
     }.get(test.verdict, f"how the words that it ranks first compare with those of {other} is not settled.")
+
+
+def _answers(test: Test) -> str:
+    return {
+        "holds": "sentence by sentence, it points at those that the question needs.",
+        "fails": "sentence by sentence, it misses some of those that the question needs.",
+    }.get(test.verdict, "whether it points at the sentences that the question needs is not settled.")
 
 
 def _marked(test: Test, goal: Goal) -> str:

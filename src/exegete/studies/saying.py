@@ -16,11 +16,6 @@ SAID: dict[str, dict[Verdict, str]] = {
         "cannot tell": "Whether removing weights from the largest on flips decisions sooner than in random order is "
         "not settled.",
     },
-    "finds_facts": {
-        "holds": "Sentence by sentence, it points at those that the question needs.",
-        "fails": "Sentence by sentence, it misses some of those that the question needs.",
-        "cannot tell": "Whether it points at the sentences that the question needs is not settled.",
-    },
     "unique": {
         "holds": "Other weights with the same prediction are no easier to find than in a model that is faithful by "
         "construction.",
@@ -50,7 +45,7 @@ SAID: dict[str, dict[Verdict, str]] = {
         "cannot tell": "it is hard to fake",
     },
 }
-CHECKPOINT = ("used", "ranks_decisions", "finds_facts", "unique")  # the others are about a way of training
+CHECKPOINT = ("used", "ranks_decisions", "unique")  # the others are about a way of training
 
 
 def sayings(named: Mapping[str, Test]) -> list[str]:
