@@ -126,10 +126,18 @@ def _answer(report: Report) -> Markup:
         tag("h1", report.question),
         tag("p", short, class_="answer"),
         tag("dl", *pairs, class_="meant") if pairs else "",
-        *(tag("p", part, class_="more") for part in more),
+        *(tag("p", *_led(part), class_="more") for part in more),
         id="answer",
         tabindex="-1",
     )
+
+
+def _led(paragraph: str) -> list[str]:
+    """A paragraph whose first words, up to a colon, say what it is about: "Which words mattered: …"."""
+    lead, colon, rest = paragraph.partition(": ")
+    if not colon or len(lead) > 30 or "." in lead:
+        return [paragraph]
+    return [tag("strong", f"{lead}:"), f" {rest}"]
 
 
 def _untested(sentences: Sequence[str]) -> Markup:

@@ -119,7 +119,7 @@ def _paragraphs(where: Where, named: Named, context: Context) -> list[str]:
         *sayings(named),
         *(_known(test) for test in _planted(named)),
     ]
-    parts = [purposes(named, context.goal), " ".join(filter(None, else_)), _instead(where, named, context)]
+    parts = [*purposes(named, context.goal), " ".join(filter(None, else_)), _instead(where, named, context)]
     return list(filter(None, parts))
 
 

@@ -7,7 +7,7 @@ from exegete.studies.audit import Goal, Test
 Named = dict[str, Test]  # the tests of one model on one task
 
 
-def purposes(named: Named, goal: Goal) -> str:
+def purposes(named: Named, goal: Goal) -> list[str]:
     """A sentence or two for every purpose that was tested."""
     said = [
         f"Which words mattered: {_mattered(named)}" if "beats_random" in named else "",
@@ -15,7 +15,7 @@ def purposes(named: Named, goal: Goal) -> str:
         f"Which sentences answer: {_answers(named['finds_facts'])}" if "finds_facts" in named else "",
         f"What a person would mark: {_marked(named['plausible'], goal)}" if "plausible" in named else "",
     ]
-    return " ".join(filter(None, said))
+    return list(filter(None, said))
 
 
 def _mattered(named: Named) -> str:
