@@ -79,6 +79,14 @@ def test_agreement_is_judged_against_the_others_agreement(
     )  # fmt: skip
 
 
+def test_where_the_others_do_not_agree_nothing_can_be_told(study: Study) -> None:
+    audit = judge({"agreement": made_up(0.05, 0.04, 0.06)}, study, load_criteria())
+    named = {test.name: test for test in audit.tests}
+    assert named["agrees"].verdict == "cannot tell"  # noise would be within the margin, too
+    assert "hardly agree with each other" in named["agrees"].doubt
+    assert named["beats_chance"].verdict == "holds"
+
+
 def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:
     audit = judge({"agreement": made_up(0.3, 0.3, 0.6, ceiling=0.5)}, study, load_criteria())
     named = {test.name: test for test in audit.tests}

@@ -41,8 +41,10 @@ def agreement(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: 
         ours, theirs = _with_and_among_others(group, asked, measure)
         if theirs is not None:  # a ranking that knows nothing has a mean τ of 0 with all others
             chance, others = -float(theirs.nanmean()), ", ".join(asked.against[1:])
-            # A difference of two τ lies in [−2, 2].
-            found.append(Asked(name, task, model, criterion, ours - theirs, -criterion.margin, chance, 2.0, others))
+            # Within such a margin of the others noise would be, too.
+            doubt = "the other importances hardly agree with each other" if -chance <= criterion.margin else ""
+            asking = Asked(name, task, model, criterion, ours - theirs, -criterion.margin, chance, 2.0, others, doubt)
+            found.append(asking)  # a difference of two τ lies in [−2, 2]
     ours, _ = _with_and_among_others(group, asked, "tau")
     beats = criteria.beats_chance
     return [*found, Asked("beats_chance", task, model, beats, ours, beats.margin, 0.0, against="noise")]
