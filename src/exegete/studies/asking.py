@@ -150,13 +150,12 @@ def known_answer(task: str, model: str, group: pl.DataFrame, asked: Any, criteri
     assert isinstance(asked, KnownAnswer)
     if not _has(group, "attention"):
         return []
-    kept = group.filter(pl.col("ranking") == "signed", pl.col("measure") == "precision_at_k")
-    own = kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
+    own = _precision(group)
     obedience = own.group_by("seed").agg(pl.col("obeys").mean())["obeys"].min()  # every seed must have learnt them
     least = float(obedience) if isinstance(obedience, float) else 0.0
     doubt = f"the model obeys in only {least:.0%} of the texts" if least < asked.obedience else ""
     sure = own.with_columns(pl.when("needed").then("value"))
-    chance = float(sure.filter(pl.col("value").is_not_null())["chance"].mean() or 0.0)  # type: ignore[arg-type]
+    chance = _mean_chance(sure)
     test = criteria.known_answer
     return [Asked("known_answer", task, model, test, by_seed(sure), test.margin, chance, 1.0, "planted words", doubt)]
 
@@ -166,13 +165,22 @@ def supporting_facts(task: str, model: str, group: pl.DataFrame, asked: Any, cri
     assert isinstance(asked, SupportingFacts)
     if not _has(group, "attention"):
         return []
-    kept = group.filter(pl.col("ranking") == "signed", pl.col("measure") == "precision_at_k")
-    own = kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
+    own = _precision(group)
     right = own.with_columns(pl.when("correct").then("value"))
-    chance = float(right.filter(pl.col("value").is_not_null())["chance"].mean() or 0.0)  # type: ignore[arg-type]
-    test = criteria.finds_facts
+    test, chance = criteria.finds_facts, _mean_chance(right)
     against = "supporting sentences"
     return [Asked("finds_facts", task, model, test, by_seed(right), test.margin, chance, 1.0, against)]
+
+
+def _precision(group: pl.DataFrame) -> pl.DataFrame:
+    """Attention's precision at k, text by text."""
+    kept = group.filter(pl.col("ranking") == "signed", pl.col("measure") == "precision_at_k")
+    return kept.filter(pl.col("method") == _named(kept["method"].unique(maintain_order=True), "attention"))
+
+
+def _mean_chance(rows: pl.DataFrame) -> float:
+    """What a random order would score, on the texts that count."""
+    return float(rows.filter(pl.col("value").is_not_null())["chance"].mean() or 0.0)  # type: ignore[arg-type]
 
 
 ASK: dict[str, Ask] = {
