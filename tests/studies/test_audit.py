@@ -38,6 +38,7 @@ def test_a_verdict_compares_an_interval_with_a_margin(low: float, high: float, s
     assert verdict(between(low, high), -0.1, seeds) == expected
 
 
+NOISE = "given:file=noise.csv"
 PAIRS = (("attention", "gradient"), ("attention", "leave_one_out"), ("gradient", "leave_one_out"))
 
 
@@ -85,6 +86,27 @@ def test_where_the_others_do_not_agree_nothing_can_be_told(study: Study) -> None
     assert named["agrees"].verdict == "cannot tell"  # noise would be within the margin, too
     assert "hardly agree with each other" in named["agrees"].doubt
     assert named["beats_chance"].verdict == "holds"
+
+
+def test_scores_that_somebody_gave_judge_nobody(study: Study) -> None:
+    """Noise among the others would lower what they agree on, and attention would pass."""
+    rows = made_up(0.3, 0.3, 0.7)
+    noise = [
+        made_up(0.0, 0.0, 0.0)
+        .filter(first="attention", second="gradient")
+        .with_columns(first=pl.lit(a), second=pl.lit(b))
+        for a, b in (("attention", NOISE), ("gradient", NOISE), ("leave_one_out", NOISE))
+    ]
+    entry = {"name": "agreement", "against": ["attention", "gradient", "leave_one_out", NOISE]}
+    with_it = Study.model_validate(study.model_dump() | {"experiments": [entry]})
+    audit = judge({"agreement": pl.concat([rows, *noise])}, with_it, load_criteria())
+    assert audit.tests == judge({"agreement": rows}, study, load_criteria()).tests
+    assert audit.tests[0].verdict == "fails"
+
+
+def test_attention_without_any_difference_is_told(study: Study) -> None:
+    audit = judge({"agreement": made_up(math.nan, math.nan, 0.7)}, study, load_criteria())
+    assert "gives all its words the same weight" in audit.answer
 
 
 def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:

@@ -151,6 +151,27 @@ def test_a_method_that_erases_as_the_evaluation_does_is_not_the_best() -> None:
     assert {test.name: test for test in audit.tests}["faithful"].against == "lrp"
 
 
+def test_scores_without_dev_texts_are_left_out_of_the_choice() -> None:
+    dev = {"attention": 0.2, "lrp": 0.3, "random": 0.1}
+    audit = judged({"faithfulness": faithful(dev, dev | {"given:file=s.csv": 0.9})}, EXPERIMENT)
+    assert {test.name: test for test in audit.tests}["faithful"].against == "lrp"
+
+
+def test_where_the_sign_is_open_what_decides_is_told() -> None:
+    """With the sign attention is 0.05 below the best, at the margin; by size both are the same."""
+    means = {"attention": 0.3, "lrp": 0.35, "leave_one_out:of=logit": 0.3, "random": 0.1}
+    rows = faithful(means, means, 0.3).with_columns(
+        value=pl.when(pl.col("method") == "lrp", pl.col("ranking") == "signed")
+        .then(pl.col("value") + 0.3 * (pl.col("example") * 1.7).sin())
+        .otherwise("value")
+    )
+    audit = judged({"faithfulness": rows}, EXPERIMENT)
+    named = {test.name: test.verdict for test in audit.tests}
+    assert (named["faithful"], named["faithful_by_size"]) == ("cannot tell", "holds")
+    assert audit.answer.startswith("Yes.")
+    assert "By size alone, without the sign, it finds words that matter about as well as LRP." in audit.answer
+
+
 def test_an_experiment_without_attention_is_not_judged() -> None:
     rows = marked(1.0, 1.0).filter(pl.col("method") == "random")
     assert judged({"known_answer": rows}, {"name": "known_answer", "methods": ("random",)}).tests == ()

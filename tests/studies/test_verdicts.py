@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -144,8 +145,24 @@ def line(name: str, verdict: str, goal: Goal = "faithful", against: str = "lrp")
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("found", "short"), [("holds", "Yes."), ("fails", "No."), (None, "Undecided.")])
+def test_sanity_needs_something_that_must_be_found(found: str | None, short: str) -> None:
+    tests = [line("used", "holds", "sanity"), *([line("finds_facts", found, "sanity")] if found else [])]
+    said = answer(tests, Context("sanity"))
+    assert said.startswith(short)
+    assert ("That was not asked." in said) == (found is None)
+
+
+def test_what_a_goal_hangs_on_and_can_not_be_tested_is_told() -> None:
+    absent = replace(line("plausible", "not testable", "plausible"), doubt="there are no rationales")
+    said = answer([line("used", "holds", "plausible"), absent], Context("plausible"))
+    assert said.startswith(
+        "Undecided.\n\nIt hangs on whether it marks what people marked. That can't be tested: there are no"
+    )
+
+
 @pytest.mark.parametrize(
-    ("goal", "short"), [("faithful", "No. Read LRP instead."), ("plausible", "Yes."), ("sanity", "Yes.")]
+    ("goal", "short"), [("faithful", "No. Read LRP instead."), ("plausible", "Yes."), ("sanity", "Undecided.")]
 )
 def test_every_goal_has_its_own_judges(goal: Goal, short: str) -> None:
     verdicts = {"used": "holds", "beats_random": "holds", "faithful": "fails", "faithful_by_size": "fails"}

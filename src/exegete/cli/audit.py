@@ -84,7 +84,7 @@ def _show_audit(found: "Audit", as_json: bool) -> None:
     console.print("[dim]Verdicts are corrected for the number of tests (Holm): at 95 %, none of them is wrong.[/]\n")
     for line in questions(found):
         console.print(f"[dim]{escaped(line)}[/]")
-    for line in (f"{test.name}: {test.settle}" for test in found.tests if test.settle):
+    for line in (f"{test.name}: {test.settle or test.doubt}" for test in found.tests if test.verdict == "cannot tell"):
         console.print(f"[dim]{escaped(line)}[/]")
     for line in found.untested:
         console.print(f"[dim]{escaped(line)}[/]")

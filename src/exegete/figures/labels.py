@@ -1,6 +1,7 @@
 """Labels: what a reader sees in place of a specification, the same in every figure and table."""
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from exegete.base.names import Spec, parse
 from exegete.models.settings import MODELS, ClassifierSettings
@@ -96,7 +97,7 @@ def importance_labels(names: Iterable[str]) -> dict[str, str]:
     {'leave_one_out:of=logit': 'leave-one-out', 'lrp': 'LRP'}
     """
     every = list(dict.fromkeys(names))
-    short = {name: importance_label(parse(name).name) for name in every}
+    short = {name: method_label(name) for name in every}
     said = list(short.values())
     return {name: label if said.count(label) == 1 else importance_label(name) for name, label in short.items()}
 
@@ -115,13 +116,28 @@ def importance_label(name: str) -> str:
     return f"{words} ({written})" if written else words
 
 
+def method_label(name: str) -> str:
+    """An importance in words, whatever its settings; scores that were given are called as their file, or as it says.
+
+    >>> [method_label(name) for name in ("leave_one_out:of=logit", "given:file=a/shap.csv", "given:file=x,name=b")]
+    ['leave-one-out', 'shap', 'b']
+    """
+    read, settings = parse(name)
+    if read == "given" and "file" in settings:
+        return settings.get("name") or PurePath(settings["file"]).stem
+    return importance_label(read)
+
+
 def pair_label(first: str, second: str) -> str:
     """Two importances that are compared.
 
     >>> pair_label("attention", "leave_one_out")
     'attention – leave-one-out'
     """
-    return f"{importance_label(first)} – {importance_label(second)}"
+    first, second = (
+        method_label(name) if parse(name).name == "given" else importance_label(name) for name in (first, second)
+    )
+    return f"{first} – {second}"
 
 
 def measure_label(measure: str) -> str:

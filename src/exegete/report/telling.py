@@ -13,7 +13,7 @@ import polars as pl
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.figures.heatmap import HeatMap, Row
-from exegete.figures.labels import importance_label
+from exegete.figures.labels import method_label
 from exegete.measures.rank import tau
 from exegete.report.columns import class_label, decimal
 from exegete.report.verdicts import Place, labels_of, place_of, plain
@@ -145,7 +145,7 @@ def _scored(
 
 def _maps(scored: Scored, where: str, several: bool) -> Iterator[HeatMap]:
     """The texts that disagree most and, of a single model, the one that agrees most."""
-    frame, label = scored.frame, importance_label(parse(scored.method).name)
+    frame, label = scored.frame, method_label(scored.method)
     shown = frame.head(1) if several else pl.concat([frame.head(APART), frame[APART:].tail(1)])
     for row in shown.iter_rows(named=True):
         said = _title(row)
@@ -169,7 +169,7 @@ def _title(row: Mapping[str, Any]) -> str:
 
 def _said(scored: Scored, several: bool) -> tuple[str, str]:
     """A title and a sentence."""
-    label = "another method" if several else importance_label(parse(scored.method).name)
+    label = "another method" if several else method_label(scored.method)
     by = "by Kendall’s τ-b of the weights and the sizes of the scores"
     n, mean = len(scored.frame), decimal(float(scored.frame["tau"].mean()), 2)  # type: ignore[arg-type]
     last = ", and last the one on which they agree most" if n > APART else ""

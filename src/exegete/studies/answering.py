@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from exegete.base.names import Spec, parse
-from exegete.figures.labels import importance_label
+from exegete.figures.labels import method_label
 from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Goal, Test, Verdict
 from exegete.studies.context import Context, Cost, Where
 from exegete.studies.purposes import Named, purposes
-from exegete.studies.saying import sayings
+from exegete.studies.saying import listed_in_words, sayings
+from exegete.studies.untested import WORDS
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
 NOT_TESTED = "Agreement is not faithfulness: whether the prediction depends on these weights was not tested."
@@ -25,7 +26,8 @@ def answer(tests: Sequence[Test], context: Context | None = None) -> str:
     if len(models) == 1:
         ((where, named),) = models.items()
         about_it = " ".join([f"This is about {about[0]}.", *last])
-        return "\n\n".join([*_short(named, context.goal), *_paragraphs(where, named, context), about_it])
+        first = [*_short(named, context.goal), *_missing(tests, context.goal)]
+        return "\n\n".join([*first, *_paragraphs(where, named, context), about_it])
     counts = Counter(decision(named, context.goal)[0] for named in models.values())
     numbers = ", ".join(f"{word} for {counts[word]}" for word in VERDICTS)
     each = [
@@ -34,6 +36,17 @@ def answer(tests: Sequence[Test], context: Context | None = None) -> str:
         for place, (where, named) in zip(about, models.items(), strict=True)
     ]
     return "\n\n".join([f"{_question(context.goal, tested)} Of {len(models)} models it {numbers}.", *each, *last])
+
+
+def _missing(tests: Sequence[Test], goal: Goal) -> list[str]:
+    """A sentence where what a goal hangs on was not told of."""
+    needed = {"plausible": ("plausible",), "sanity": ("known_answer", "finds_facts")}.get(goal, ())
+    asked = [test for test in tests if test.name in needed]
+    if not needed or any(test.verdict != "not testable" for test in asked):
+        return []
+    words = " or ".join(WORDS[name].removeprefix("whether ") for name in needed)
+    why = f"can't be tested: {asked[0].doubt}" if asked else "was not asked"
+    return [f"It hangs on whether {words}. That {why}."]
 
 
 def _question(goal: Goal, tested: bool) -> str:
@@ -88,7 +101,7 @@ def decision(named: Named, goal: Goal = "faithful") -> tuple[Verdict, bool]:
     every: list[Verdict] = [*([agrees] if agrees else []), *deciding]
     if "fails" in every:
         return "fails", False
-    if every and set(every) == {"holds"} and (goal != "faithful" or _enough(named)):
+    if every and set(every) == {"holds"} and _enough(named, goal):
         return "holds", False
     return "cannot tell", ties
 
@@ -98,9 +111,14 @@ def _is_void(test: Test) -> bool:
     return test.name == "known_answer" and bool(test.doubt)
 
 
-def _enough(named: Named) -> bool:
-    """That weights are used is needed for a faithful explanation, and not enough: their words must matter, too."""
-    return "used" not in named or bool(_planted(named) or {"beats_random", "faithful", "faithful_by_size"} & set(named))
+def _enough(named: Named, goal: Goal) -> bool:
+    """That weights are used is needed, and not enough: their words must matter, or what must be found be found."""
+    found = [test for test in (*_planted(named), *filter(None, [named.get("finds_facts")])) if not _is_void(test)]
+    if goal == "sanity":
+        return bool(found)
+    return (
+        goal == "plausible" or "used" not in named or bool(found or {"beats_random", "faithful_by_size"} & set(named))
+    )
 
 
 def _agreement(named: Named) -> tuple[Verdict, bool]:
@@ -146,7 +164,7 @@ def _better(named: Named) -> Test | None:
 
 
 def _method(test: Test) -> str:
-    return importance_label(parse(test.against).name)
+    return method_label(test.against)
 
 
 def _instead(where: Where, named: Named, context: Context) -> str:
@@ -174,7 +192,7 @@ def _passes(cost: Cost) -> str:
 
 def _agrees(named: Named) -> str:
     others = named["agrees"].against.split(", ") if "agrees" in named else []
-    listed = " and ".join(importance_label(parse(name).name) for name in others) or "the other importance"
+    listed = listed_in_words([method_label(name) for name in others]) if others else "the other importance"
     decided, ties = _agreement(named)
     said = {
         "holds": f"Yes, as far as agreement goes: attention ranks words about as {listed} do.",
@@ -189,6 +207,8 @@ def _agrees(named: Named) -> str:
         }[decided]
     if decided == "cannot tell" and "recipe" in named["beats_chance"].about:
         said += f" A claim about a training recipe needs {SEEDS_FOR_A_RECIPE} seeds or more."
+    if decided == "cannot tell" and (why := _undecided(named)):
+        said = f"Whether attention ranks words as {listed} do can't be told: {why}."
     if ties:
         said = "Undecided, for it hangs on ties: corrected for the words that attention ties, the verdict turns around."
     chance = {
@@ -197,6 +217,21 @@ def _agrees(named: Named) -> str:
         "cannot tell": "Whether it agrees with them more than noise would is not settled.",
     }[named["beats_chance"].verdict]
     return f"{said} {chance}"
+
+
+def _undecided(named: Named) -> str:
+    """Why the tests of agreement can't tell, where it is not for want of texts or seeds."""
+    raw = named.get("agrees", named["beats_chance"])
+    corrected = named.get("agrees_beyond_ties", raw)
+    if raw.n == 0:
+        return "no text has a τ, for attention gives all its words the same weight"
+    if {raw.verdict, corrected.verdict} == {"holds", "cannot tell"}:
+        return (
+            "it holds "
+            + ("as it is, and not surely" if raw.verdict == "holds" else "only if it is")
+            + " corrected for ties"
+        )
+    return raw.doubt
 
 
 def _known(test: Test) -> str:

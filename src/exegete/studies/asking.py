@@ -40,7 +40,7 @@ def agreement(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: 
     ):
         ours, theirs = _with_and_among_others(group, asked, measure)
         if theirs is not None:  # a ranking that knows nothing has a mean τ of 0 with all others
-            chance, others = -float(theirs.nanmean()), ", ".join(asked.against[1:])
+            chance, others = -float(theirs.nanmean()), ", ".join(_yardstick(asked)[1:])
             # Within such a margin of the others noise would be, too.
             doubt = "the other importances hardly agree with each other" if -chance <= criterion.margin else ""
             asking = Asked(name, task, model, criterion, ours - theirs, -criterion.margin, chance, 2.0, others, doubt)
@@ -52,11 +52,16 @@ def agreement(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: 
 
 def _with_and_among_others(group: pl.DataFrame, asked: Agreement, measure: str) -> tuple[Tensor, Tensor | None]:
     """Mean coefficient of attention with the others, and of these with each other: [seed, example] each."""
-    attention, *others = asked.against
-    tau = {(a, b): by_seed(group, measure=measure, first=a, second=b) for a, b in combinations(asked.against, 2)}
+    attention, *others = compared = _yardstick(asked)
+    tau = {(a, b): by_seed(group, measure=measure, first=a, second=b) for a, b in combinations(compared, 2)}
     ours = torch.stack([tau[attention, other] for other in others]).mean(0)
     theirs = [tau[pair] for pair in combinations(others, 2)]
     return ours, torch.stack(theirs).mean(0) if theirs else None
+
+
+def _yardstick(asked: Agreement) -> list[str]:
+    """Attention and what it is held against; scores that somebody gave are judged elsewhere, and judge nobody."""
+    return [method for method in asked.against if parse(method).name != "given"]
 
 
 def faithfulness(task: str, model: str, group: pl.DataFrame, asked: Any, criteria: Criteria) -> list[Asked]:
@@ -124,10 +129,11 @@ def _best(group: pl.DataFrame, asked: Faithfulness, ranking: str, measure: str =
 
     Not attention or random; and methods that erase words as the evaluation does nearly optimise it.
     """
-    every = [m for m in group["method"].unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
+    there = group.filter(pl.col("split") == asked.choose_on, pl.col("measure") == measure)[
+        "method"
+    ]  # given: perhaps not
+    every = [m for m in there.unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
     methods = [method for method in every if removal_of(method) not in asked.removals]
-    if measure not in group["measure"]:
-        return None
     sign = -1 if measure == SUFFICIENCY else 1
     level = {m: sign * float(_aopc(group, m, asked.choose_on, ranking, measure).nanmean()) for m in methods}
     return max(level, key=level.__getitem__) if level else None

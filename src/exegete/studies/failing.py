@@ -41,4 +41,5 @@ def _said(test: Test) -> str:
         if test.statistic is None or low is None or high is None
         else f" ({test.statistic:.3f} [{low:.3f}, {high:.3f}])"
     )
-    return f"{test.name} {test.verdict} for {test.model} on {test.task}{number}: holds if {test.criterion}"
+    why = test.doubt or f"holds if {test.criterion}"
+    return f"{test.name} {test.verdict} for {test.model} on {test.task}{number}: {why}"

@@ -24,6 +24,7 @@ USERS: dict[Goal, str] = {
 DECIDE: dict[Goal, tuple[str, ...]] = {
     "faithful": (
         "agrees",
+        "agrees_beyond_ties",
         "beats_chance",
         "used",
         "beats_random",

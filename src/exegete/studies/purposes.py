@@ -1,7 +1,6 @@
 """Purposes: which words mattered, which are enough, which sentences answer, what would a person mark?"""
 
-from exegete.base.names import parse
-from exegete.figures.labels import importance_label
+from exegete.figures.labels import method_label
 from exegete.studies.audit import Goal, Test
 
 Named = dict[str, Test]  # the tests of one model on one task
@@ -29,19 +28,21 @@ def _mattered(named: Named) -> str:
         return f"{first}."
     if best.doubt:
         return f"{first}: {best.doubt}."
-    other = importance_label(parse(best.against).name)
+    other = method_label(best.against)
     second = {
         "holds": f"; it is about as much as with {other}, the best method on the texts held out for choosing it.",
         "fails": f"; with {other}, the best method on the texts held out for choosing it, it changes clearly more.",
         "cannot tell": f"; how it compares with {other}, the best method on held-out texts, is not settled.",
     }[best.verdict]
     size = named.get("faithful_by_size")
-    return first + second + (_sign(size) if size is not None and best.verdict == "fails" else "")
+    if size is None or best.verdict == "holds":
+        return first + second
+    return first + second + (_sign(size) if best.verdict == "fails" else _by_size(size))
 
 
 def _sign(size: Test) -> str:
     """How much of the difference is that attention does not say for which class a word speaks."""
-    other = importance_label(parse(size.against).name)
+    other = method_label(size.against)
     return {
         "holds": f" That is for the sign: it finds words that matter about as well as {other} does by size alone, but "
         "not which class they speak for.",
@@ -50,10 +51,19 @@ def _sign(size: Test) -> str:
     }[size.verdict]
 
 
+def _by_size(size: Test) -> str:
+    """What decides, where the comparison with signs is open."""
+    other = method_label(size.against)
+    return {
+        "holds": f" By size alone, without the sign, it finds words that matter about as well as {other}.",
+        "fails": f" By size alone, without the sign, {other} finds words that matter clearly better.",
+    }.get(size.verdict, "")
+
+
 def _enough(test: Test) -> str:
     if test.doubt:
         return f"nothing can be told, for {test.doubt}."
-    other = importance_label(parse(test.against).name)
+    other = method_label(test.against)
     return {
         "holds": f"the words that it ranks first keep the prediction about as well as those of {other}, the best.",
         "fails": f"the words that it ranks first keep clearly less of the prediction than those of {other}.",

@@ -55,9 +55,10 @@ def sayings(named: Mapping[str, Test]) -> list[str]:
     said = [SAID[name][named[name].verdict] for name in asked if name not in open_]
     if not open_:
         return said
-    listed = _listed([SAID[name]["cannot tell"] for name in open_])
+    listed = listed_in_words([SAID[name]["cannot tell"] for name in open_])
     return [*said, f"Whether {listed} is not settled here; a claim about training needs {SEEDS_FOR_A_RECIPE} seeds."]
 
 
-def _listed(parts: list[str]) -> str:
+def listed_in_words(parts: list[str]) -> str:
+    """Parts of a sentence: "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -33,8 +33,9 @@ def headline(found: Found) -> Table:
     shown = _labelled(found.summary.filter((pl.col("measure") == "tau") & (pl.col("class") == ALL)))
     columns = [*which(shown), text("pair"), number("mean", "τ"), interval("low", "high"), number("chance")]
     columns += [share("significant", "p ≤ .05"), count("n")]
-    undefined = int(shown["undefined"].sum())
-    left = f" {undefined:,} without a τ (all words tied) are left out." if undefined else ""
+    by_model = shown.group_by("task", "model").agg(pl.col("undefined").max())
+    undefined = int(by_model["undefined"].sum())
+    left = f" Up to {undefined:,} texts without a τ (all words tied) are left out." if undefined else ""
     caption = f"Mean τ-b over texts; interval over texts, and seeds if several.{left}"
     return Table("Rank agreement", shown, caption, columns)
 
