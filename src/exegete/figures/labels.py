@@ -111,21 +111,20 @@ def importance_label(name: str) -> str:
     'integrated gradients (steps=50)'
     """
     read, settings = parse(name)
+    if read == "given" and "file" in settings:  # as its file calls it, or else as the file is called
+        return settings.get("name") or PurePath(settings["file"]).stem
     words = METHODS.get(read, read.replace("_x_", " × ").replace("_", " "))
     written = ", ".join(f"{key}={value}" for key, value in settings.items())
     return f"{words} ({written})" if written else words
 
 
 def method_label(name: str) -> str:
-    """An importance in words, whatever its settings; scores that were given are called as their file, or as it says.
+    """An importance in words, whatever its settings.
 
     >>> [method_label(name) for name in ("leave_one_out:of=logit", "given:file=a/shap.csv", "given:file=x,name=b")]
     ['leave-one-out', 'shap', 'b']
     """
-    read, settings = parse(name)
-    if read == "given" and "file" in settings:
-        return settings.get("name") or PurePath(settings["file"]).stem
-    return importance_label(read)
+    return importance_label(name if parse(name).name == "given" else parse(name).name)
 
 
 def pair_label(first: str, second: str) -> str:
@@ -134,10 +133,7 @@ def pair_label(first: str, second: str) -> str:
     >>> pair_label("attention", "leave_one_out")
     'attention – leave-one-out'
     """
-    first, second = (
-        method_label(name) if parse(name).name == "given" else importance_label(name) for name in (first, second)
-    )
-    return f"{first} – {second}"
+    return f"{importance_label(first)} – {importance_label(second)}"
 
 
 def measure_label(measure: str) -> str:

@@ -7,6 +7,7 @@ from exegete.base.names import Spec, parse
 from exegete.figures.labels import method_label
 from exegete.studies.audit import SEEDS_FOR_A_RECIPE, Goal, Test, Verdict
 from exegete.studies.context import Context, Cost, Where
+from exegete.studies.goals import DECIDE
 from exegete.studies.purposes import Named, purposes
 from exegete.studies.saying import listed_in_words, sayings
 from exegete.studies.untested import WORDS
@@ -40,9 +41,9 @@ def answer(tests: Sequence[Test], context: Context | None = None) -> str:
 
 def _missing(tests: Sequence[Test], goal: Goal) -> list[str]:
     """A sentence where what a goal hangs on was not told of."""
-    needed = {"plausible": ("plausible",), "sanity": ("known_answer", "finds_facts")}.get(goal, ())
+    needed = [name for name in DECIDE[goal] if name != "used"]  # that weights are used can always be asked
     asked = [test for test in tests if test.name in needed]
-    if not needed or any(test.verdict != "not testable" for test in asked):
+    if goal == "faithful" or any(test.verdict != "not testable" for test in asked):
         return []
     words = " or ".join(WORDS[name].removeprefix("whether ") for name in needed)
     why = f"can't be tested: {asked[0].doubt}" if asked else "was not asked"
@@ -225,12 +226,10 @@ def _undecided(named: Named) -> str:
     corrected = named.get("agrees_beyond_ties", raw)
     if raw.n == 0:
         return "no text has a τ, for attention gives all its words the same weight"
-    if {raw.verdict, corrected.verdict} == {"holds", "cannot tell"}:
-        return (
-            "it holds "
-            + ("as it is, and not surely" if raw.verdict == "holds" else "only if it is")
-            + " corrected for ties"
-        )
+    if (raw.verdict, corrected.verdict) == ("holds", "cannot tell"):
+        return "it holds, but not surely if τ is corrected for ties"
+    if (raw.verdict, corrected.verdict) == ("cannot tell", "holds"):
+        return "it holds only if τ is corrected for ties"
     return raw.doubt
 
 

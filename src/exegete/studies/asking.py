@@ -129,11 +129,12 @@ def _best(group: pl.DataFrame, asked: Faithfulness, ranking: str, measure: str =
 
     Not attention or random; and methods that erase words as the evaluation does nearly optimise it.
     """
-    there = group.filter(pl.col("split") == asked.choose_on, pl.col("measure") == measure)[
-        "method"
-    ]  # given: perhaps not
-    every = [m for m in there.unique(maintain_order=True) if parse(m).name not in ("attention", "random")]
-    methods = [method for method in every if removal_of(method) not in asked.removals]
+    there = group.filter(pl.col("split") == asked.choose_on, pl.col("measure") == measure)  # given scores may not be
+    methods = [
+        method
+        for method in there["method"].unique(maintain_order=True)
+        if parse(method).name not in ("attention", "random") and removal_of(method) not in asked.removals
+    ]
     sign = -1 if measure == SUFFICIENCY else 1
     level = {m: sign * float(_aopc(group, m, asked.choose_on, ranking, measure).nanmean()) for m in methods}
     return max(level, key=level.__getitem__) if level else None

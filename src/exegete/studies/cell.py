@@ -16,7 +16,6 @@ from exegete.studies.keys import key_of
 from exegete.studies.plugins import load_plugins
 from exegete.studies.stages import Case, experiment_stage, predict_stage
 from exegete.studies.store import read_shards
-from exegete.studies.study import Study
 from exegete.studies.training import trained
 from exegete.studies.views import as_classes, case_for
 from exegete.studies.work import Work
@@ -29,10 +28,8 @@ cached_task = lru_cache(maxsize=2)(load_task)
 
 def run_cell(work: Work) -> dict[str, Any]:
     """All stages of a cell; returns what it found and where, which is also kept under `cells/`."""
-    load_plugins(work.study.plugins)
-    task = cached_task(work.cell.task)
-    checkpoint = trained(work, task)
-    case = Case(work.run, work.study.split, task, checkpoint, work.tell)
+    case = _case(work)
+    task, checkpoint = case.task, case.checkpoint
     classes = as_classes(case)
     predicted = predict_stage(classes)
     experiments = work.study.built_experiments(work.cell.task)
@@ -86,16 +83,19 @@ def accompanied(work: Work) -> list[Work]:
 
 def train_base(work: Work) -> None:
     """The model of a cell, before anything is asked."""
+    _case(work)
+
+
+def _case(work: Work) -> Case:
+    """A cell's trained model, and the texts that it is asked about."""
     load_plugins(work.study.plugins)
-    trained(work, cached_task(work.cell.task))
+    task = cached_task(work.cell.task)
+    return Case(work.run, work.study.split, task, trained(work, task), work.tell)
 
 
 def train_companions(work: Work) -> None:
     """The companions that one experiment of a cell (`work.part`) needs."""
-    load_plugins(work.study.plugins)
-    task = cached_task(work.cell.task)
-    case = Case(work.run, work.study.split, task, trained(work, task), work.tell)
-    built = work.study.built_experiments(work.cell.task)[work.part]
+    case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is None:
         _accompanied(case, work, built)
 
@@ -105,20 +105,15 @@ def apart(work: Work) -> list[Work]:
     experiments = work.study.built_experiments(work.cell.task)
     longest_first = sorted(experiments.items(), key=lambda pair: -len(pair[1].importances))
     return [
-        work._replace(part=name, split=split) for name, built in longest_first for split in _splits(work.study, built)
+        work._replace(part=name, split=split)
+        for name, built in longest_first
+        for split in built.splits or (work.study.split,)
     ]
-
-
-def _splits(study: Study, built: Experiment) -> tuple[str, ...]:
-    return built.splits or (study.split,)
 
 
 def ask_piece(work: Work) -> None:
     """One experiment (`work.part`) of a cell on one split (`work.split`), if it can be asked."""
-    load_plugins(work.study.plugins)
-    task = cached_task(work.cell.task)
-    case = Case(work.run, work.study.split, task, trained(work, task), work.tell)
-    built = work.study.built_experiments(work.cell.task)[work.part]
+    case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is None:
         there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
         experiment_stage(there, work.part, built)

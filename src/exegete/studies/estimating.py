@@ -50,29 +50,30 @@ def estimate(study: Study, run: Path, workers: int | None = None) -> str:
     if (run / MANIFEST).is_file():
         return ""
     with one_thread():
-        seconds = sum(_seconds(study, cell) for cell in study.cells)
+        found = [_seconds(study, cell) for cell in study.cells]
     used = workers or cores()
-    about = START + seconds / min(used, _pieces(study))
+    trained, asked = (sum(part) for part in zip(*found, strict=True))
+    about = START + trained / min(used, _trainings(study)) + asked / used
     return f"this takes about {_told(about)} on {used} core{'s' if used > 1 else ''}; Ctrl-C keeps what is done"
 
 
-def _pieces(study: Study) -> int:
-    """Trainings that may run side by side; one model alone keeps one core busy."""
+def _trainings(study: Study) -> int:
+    """Models that may be trained side by side; one alone keeps one core busy."""
     beside = (recipes(each, c.model, c.seed) for c in study.cells for each in study.built_experiments(c.task).values())
     return len(study.cells) + sum(map(len, beside))
 
 
-def _seconds(study: Study, cell: Cell) -> float:
+def _seconds(study: Study, cell: Cell) -> tuple[float, float]:
     """One model: its trainings, and what is asked of it."""
     if is_trained(cell.model):
-        return 0.0  # nothing to train, and the readings are few beside what loading takes
+        return 0.0, 0.0  # nothing to train, and the readings are few beside what loading takes
     task, settings = cached_task(cell.task), study.training_for(cell.task)
     built = study.built_experiments(cell.task)
     speed = _speed(task, cell, settings)
     trained = settings.epochs + sum(_epochs(each, cell, settings) for each in built.values())
     training = trained * STOPS * _words(task.split("train")) * speed.training
     asked = sum(_read(name, each, task.split(study.split)) for name, each in built.items())
-    return training + asked * speed.reading
+    return training, asked * speed.reading
 
 
 def _epochs(built: Experiment, cell: Cell, settings: TrainingSettings) -> int:
