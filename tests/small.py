@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -40,6 +41,11 @@ def texts(n: int, seed: int = 0, longest: int = 9, classes: int = 2) -> tuple[Ex
     draw = random.Random(seed)
     words = [tuple(draw.choice(LETTERS) for _ in range(draw.randint(1, longest))) for _ in range(n)]
     return tuple(Example(i, (w,), w.count("a") % classes) for i, w in enumerate(words))
+
+
+def without_repeats(examples: Sequence[Example]) -> tuple[Example, ...]:
+    """The same texts with every word once: equal words tie exactly, and rounding breaks such ties as it likes."""
+    return tuple(replace(e, texts=tuple(tuple(dict.fromkeys(text)) for text in e.texts)) for e in examples)
 
 
 def pairs(n: int, seed: int = 0, explained: int = 0, candidates: bool = False) -> tuple[Example, ...]:
