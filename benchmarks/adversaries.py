@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from common import seconds
-from exegete.experiments.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.search import Adversaries, Pool, Search, find_each
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from trained import Read, decoded, read, trained
 
 BAR = 20.0

@@ -21,8 +21,8 @@ from exegete.importance.contract import Importance, refusal
 from exegete.importance.erasure import erased, sharing
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.lime import Lime
-from exegete.models.classifier import Classifier
-from exegete.studies.training import train_model
+from exegete.models.ours.classifier import Classifier
+from exegete.runs.training import train_model
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen

@@ -31,8 +31,8 @@ from exegete.measures.faithfulness import (
     without_words,
 )
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
-from exegete.models.deletion import Deletions, deletions
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.deletion import Deletions, deletions
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.catalogue import load_task
 from exegete.training.fit import Fit

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from common import seconds, task
-from exegete.experiments.importance_sets import ImportanceSets, Scheme, first_flips
-from exegete.experiments.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.importance_sets.experiment import ImportanceSets, Scheme, first_flips
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit

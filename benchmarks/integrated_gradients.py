@@ -11,7 +11,7 @@ from torch import Tensor
 from common import seconds, task
 from exegete.importance.integrated_gradients import FLOOR, IntegratedGradients
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit

@@ -22,16 +22,16 @@ import leave_one_out
 import permutations
 from exegete.base.noise import uniform
 from exegete.base.progress import Progress
-from exegete.experiments.adversary_search import AdversarySearch
-from exegete.experiments.agreement import Agreement
-from exegete.experiments.contract import Subject
-from exegete.experiments.permutation import Permutation
-from exegete.experiments.pooling import pooled
-from exegete.figures.theme import to_svg
+from exegete.experiments.adversary_search.experiment import AdversarySearch
+from exegete.experiments.agreement.experiment import Agreement
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.permutation.experiment import Permutation
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.models.classifier import Classifier
-from exegete.studies.engine import LocalEngine
-from exegete.studies.scoring import padded, score_frames
+from exegete.models.ours.classifier import Classifier
+from exegete.page.theme import to_svg
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.scoring import padded, score_frames
 from exegete.tasks.example import Example, Task
 from trained import Read, packed, read, trained
 

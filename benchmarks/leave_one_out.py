@@ -10,10 +10,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from common import seconds, task
 from exegete.base.progress import Progress
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
-from exegete.models.deletion import without_each_word
-from exegete.models.encoders import BiLSTM
-from exegete.studies.engine import LocalEngine
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.deletion import without_each_word
+from exegete.models.ours.encoders import BiLSTM
+from exegete.runs.engine.local import LocalEngine
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from common import seconds
-from exegete.experiments.contract import Subject
-from exegete.experiments.permutation import Permutation
-from exegete.experiments.pooling import Pooled, pooled
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.permutation.experiment import Permutation
 from exegete.interventions.permute import permuted
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.training.evaluation import predict
 from trained import Read, decoded, read, trained
 

@@ -11,9 +11,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from common import task
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
-from exegete.models.encoders import BiLSTM
-from exegete.studies.training import training_key
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.encoders import BiLSTM
+from exegete.runs.training import training_key
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit

@@ -7,7 +7,7 @@ import torch
 from common import seconds, task
 from exegete.base.noise import uniform
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit

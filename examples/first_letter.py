@@ -10,7 +10,7 @@ import torch
 
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, on_words, predicted
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import SPECIAL
 

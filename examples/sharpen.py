@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject
-from exegete.experiments.summaries import columns, interval_of
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.summaries import columns, interval_of
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Rewrite, mask_of, scaled
 from exegete.models.contract import Site

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 
 from exegete.models.build import make_classifier
-from exegete.models.classifier import Classifier
-from exegete.models.hierarchical import Hierarchical
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.hierarchical import Hierarchical
 from exegete.tasks.example import Example
 from tests.small import vocabulary
 

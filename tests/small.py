@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from exegete.models.build import make_classifier
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import Vocabulary, fit_vocabulary

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exegete.cli import main
-from tests.studies.conftest import reviews, undrawn
+from tests.studied import reviews, undrawn
 
 SMALL = "size=8,hidden=8"
 __all__ = ["undrawn"]  # a fixture, found by its name
@@ -151,7 +151,7 @@ def test_ctrl_c_says_so_and_leaves_with_130(
     def stop(*words: object, **named: object) -> None:
         raise error
 
-    monkeypatch.setattr("exegete.studies.run.run_study", stop)
+    monkeypatch.setattr("exegete.runs.run.run_study", stop)
     assert call(monkeypatch, "run", str(study), "--quiet") == 130
     assert "the same command goes on" in capsys.readouterr().err
 

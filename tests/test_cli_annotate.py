@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.explanations.explained_model import saved
 from tests.small import small_task
-from tests.studies.explained_model import saved
 from tests.test_cli import call
 
 

@@ -67,7 +67,7 @@ def test_studies_are_run_where_run_would_run_them(
     """The studies themselves are too long for a test: who is asked to run what is looked at."""
     ran: list[tuple[str, Path, int]] = []
     monkeypatch.setattr(
-        "exegete.studies.reproducing.run_study",
+        "exegete.papers.reproduce.run_study",
         lambda study, out, cells, engine, progress: ran.append((study.name, out, len(cells))),
     )
     monkeypatch.chdir(tmp_path)

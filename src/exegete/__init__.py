@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-    from exegete.models.own import OwnModel as OwnModel
-    from exegete.models.own import OwnPooling as OwnPooling
-    from exegete.studies.audit import Audit
-    from exegete.studies.explanation import Explanation
-    from exegete.studies.questions import Of, Text
-    from exegete.studies.vouching import Model
+    from exegete.audits.scorecard import Audit
+    from exegete.explanations.question import Of, Text
+    from exegete.explanations.result import Explanation
+    from exegete.explanations.vouch import Model
+    from exegete.models.own.adapter import OwnModel as OwnModel
+    from exegete.models.own.adapter import OwnPooling as OwnPooling
 
 __version__ = "0.1.0"
 
@@ -23,7 +23,7 @@ def audit(model: str, task: str, out: str | Path | None = None) -> "Audit":
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     >>> print(result.answer)  # doctest: +SKIP
     """
-    from exegete.studies.auditing import audit as run
+    from exegete.audits.audit import audit as run
 
     return run(model, task, out)
 
@@ -45,7 +45,7 @@ def explain(
     >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP
     >>> found.save("journey.html")  # doctest: +SKIP
     """
-    from exegete.studies.explaining import explain as run
+    from exegete.explanations.explain import explain as run
 
     return run(model, text, methods, target, of)
 

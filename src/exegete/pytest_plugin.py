@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from exegete.studies.audit import Audit
+    from exegete.audits.scorecard import Audit
 
 AssertAttention = Callable[..., "Audit"]
 
@@ -25,9 +25,9 @@ def assert_attention(tmp_path: Path) -> AssertAttention:
     def check(
         model: str, task: str, holds: Sequence[str] = ("faithful",), *, quick: bool = True, strict: bool = False
     ) -> "Audit":
-        from exegete.studies.auditing import audit
-        from exegete.studies.failing import AuditFailedError, named_tests
-        from exegete.studies.failing import check as checked
+        from exegete.audits.audit import audit
+        from exegete.audits.gate import AuditFailedError, named_tests
+        from exegete.audits.gate import check as checked
 
         names = named_tests(",".join(holds))
         found = audit(model, task, tmp_path / "audit", quick=quick)

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.studies.engine import LocalEngine
-from exegete.studies.run import run_study
-from exegete.studies.study import load_study
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.runs.study import load_study
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
 from exegete.training.evaluation import predict
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / "examples" / name, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("exegete.figures.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
+        patch.setattr("exegete.page.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
         return run_study(load_study("sharpen.toml"), folder / "run", engine=LocalEngine(1))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.studies.engine import LocalEngine
-from exegete.studies.run import run_study
-from exegete.studies.study import load_study
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.runs.study import load_study
 from tests.docs.pages import ROOT
 
 NAME = "first_letter:flip=true"
@@ -34,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / "examples" / name, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("exegete.figures.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
+        patch.setattr("exegete.page.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
         return run_study(load_study("first_letter.toml"), folder / "run", engine=LocalEngine(1))
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from exegete.cli import app
-from exegete.experiments.agreement import Agreement
+from exegete.experiments.agreement.experiment import Agreement
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.given import for_texts
 from exegete.tasks.catalogue import load_task

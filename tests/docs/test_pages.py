@@ -15,7 +15,7 @@ from exegete.cli import app
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.settings import MODELS
-from exegete.studies.study import Study, load_study
+from exegete.runs.study import Study, load_study
 from exegete.tasks.catalogue import ImdbTask, check_task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from exegete.studies.audit import Criteria, load_criteria
-from exegete.studies.goals import DECIDE
+from exegete.audits.goals import DECIDE
+from exegete.audits.scorecard import Criteria, load_criteria
 
 PAGES = Path(__file__).parents[2] / "docs" / "tests"
 NAMES = [name for name in Criteria.model_fields if name != "version"]

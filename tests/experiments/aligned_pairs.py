@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import torch
 
-from exegete.experiments.contract import Subject
-from exegete.models.translator import Translator
+from exegete.experiments.common.contract import Subject
+from exegete.models.ours.translator import Translator
 from exegete.tasks.example import Example, Link, Links, Task
 from tests.models.small_translation import BAHDANAU, small_translator
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import polars as pl
 import torch
 
-from exegete.experiments.contract import Subject
-from exegete.models.classifier import Classifier
+from exegete.experiments.common.contract import Subject
 from exegete.models.contract import Intervention
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion

@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.experiments.adversary_search import AdversarySearch
+from exegete.experiments.adversary_search.experiment import AdversarySearch
+from exegete.experiments.adversary_search.figure import cells, masses, telling
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject, recipes, unsuited
-from exegete.experiments.pooling import pooled
-from exegete.figures.adversaries import cells, masses, telling
-from exegete.figures.panels import with_panel
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.contract import Subject, recipes, unsuited
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.section import Found
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Pool, find_each
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
-from exegete.report.sections.contract import Found
+from exegete.models.ours.classifier import Classifier
+from exegete.page.panels import with_panel
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
@@ -165,7 +165,7 @@ def test_figures() -> None:
 
 
 def test_the_report(tmp_path: Path) -> None:
-    from exegete.report.sections import adversary_search as section
+    from exegete.experiments.adversary_search import section
 
     rows = cell(ASK.rows(subject()))
     (tmp_path / "tables").mkdir()

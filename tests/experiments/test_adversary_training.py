@@ -10,18 +10,18 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.adversary_training import AdversaryTraining
-from exegete.experiments.contract import Subject
-from exegete.figures.adversary_training import points
-from exegete.figures.theme import to_svg
+from exegete.experiments.adversary_training import section as told
+from exegete.experiments.adversary_training.experiment import AdversaryTraining
+from exegete.experiments.adversary_training.figure import points
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.section import Found
 from exegete.interventions import search
-from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import Encoded
-from exegete.report.sections import adversary_training as told
-from exegete.report.sections.contract import Found
-from exegete.studies.engine import LocalEngine
-from exegete.studies.run import run_study
-from exegete.studies.study import Study, checked
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.page.theme import to_svg
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.runs.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict

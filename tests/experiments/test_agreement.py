@@ -9,8 +9,8 @@ import torch
 from scipy import stats
 
 from exegete.base.errors import UsageError
-from exegete.experiments.agreement import Agreement
-from exegete.experiments.contract import Subject
+from exegete.experiments.agreement.experiment import Agreement
+from exegete.experiments.common.contract import Subject
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, within
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model

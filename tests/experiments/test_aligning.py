@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from exegete.experiments.aligning import Asked, align, links_of, of_words, steps_of
+from exegete.experiments.alignment.aligning import Asked, align, links_of, of_words, steps_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, on_words
 from exegete.models.contract import AttentionModel
-from exegete.models.next_word import NextWord
+from exegete.models.ours.next_word import NextWord
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from tests.experiments.aligned_pairs import FEW, SENTENCES, TASK, TRANSFORMER, translator

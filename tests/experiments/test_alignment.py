@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.alignment import Alignment, pseudo_values
+from exegete.experiments.alignment import section
+from exegete.experiments.alignment.experiment import Alignment, pseudo_values
+from exegete.experiments.alignment.figure import best_first, lines, shown_methods, words
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import asks_whole, builds, unsuited
-from exegete.figures.alignment import best_first, lines, shown_methods, words
-from exegete.figures.theme import numbers, to_svg
+from exegete.experiments.common.contract import asks_whole, builds, unsuited
+from exegete.experiments.common.section import Found
 from exegete.measures.alignment import agreement, alignment_error_rate
 from exegete.measures.statistics import crossed_mean
-from exegete.report.sections import alignment as section
-from exegete.report.sections.contract import Found
+from exegete.page.theme import numbers, to_svg
 from exegete.tasks.example import Link, Task
 from tests.experiments.aligned_pairs import (
     FEW,

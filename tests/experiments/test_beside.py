@@ -8,20 +8,20 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.experiments.adversary_search import AdversarySearch
-from exegete.experiments.adversary_training import AdversaryTraining
-from exegete.experiments.beside import distance, permuted_distance, permuted_jsd, seen, word_keys, worded
-from exegete.experiments.contract import Experiment, Subject, unsuited
-from exegete.experiments.diagnostic import Diagnostic
-from exegete.experiments.gating import Gating
-from exegete.experiments.permutation import Permutation
-from exegete.experiments.pooling import pooled
-from exegete.experiments.searched import searched
-from exegete.experiments.seed_stability import SeedStability
+from exegete.experiments.adversary_search.experiment import AdversarySearch
+from exegete.experiments.adversary_training.experiment import AdversaryTraining
+from exegete.experiments.common.beside import distance, permuted_distance, permuted_jsd, seen, word_keys, worded
+from exegete.experiments.common.contract import Experiment, Subject, unsuited
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.searched import searched
+from exegete.experiments.diagnostic.experiment import Diagnostic
+from exegete.experiments.gating.experiment import Gating
+from exegete.experiments.permutation.experiment import Permutation
+from exegete.experiments.seed_stability.experiment import SeedStability
 from exegete.interventions import search as searching
 from exegete.interventions.permute import permuted
 from exegete.models.build import build, make_classifier
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.evaluation import predict

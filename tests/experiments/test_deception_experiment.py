@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.experiments.contract import Subject, builds
-from exegete.experiments.deception import DeceptionExperiment
-from exegete.figures.deception import lines
-from exegete.figures.theme import to_svg
-from exegete.models.classifier import SITE, Classifier
-from exegete.report.sections import deception as told
-from exegete.report.sections.contract import Found
-from exegete.studies.engine import LocalEngine
-from exegete.studies.run import run_study
-from exegete.studies.study import Study, checked
+from exegete.experiments.common.contract import Subject, builds
+from exegete.experiments.common.section import Found
+from exegete.experiments.deception import section as told
+from exegete.experiments.deception.experiment import DeceptionExperiment
+from exegete.experiments.deception.figure import lines
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.page.theme import to_svg
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.runs.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict

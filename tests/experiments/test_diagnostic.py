@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.experiments.diagnostic import Diagnostic
-from exegete.experiments.summaries import interval_of
-from exegete.figures.diagnostic import levels
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.summaries import interval_of
+from exegete.experiments.diagnostic.experiment import Diagnostic
+from exegete.experiments.diagnostic.figure import levels
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import Table
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import paired_difference
 from exegete.models.settings import MODELS
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
 from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of

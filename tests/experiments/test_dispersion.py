@@ -10,19 +10,19 @@ import torch
 from scipy import stats
 
 from exegete.base.errors import UsageError
-from exegete.experiments.contract import Subject, unsuited
-from exegete.experiments.dispersion import GRADIENT, Dispersion
-from exegete.experiments.dispersion_summary import COEFFICIENTS, MEASURES, OF_STATES, PAIRS, dial, tidy, with_dials
-from exegete.experiments.dispersion_sweep import FEW_POINTS, FEW_SEEDS, moves
-from exegete.experiments.state_importance import state_importance
-from exegete.figures import dispersion as drawn
-from exegete.figures import dispersion_sweep
-from exegete.figures.theme import numbers, to_svg
+from exegete.experiments.common.contract import Subject, unsuited
+from exegete.experiments.dispersion import figure as drawn
+from exegete.experiments.dispersion import sweep_figure as dispersion_sweep
+from exegete.experiments.dispersion.experiment import GRADIENT, Dispersion
+from exegete.experiments.dispersion.state_importance import state_importance
+from exegete.experiments.dispersion.summary import COEFFICIENTS, MEASURES, OF_STATES, PAIRS, dial, tidy, with_dials
+from exegete.experiments.dispersion.sweep import FEW_POINTS, FEW_SEEDS, moves
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import make_classifier
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
+from exegete.page.theme import numbers, to_svg
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.evaluation import predict

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import stats
 
-from exegete.experiments.dispersion_sweep import moves, over_trainings, pooled_taus
+from exegete.experiments.dispersion.sweep import moves, over_trainings, pooled_taus
 
 
 def unmoved(seeds: int, measures: int = 40, texts: int = 8) -> pl.DataFrame:

@@ -10,9 +10,10 @@ import torch
 from scipy import stats
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.experiments.contract import Subject
-from exegete.experiments.faithfulness import METHODS, Faithfulness
-from exegete.experiments.leaderboard import (
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.summaries import interval_of, intervals_of, resampled_means
+from exegete.experiments.faithfulness.experiment import METHODS, Faithfulness
+from exegete.experiments.faithfulness.leaderboard import (
     EVERY,
     HIGH_IS_GOOD,
     UNRELATED,
@@ -23,12 +24,11 @@ from exegete.experiments.leaderboard import (
     survival,
     with_costs,
 )
-from exegete.experiments.summaries import interval_of, intervals_of, resampled_means
-from exegete.figures.theme import numbers
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.faithfulness import FRACTIONS, order_of
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, paired_difference
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
+from exegete.page.theme import numbers
 from tests.measures.test_faithfulness import biased, predicted, slow
 from tests.small import SPECS, batch_of, small_task
 

@@ -12,24 +12,24 @@ from polars.testing import assert_frame_equal
 from scipy.stats import kendalltau
 
 from exegete.base.errors import UsageError
-from exegete.experiments.contract import Subject, recipes, unsuited
-from exegete.experiments.gating import AGAIN, GATED, OTHER_SEED, Gating
-from exegete.figures.gating import levels
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.contract import Subject, recipes, unsuited
+from exegete.experiments.common.section import Found, Sections
+from exegete.experiments.gating.experiment import AGAIN, GATED, OTHER_SEED, Gating
+from exegete.experiments.gating.figure import levels
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
-from exegete.models.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, Classifier
 from exegete.models.settings import MODELS
-from exegete.report.sections.contract import Found, Sections
-from exegete.studies.engine import LocalEngine
-from exegete.studies.run import run_study
-from exegete.studies.study import Study, checked
+from exegete.page.theme import to_svg
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.runs.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, small_task, texts, without_repeats
-from tests.studies.conftest import reviews
+from tests.studied import reviews
 
 ASK = Gating()
 EXAMPLES = (*without_repeats(texts(20, seed=3)), Example(90, (("a",),), 1))
@@ -193,7 +193,7 @@ def test_a_study_from_end_to_end(tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", engine=LocalEngine(1))
     rows = pl.read_parquet(run / "tables" / "gating.parquet")
     assert set(rows["model"]) == {study.models[0]}  # ladder is left out, and the notes say why
-    told: Sections = import_module("exegete.report.sections.gating")
+    told: Sections = import_module("exegete.experiments.gating.section")
     found = Found(run, "gating", study.built_experiments()["gating"])
     assert len(told.headline(found).cells()) == 8
     assert next(iter(told.sections(found))).tables

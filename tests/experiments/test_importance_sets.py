@@ -12,14 +12,14 @@ from scipy import stats
 
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject
-from exegete.experiments.importance_sets import SCHEMES, ImportanceSets, backwards, first_flips
-from exegete.experiments.pooling import Pooled, pooled
-from exegete.experiments.removal import removable
-from exegete.experiments.sets_summary import median_interval
-from exegete.figures.importance_sets import CENSORED, EXCLUDED, quartiles
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.removal import removable
+from exegete.experiments.importance_sets.experiment import SCHEMES, ImportanceSets, backwards, first_flips
+from exegete.experiments.importance_sets.figure import CENSORED, EXCLUDED, quartiles
+from exegete.experiments.importance_sets.summary import median_interval
 from exegete.models.build import make_classifier
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from tests.experiments.test_removal import ladder, slow, toy

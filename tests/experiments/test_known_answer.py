@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.experiments.contract import Subject
-from exegete.experiments.known_answer import KnownAnswer
-from exegete.figures.known_answer import precisions
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.known_answer.experiment import KnownAnswer
+from exegete.experiments.known_answer.figure import precisions
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention, Trace
+from exegete.models.ours.classifier import Classifier
+from exegete.page.theme import to_svg
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.planting import Kind, Planting

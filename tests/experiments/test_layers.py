@@ -13,23 +13,23 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
-from exegete.experiments import translating
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject, asks_whole, unsuited
-from exegete.experiments.layers import Layers, grouped
-from exegete.experiments.translating import COLUMNS, translated
-from exegete.figures.layers import points
-from exegete.figures.theme import to_svg
+from exegete.experiments.common import translating
+from exegete.experiments.common.contract import Subject, asks_whole, unsuited
+from exegete.experiments.common.section import Found
+from exegete.experiments.common.translating import COLUMNS, translated
+from exegete.experiments.layers import section
+from exegete.experiments.layers.experiment import Layers, grouped
+from exegete.experiments.layers.figure import points
 from exegete.interventions.at import AtSites
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
 from exegete.measures.bleu import bleu_difference, bleu_interval
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import make_model
-from exegete.models.classifier import Classifier
-from exegete.models.transformer_translator import TransformerTranslator
-from exegete.report.sections import layers as section
-from exegete.report.sections.contract import Found
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.transformer_translator import TransformerTranslator
+from exegete.page.theme import to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, UNKNOWN

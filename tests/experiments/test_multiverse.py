@@ -17,15 +17,15 @@ from scipy import stats
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject
-from exegete.experiments.multiverse import Multiverse, choices_of, ranges
-from exegete.experiments.multiverse_shares import TOGETHER, decomposed, shares
-from exegete.figures.multiverse import curves, shared, specifications
-from exegete.figures.multiverse import shares as draw_shares
-from exegete.figures.theme import inline_svg, to_svg
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.multiverse.experiment import Multiverse, choices_of, ranges
+from exegete.experiments.multiverse.figure import curves, shared, specifications
+from exegete.experiments.multiverse.figure import shares as draw_shares
+from exegete.experiments.multiverse.shares import TOGETHER, decomposed, shares
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
+from exegete.page.theme import inline_svg, to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.contract import Subject, recipes, unsuited
-from exegete.experiments.necessity import Necessity
+from exegete.experiments.common.contract import Subject, recipes, unsuited
+from exegete.experiments.necessity.experiment import Necessity
 from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import build, make_classifier
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary

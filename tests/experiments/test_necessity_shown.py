@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.figures.necessity import changes
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.section import Found
+from exegete.experiments.necessity.figure import changes
+from exegete.experiments.necessity.section import headline, sections
 from exegete.interventions.uniform import Uniform
-from exegete.report.sections.contract import Found
-from exegete.report.sections.necessity import headline, sections
+from exegete.page.theme import to_svg
 from exegete.training.recipe import Companion
 from tests.experiments.test_necessity import ASK, attentive, cell, subject
 

@@ -10,20 +10,20 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.experiments.adversary_training import AdversaryTraining
+from exegete.experiments.adversary_training.experiment import AdversaryTraining
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Experiment, Subject, recipes, unsuited
-from exegete.experiments.decision_flips import DecisionFlips
-from exegete.experiments.diagnostic import Diagnostic
-from exegete.experiments.importance_sets import ImportanceSets
-from exegete.experiments.necessity import Necessity
-from exegete.experiments.permutation import Permutation
-from exegete.experiments.pooling import pooled
-from exegete.experiments.removal import other_key
-from exegete.experiments.rescoring import scored
-from exegete.experiments.seed_stability import SeedStability
-from exegete.experiments.single_weight import SingleWeight
-from exegete.experiments.state_importance import state_importance
+from exegete.experiments.common.contract import Experiment, Subject, recipes, unsuited
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.removal import other_key
+from exegete.experiments.decision_flips.experiment import DecisionFlips
+from exegete.experiments.diagnostic.experiment import Diagnostic
+from exegete.experiments.dispersion.state_importance import state_importance
+from exegete.experiments.importance_sets.experiment import ImportanceSets
+from exegete.experiments.necessity.experiment import Necessity
+from exegete.experiments.permutation.experiment import Permutation
+from exegete.experiments.sanity.rescoring import scored
+from exegete.experiments.seed_stability.experiment import SeedStability
+from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.interventions.catalogue import INTERVENTIONS
@@ -31,7 +31,7 @@ from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.permute import permuted
 from exegete.interventions.table import Table
-from exegete.models.pair import Pair
+from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example, Task
 from exegete.training.adversary import Adversary, texts_of
 from exegete.training.deception import KeptOff

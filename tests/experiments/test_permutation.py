@@ -12,18 +12,18 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject, unsuited
-from exegete.experiments.counterfactual import margins, median
-from exegete.experiments.permutation import Permutation
-from exegete.experiments.pooling import pooled
-from exegete.figures.theme import to_svg
-from exegete.figures.violin import Axis, shapes, violin
+from exegete.experiments.common.contract import Subject, unsuited
+from exegete.experiments.common.counterfactual import margins, median
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.section import Found
+from exegete.experiments.permutation.experiment import Permutation
 from exegete.interventions.permute import permuted
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.statistics import bootstrap_mean
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
-from exegete.report.sections.contract import Found
+from exegete.models.ours.classifier import Classifier
+from exegete.page.theme import to_svg
+from exegete.page.violin import Axis, shapes, violin
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
@@ -212,7 +212,7 @@ def test_violins_are_drawn() -> None:
 
 
 def test_the_report(tmp_path: Path) -> None:
-    from exegete.report.sections import permutation as section
+    from exegete.experiments.permutation import section
 
     asked = Permutation(draws=5)
     rows = cell(asked.rows(subject()))

@@ -9,12 +9,12 @@ import torch
 from sklearn.metrics import average_precision_score
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.experiments.contract import Subject
-from exegete.experiments.plausibility import Plausibility
-from exegete.figures.labels import importance_label
-from exegete.figures.plausibility import levels
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.plausibility.experiment import Plausibility
+from exegete.experiments.plausibility.figure import levels
 from exegete.measures.statistics import bootstrap_mean
+from exegete.page.labels import importance_label
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
 

@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 from exegete.base.errors import UsageError
-from exegete.experiments.adversary_training import AdversaryTraining
-from exegete.experiments.diagnostic import Diagnostic
-from exegete.experiments.necessity import Necessity
-from exegete.experiments.reliance import SHARED, Reliance
-from exegete.figures.reliance import points
-from exegete.figures.theme import to_svg
+from exegete.experiments.adversary_training.experiment import AdversaryTraining
+from exegete.experiments.diagnostic.experiment import Diagnostic
+from exegete.experiments.necessity.experiment import Necessity
+from exegete.experiments.reliance.experiment import SHARED, Reliance
+from exegete.experiments.reliance.figure import points
 from exegete.interventions.uniform import Uniform
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
 from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of

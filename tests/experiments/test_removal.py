@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exegete.experiments.pooling import Pooled, pooled
-from exegete.experiments.removal import (
+from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.removal import (
     gradient,
     noise,
     null_key,
@@ -26,7 +26,7 @@ from exegete.experiments.removal import (
 )
 from exegete.models.build import make_classifier
 from exegete.models.contract import Encoded
-from exegete.models.ladder import Ladder
+from exegete.models.truths.ladder import Ladder
 from tests.small import SPECS, small_model, texts, vocabulary
 
 EXAMPLES = texts(40, seed=3)

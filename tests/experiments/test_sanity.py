@@ -13,19 +13,19 @@ from scipy.stats import kendalltau
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.axioms import AXIOMS, axioms, equal_functions
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject
-from exegete.experiments.rescoring import compared, scored
-from exegete.experiments.sanity import METHODS, Sanity, axioms_table, check_shift
-from exegete.figures.sanity import cascade
-from exegete.figures.theme import numbers
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.sanity.axioms import AXIOMS, axioms, equal_functions
+from exegete.experiments.sanity.experiment import METHODS, Sanity, axioms_table, check_shift
+from exegete.experiments.sanity.figure import cascade
+from exegete.experiments.sanity.rescoring import compared, scored
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, Scores, Target, on_words
 from exegete.models.build import make_classifier
-from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
-from exegete.models.perturbed import parts, randomised, restored, shifted, unshiftable
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.perturbed import parts, randomised, restored, shifted, unshiftable
+from exegete.page.theme import numbers
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD
@@ -124,7 +124,9 @@ def test_what_cannot_be_shifted_says_why() -> None:
 def test_a_shift_that_changes_the_function_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_model(SHIFTABLE[2], EXAMPLES)
     check_shift(subject_of(model), 0)
-    monkeypatch.setattr("exegete.experiments.sanity.shifted", lambda model, seed: randomised(model, ("decoder",), seed))
+    monkeypatch.setattr(
+        "exegete.experiments.sanity.experiment.shifted", lambda model, seed: randomised(model, ("decoder",), seed)
+    )
     with pytest.raises(Exception, match="not the same function"):
         check_shift(subject_of(model), 0)
 

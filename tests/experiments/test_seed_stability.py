@@ -11,16 +11,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.base.errors import UsageError
-from exegete.experiments.pooling import pooled
-from exegete.experiments.seed_stability import SeedStability, per_text
-from exegete.experiments.summaries import interval_of
-from exegete.figures.seed_stability import points, spread
-from exegete.figures.theme import to_svg
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.summaries import interval_of
+from exegete.experiments.seed_stability.experiment import SeedStability, per_text
+from exegete.experiments.seed_stability.figure import points, spread
 from exegete.interventions import search as searching
 from exegete.interventions.search import Search, find
 from exegete.interventions.uniform import Uniform
 from exegete.measures.bins import BINS
 from exegete.models.projections import Gates
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
 from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of

@@ -10,15 +10,15 @@ from scipy import stats
 
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject, unsuited
-from exegete.experiments.decision_flips import DecisionFlips
-from exegete.experiments.pooling import pooled
-from exegete.experiments.proportions import share_of, sign_test, wilson
-from exegete.experiments.single_weight import SingleWeight
-from exegete.figures.decision_flips import kinds
-from exegete.figures.single_weight import counts, points
-from exegete.figures.theme import to_svg
-from exegete.models.classifier import Classifier
+from exegete.experiments.common.contract import Subject, unsuited
+from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.proportions import share_of, sign_test, wilson
+from exegete.experiments.decision_flips.experiment import DecisionFlips
+from exegete.experiments.decision_flips.figure import kinds
+from exegete.experiments.single_weight.experiment import SingleWeight
+from exegete.experiments.single_weight.figure import counts, points
+from exegete.models.ours.classifier import Classifier
+from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from tests.experiments.test_removal import slow

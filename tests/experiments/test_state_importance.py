@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from exegete.experiments.state_importance import Output, StateImportance, state_importance
-from exegete.experiments.state_jacobian import _by_copies, gradient_norms, own_word, word_shares
-from exegete.models.classifier import Classifier
+from exegete.experiments.dispersion.state_importance import Output, StateImportance, state_importance
+from exegete.experiments.dispersion.state_jacobian import _by_copies, gradient_norms, own_word, word_shares
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts

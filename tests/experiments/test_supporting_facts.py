@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.experiments.contract import Subject
-from exegete.experiments.supporting_facts import SupportingFacts, owners
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.supporting_facts.experiment import SupportingFacts, owners
 from exegete.tasks.example import Example, Task
 from tests.small import small_model, texts
 

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.experiments.adversary_summary import summary as adversaries
-from exegete.experiments.diagnostic import Diagnostic
-from exegete.experiments.necessity import Necessity
-from exegete.experiments.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks, told
+from exegete.experiments.adversary_training.summary import summary as adversaries
+from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks, told
+from exegete.experiments.diagnostic.experiment import Diagnostic
+from exegete.experiments.necessity.experiment import Necessity
 from exegete.measures.bins import BINS, bin_of
 from exegete.training.metrics import all_metrics
 

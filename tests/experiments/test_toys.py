@@ -5,7 +5,7 @@ import math
 import polars as pl
 import pytest
 
-from exegete.experiments.toys import TOYS, blind_attention, either, first_word, saturated, toys
+from exegete.experiments.known_answer.toys import TOYS, blind_attention, either, first_word, saturated, toys
 from exegete.importance.attention import Attention
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.tasks.batching import collate
@@ -101,7 +101,7 @@ def test_every_toy_says_yes_and_its_answer_is_a_part_of_the_text(build: object) 
 
 
 def test_a_method_that_is_refused_has_nulls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exegete.experiments.toys.refusal", lambda *_: "not for this one")
+    monkeypatch.setattr("exegete.experiments.known_answer.toys.refusal", lambda *_: "not for this one")
     table = toys(["attention"])
     assert table["precision_at_k"].null_count() == table.height
     assert table.schema["precision_at_k"] == pl.Float64

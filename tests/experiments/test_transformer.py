@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject, unsuited
-from exegete.experiments.dispersion import Dispersion
-from exegete.experiments.importance_sets import ImportanceSets
-from exegete.experiments.permutation import Permutation
-from exegete.experiments.single_weight import SingleWeight
-from exegete.experiments.state_jacobian import word_shares
+from exegete.experiments.common.contract import Subject, unsuited
+from exegete.experiments.dispersion.experiment import Dispersion
+from exegete.experiments.dispersion.state_jacobian import word_shares
+from exegete.experiments.importance_sets.experiment import ImportanceSets
+from exegete.experiments.permutation.experiment import Permutation
+from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.models.transformer import Transformer
+from exegete.models.ours.transformer import Transformer
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from tests.small import TRANSFORMERS, batch_of, small_model, texts

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 
 Row = list[float]

@@ -7,7 +7,7 @@ from exegete.base.errors import ExegeteError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Quantity, Scores, Target
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts

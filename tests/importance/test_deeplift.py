@@ -13,8 +13,8 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target, refusal
 from exegete.importance.deeplift import DeepLift
 from exegete.importance.gradient import Gradient
-from exegete.models.classifier import SITE, Classifier
-from exegete.models.encoders import CNN, Average
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.encoders import CNN, Average
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import batch_of, small_model, texts, vocabulary

@@ -12,8 +12,8 @@ from exegete.importance.erasure import Removal, erased, sharing
 from exegete.importance.occlusion import Occlusion
 from exegete.importance.omission import windows
 from exegete.importance.written import write
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.given import Given, absence, for_texts, specs_of, tokens_of
-from exegete.studies.keys import code_of
+from exegete.runs.keys import code_of
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from tests.small import small_model

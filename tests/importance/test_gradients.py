@@ -18,7 +18,7 @@ from exegete.importance.contract import Target
 from exegete.importance.gradient import Gradient
 from exegete.importance.gradient_x_input import GradientXInput
 from exegete.importance.smoothgrad import SmoothGrad
-from exegete.models.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts

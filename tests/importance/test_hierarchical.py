@@ -14,7 +14,7 @@ from exegete.importance.deeplift import DeepLift
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.lrp import Lrp
 from exegete.models.contract import Site
-from exegete.models.hierarchical import SENTENCE, WORD
+from exegete.models.ours.hierarchical import SENTENCE, WORD
 from exegete.tasks.example import Example
 from exegete.tasks.sentences import split_sentences
 from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical

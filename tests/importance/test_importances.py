@@ -12,9 +12,9 @@ from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.omission import windows
 from exegete.importance.random import Random
 from exegete.importance.written import write
-from exegete.models import deletion
-from exegete.models.classifier import SITE, Classifier
-from exegete.models.deletion import deletions, without_each_word
+from exegete.models.ours import deletion
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.deletion import deletions, without_each_word
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts

@@ -13,8 +13,8 @@ from exegete.importance.baselines import baseline
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.importance.integrated_gradients import IntegratedGradients
-from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel, Intervention, Trace
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN

@@ -10,7 +10,7 @@ from exegete.importance.erasure import Removal, erased, sharing
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.lime import Lime
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
 from tests.importance.additive import Additive, batch_of_ids
 from tests.importance.test_erasure import counted, run

@@ -12,7 +12,7 @@ from exegete.importance.coalitions import coalitions
 from exegete.importance.contract import Target
 from exegete.importance.erasure import Removal, erased
 from exegete.importance.lime import Lime
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
 from tests.importance.additive import Additive, batch_of_ids
 from tests.small import SPECS, batch_of, small_model, texts

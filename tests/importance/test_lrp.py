@@ -8,7 +8,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, refusal
 from exegete.importance.lrp import Lrp, relevance
 from exegete.importance.relevance import RULES, Dials, Received, Shares
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
 from tests.small import batch_of, small_model, texts, vocabulary
 

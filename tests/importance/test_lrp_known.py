@@ -7,8 +7,8 @@ from exegete.importance.contract import Target
 from exegete.importance.gradient import Gradient
 from exegete.importance.lrp import Lrp, relevance
 from exegete.importance.relevance import Dials
-from exegete.models.classifier import SITE, Classifier
-from exegete.models.encoders import Average
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.encoders import Average
 from exegete.tasks.example import Example
 from tests.importance import slow_lrp
 from tests.importance.test_lrp import without_biases

@@ -8,7 +8,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Target, refusal
 from exegete.importance.erasure import Removal, erased
-from exegete.models.pair import Pair
+from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import SPECIAL
 from tests.models.slow_pair import LABELS, slow

@@ -8,7 +8,7 @@ import torch
 
 from exegete.importance.lrp import Lrp, relevance
 from exegete.importance.relevance import Dials
-from exegete.models.pair import Pair
+from exegete.models.ours.pair import Pair
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.importance import slow_lrp

@@ -20,7 +20,7 @@ from exegete.importance.flow import Flow, flows, maximum
 from exegete.importance.gradient import Gradient
 from exegete.importance.rollout import Graph, Rollout
 from exegete.models.contract import Site
-from exegete.models.transformer import Transformer
+from exegete.models.ours.transformer import Transformer
 from tests.small import SPECS, TRANSFORMERS, batch_of, small_model, texts
 
 EXAMPLES = texts(6, longest=6)

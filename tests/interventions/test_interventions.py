@@ -18,8 +18,8 @@ from exegete.interventions.random import Random
 from exegete.interventions.table import Table
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention, Site
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD

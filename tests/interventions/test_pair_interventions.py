@@ -14,7 +14,7 @@ from exegete.interventions.impose import Impose
 from exegete.interventions.search import Search, find
 from exegete.interventions.table import BESIDE, Table
 from exegete.models.contract import Intervention, Site
-from exegete.models.pair import Pair
+from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
 from tests.interventions.test_interventions import LIGHT, is_distribution
 from tests.models.slow_pair import LABELS, slow

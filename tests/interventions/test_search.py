@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.pooling import pooled
+from exegete.experiments.common.pooling import pooled
 from exegete.interventions import search as module
 from exegete.interventions.climbing import ABSENT, Climb, Slopes
 from exegete.interventions.search import Adversaries, Pool, Search, find, find_each, first_log_weights, objective
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
 from tests.small import small_model, texts
 

@@ -8,8 +8,8 @@ import torch
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Pool, Search, find
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
+from exegete.models.ours.classifier import Classifier
 from tests.small import batch_of, small_model, texts
 
 EXAMPLES = texts(40)

@@ -10,7 +10,7 @@ from exegete.interventions.impose import Impose
 from exegete.interventions.table import Table
 from exegete.models.build import build
 from exegete.models.contract import Intervention
-from exegete.models.transformer import Transformer
+from exegete.models.ours.transformer import Transformer
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict
 from exegete.training.fit import Fit

@@ -24,7 +24,7 @@ from exegete.measures.faithfulness import (
     without_words,
     worth,
 )
-from exegete.models.classifier import Classifier
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN

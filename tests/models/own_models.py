@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from exegete.models.build import make_classifier
-from exegete.models.own_classifier import Own
+from exegete.models.own.classifier import Own
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 from tests.small import LETTERS, vocabulary

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from exegete.models.pair import Pair
+from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
 
 LABELS = ("x", "y", "z")

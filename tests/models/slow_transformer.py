@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from exegete.models.self_attention import DecoderLayer, EncoderLayer, MultiHead, Residual
-from exegete.models.transformer_translator import TransformerTranslator
+from exegete.models.ours.self_attention import DecoderLayer, EncoderLayer, MultiHead, Residual
+from exegete.models.ours.transformer_translator import TransformerTranslator
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import END, START
 

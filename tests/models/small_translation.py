@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from exegete.models.build import make_model
-from exegete.models.translator import Translator
+from exegete.models.ours.translator import Translator
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.models.classifier import SITE
-from exegete.models.encoders import BiGRU
+from exegete.models.ours.classifier import SITE
+from exegete.models.ours.encoders import BiGRU
 from exegete.models.settings import MODELS
 from tests.small import batch_of, small_model, texts
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.models.attention import Additive
-from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import AttentionModel, PoolingModel, Site
-from exegete.models.encoders import BiLSTM
+from exegete.models.ours.attention import Additive
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.encoders import BiLSTM
 from exegete.models.settings import MODELS
 from tests.small import SPECS, batch_of, small_model, texts
 

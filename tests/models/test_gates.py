@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exegete.base.errors import UsageError
-from exegete.models.classifier import SITE
+from exegete.models.ours.classifier import SITE
 from exegete.models.projections import PROJECTIONS, Gates
 from exegete.models.settings import MODELS
 from tests.small import batch_of, small_model, texts

@@ -11,9 +11,9 @@ from exegete.base.errors import UsageError
 from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.models.contract import Intervention
-from exegete.models.generation import Written, beam, greedy
-from exegete.models.recurrent_translator import RecurrentTranslator
-from exegete.models.translator import Translator
+from exegete.models.ours.generation import Written, beam, greedy
+from exegete.models.ours.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.translator import Translator
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import END, PAD, START, UNKNOWN

@@ -5,7 +5,7 @@ import torch
 from scipy.integrate import quad
 
 from exegete.base.noise import uniform
-from exegete.models.hardkuma import HardKuma, shape_for
+from exegete.models.ours.hardkuma import HardKuma, shape_for
 
 SHAPES = ((0.5, 0.5), (0.1, 1.1), (2.0, 5.0), (5.0, 1.0), (1.0, 1.0), (0.8, 9.0))
 LOW, HIGH = -0.1, 1.1

@@ -9,12 +9,12 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.written import write
 from exegete.models.build import build, make_classifier
-from exegete.models.classifier import Classifier
 from exegete.models.contract import PoolingModel, Site
-from exegete.models.encoders import CNN, BiGRU, Identity
-from exegete.models.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of
-from exegete.models.last_state import LastState
-from exegete.models.perturbed import parts, randomised, unshiftable
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.encoders import CNN, BiGRU, Identity
+from exegete.models.ours.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of
+from exegete.models.ours.last_state import LastState
+from exegete.models.ours.perturbed import parts, randomised, unshiftable
 from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task

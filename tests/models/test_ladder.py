@@ -14,12 +14,12 @@ from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, Target, refusal
 from exegete.measures.rank import kendall
-from exegete.models.attention import Additive
 from exegete.models.build import build, make_classifier
-from exegete.models.classifier import SITE
 from exegete.models.contract import Site
-from exegete.models.ladder import NULL, Ladder, NullKey
+from exegete.models.ours.attention import Additive
+from exegete.models.ours.classifier import SITE
 from exegete.models.settings import MODELS
+from exegete.models.truths.ladder import NULL, Ladder, NullKey
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, fit_vocabulary

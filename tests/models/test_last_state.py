@@ -8,10 +8,10 @@ from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, refusal
 from exegete.models.build import build, make_classifier
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
-from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
-from exegete.models.last_state import LastState
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
+from exegete.models.ours.last_state import LastState
 from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example

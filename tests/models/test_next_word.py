@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.agreement import Agreement
+from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.contract import Subject, unsuited
-from exegete.experiments.pooling import pooled, unpooled
+from exegete.experiments.common.contract import Subject, unsuited
+from exegete.experiments.common.pooling import pooled, unpooled
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.checks import finite
 from exegete.importance.contract import Scores, refusal
@@ -21,8 +21,8 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
 from exegete.models.contract import Encoded
-from exegete.models.next_word import NextWord
-from exegete.models.translator import Translator
+from exegete.models.ours.next_word import NextWord
+from exegete.models.ours.translator import Translator
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, SPECIAL
@@ -165,7 +165,7 @@ def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
 
 def test_pools_are_small_where_classes_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     model = NextWord(translator())
-    monkeypatch.setattr("exegete.experiments.pooling.LOGITS", 100 * len(model.labels) * 2)
+    monkeypatch.setattr("exegete.experiments.common.pooling.LOGITS", 100 * len(model.labels) * 2)
     pools = list(pooled(model, EXAMPLES))
     assert max(len(pool.members) for pool in pools) == 2
     assert sorted(itertools.chain(*(pool.members for pool in pools))) == list(range(len(EXAMPLES)))

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
-from exegete.experiments.pooling import pooled, unpooled
+from exegete.experiments.common.pooling import pooled, unpooled
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
 from exegete.models.contract import Intervention, Site
-from exegete.models.own_classifier import Own
+from exegete.models.own.classifier import Own
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.models.own_file import source_hash
+from exegete.models.own.file import source_hash
 from tests.models.own_models import GENERAL, POOLING, own, written
 
 WRONG = {

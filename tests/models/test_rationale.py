@@ -8,9 +8,9 @@ import torch
 from exegete.importance.attention import Attention
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.models.build import build, make_classifier
-from exegete.models.classifier import SITE, Classifier
-from exegete.models.hardkuma import HardKuma
-from exegete.models.rationale import RationaleClassifier
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.hardkuma import HardKuma
+from exegete.models.ours.rationale import RationaleClassifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint

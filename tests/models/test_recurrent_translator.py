@@ -13,9 +13,9 @@ from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
 from exegete.models.contract import Intervention, Site
-from exegete.models.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.translator import Translator, gold, read_by_decoder
 from exegete.models.settings import MODELS
-from exegete.models.translator import Translator, gold, read_by_decoder
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import END, START

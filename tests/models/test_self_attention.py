@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
-from exegete.models.projections import Entmax, Gates, Projection, Softmax, Sparsemax
-from exegete.models.self_attention import (
+from exegete.models.ours.self_attention import (
     DecoderLayer,
     EncoderLayer,
     MultiHead,
@@ -19,6 +18,7 @@ from exegete.models.self_attention import (
     not_later,
     sinusoids,
 )
+from exegete.models.projections import Entmax, Gates, Projection, Softmax, Sparsemax
 
 PROJECTIONS: tuple[Projection, ...] = (Softmax(), Sparsemax(), Entmax(1.3), Gates())
 

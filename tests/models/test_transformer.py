@@ -11,11 +11,11 @@ from exegete.base.errors import UsageError
 from exegete.importance.written import write
 from exegete.models.build import build, make_model
 from exegete.models.contract import PoolingModel, Site
-from exegete.models.perturbed import parts, randomised
+from exegete.models.ours.perturbed import parts, randomised
+from exegete.models.ours.self_attention import EncoderLayer, SelfAttentive
+from exegete.models.ours.transformer import Transformer
 from exegete.models.projections import Entmax, Softmax, Sparsemax
-from exegete.models.self_attention import EncoderLayer, SelfAttentive
 from exegete.models.settings import MODELS
-from exegete.models.transformer import Transformer
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD

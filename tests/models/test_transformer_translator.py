@@ -14,9 +14,9 @@ from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import build_model, make_model
 from exegete.models.contract import Intervention, Site, Trace
+from exegete.models.ours.transformer_translator import TransformerTranslator
+from exegete.models.ours.translator import gold, last_step, read_by_decoder
 from exegete.models.settings import MODELS
-from exegete.models.transformer_translator import TransformerTranslator
-from exegete.models.translator import gold, last_step, read_by_decoder
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.studies.audit import Audit, Test
+from exegete.audits.scorecard import Audit, Test
 
 CONTENT = {"data": "d", "weights": "w", "model": "m", "split": "test"}
 TASK, MODEL = "sst", "bilstm"

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from exegete.base.errors import ExegeteError
-from exegete.experiments.adversary_search import AdversarySearch
-from exegete.figures.heatmap import HeatMap, Row
+from exegete.experiments.adversary_search.experiment import AdversarySearch
+from exegete.experiments.adversary_search.section import examples
+from exegete.experiments.common.section import Found
+from exegete.page.heatmap import HeatMap, Row
+from exegete.page.section import Section
 from exegete.report import chapters as module
 from exegete.report.chapters import NO_TEXTS, chapters
-from exegete.report.page import Section
-from exegete.report.sections.adversary_search import examples
-from exegete.report.sections.contract import Found
 from exegete.report.telling import Told
 from tests.report.runs import asked
 

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
+from exegete.papers.published import published
 from exegete.report.comparison import QUANTITIES, comparison
-from exegete.studies.published import published
-from exegete.studies.study import load_study
+from exegete.runs.study import load_study
 
 PAPER = "neely_schouten_2020"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from exegete import __version__
+from exegete.audits.scorecard import Criteria, load_criteria
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.report.citing import SOFTWARE, bibtex, entries, key_of, papers_of
 from exegete.report.methods import TESTS, notes
-from exegete.studies.audit import Criteria, load_criteria
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import polars as pl
 import pytest
 
+from exegete.page.section import Report, Section, Table
 from exegete.report.html import render
-from exegete.report.page import Report, Section, Table
 from tests.report.test_report_html import report
 
 Browser: TypeAlias = Any  # playwright's, which is only needed here

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 from exegete.base.elements import VOID, Markup, tag
-from exegete.figures.heatmap import HeatMap, Row
-from exegete.figures.theme import SENTINELS, inline, inline_svg, themed, to_svg
+from exegete.page.heatmap import HeatMap, Row
+from exegete.page.section import Figure, Note, Report, Section, Table, Verdict, anchor
+from exegete.page.theme import SENTINELS, inline, inline_svg, themed, to_svg
 from exegete.report.blocks import LONG, LONGEST, standalone
 from exegete.report.html import render
-from exegete.report.page import Figure, Note, Report, Section, Table, Verdict, anchor
-from tests.figures.colours import contrast
+from tests.page.colours import contrast
 
 HOSTILE = '<script>alert("x")</script>\'&'
 FRAME = pl.DataFrame({"model": [HOSTILE, "b"], "mean": [0.25, None], "n": [1000, 2]})
@@ -217,7 +217,7 @@ def test_a_report_may_be_short() -> None:
 
 @pytest.mark.parametrize("scheme", [0, 1])
 def test_words_have_contrast_in_both_schemes(scheme: int) -> None:
-    css = files("exegete.report").joinpath("style.css").read_text(encoding="utf8")
+    css = files("exegete.page").joinpath("style.css").read_text(encoding="utf8")
     colours = {name: pair.split(", ")[scheme] for name, pair in re.findall(r"--(\w+): light-dark\(([^)]+)\)", css)}
     for ink in ("ink", "muted", "link", "holds", "fails", "unsure"):
         assert contrast(colours[ink], colours["paper"]) >= 4.5

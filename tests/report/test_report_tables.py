@@ -6,8 +6,8 @@ import polars as pl
 from polars.testing import assert_frame_equal
 from rich.console import Console
 
-from exegete.report.columns import count, interval, number, probability, share, spread, text, verdict
-from exegete.report.page import Table, Verdict, scorecard
+from exegete.page.columns import count, interval, number, probability, share, spread, text, verdict
+from exegete.page.section import Table, Verdict, scorecard
 from exegete.report.tables import rich_table, to_csv
 
 FRAME = pl.DataFrame(

@@ -7,14 +7,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from exegete.audits.asking import ASK
+from exegete.audits.scorecard import Criteria
+from exegete.page.section import Verdict, scorecard
 from exegete.report.card import card, strip
 from exegete.report.gauge import EDGE, WIDTH, gauge
 from exegete.report.methods import experiment_of
-from exegete.report.page import Verdict, scorecard
 from exegete.report.verdicts import name_of, questions, threshold, verdicts
 from exegete.report.verdicts import scorecard as narrow
-from exegete.studies.asking import ASK
-from exegete.studies.audit import Criteria
 from tests.report.runs import asked, audit
 from tests.report.test_report_html import HOSTILE, Reader
 

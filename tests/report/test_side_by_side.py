@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from exegete.figures.comparison import COLOURS, across
-from exegete.figures.theme import numbers
+from exegete.page.section import Report
+from exegete.page.theme import numbers
 from exegete.report.blocks import table_block
+from exegete.report.comparison_figure import COLOURS, across
 from exegete.report.html import render
-from exegete.report.page import Report
 from exegete.report.side_by_side import side_by_side
 from exegete.report.tables import rich_table
 from tests.report.runs import asked

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from exegete.figures.heatmap import HeatMap, Row
-from exegete.report.columns import decimal
+from exegete.page.columns import decimal
+from exegete.page.heatmap import HeatMap, Row
 from exegete.report.heat import heat_block, heat_svg, legend
 from exegete.report.telling import best_methods, telling
 from tests.report.runs import ATTENTION, LRP, MODEL, TASK, WORDS, asked, scored_run

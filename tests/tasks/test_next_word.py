@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.models.translator import read_by_decoder
+from exegete.models.ours.translator import read_by_decoder
 from exegete.tasks.batching import collate
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task

@@ -9,8 +9,8 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.measures.divergence import jsd
 from exegete.models.build import build
-from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import Trace
+from exegete.models.ours.classifier import SITE, Classifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.training.adversary import FLOOR, Adversary, AgainstBase, real_keys

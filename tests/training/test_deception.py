@@ -8,7 +8,7 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.models.build import build
-from exegete.models.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, Classifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.planting import Kind, Planting

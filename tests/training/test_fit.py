@@ -7,8 +7,8 @@ import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Site
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Task
 from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_state, save_state
 from exegete.training.evaluation import evaluate, predict

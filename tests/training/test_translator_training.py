@@ -8,9 +8,9 @@ import torch
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import build_model
-from exegete.models.generation import greedy
-from exegete.models.recurrent_translator import RecurrentTranslator
-from exegete.models.translator import Translator
+from exegete.models.ours.generation import greedy
+from exegete.models.ours.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.translator import Translator
 from exegete.tasks.batching import collate
 from exegete.training.checkpoint import load_checkpoint
 from exegete.training.evaluation import evaluate

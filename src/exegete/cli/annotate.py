@@ -34,8 +34,8 @@ def annotate_draw(
     as_json: Json = False,
 ) -> None:
     """Draw items for annotators, blind and shuffled, with the key that they must not see."""
-    from exegete.report.annotation import checked_format, write_sheets
-    from exegete.studies.annotating import Draw, draw
+    from exegete.annotation.draw import Draw, draw
+    from exegete.annotation.page import checked_format, write_sheets
 
     asked = Draw(count, top, seed, prediction, parse(f"labels:{labels}").settings)  # type: ignore[arg-type]
     wanted = checked_format(form)
@@ -62,10 +62,10 @@ def annotate_read(
     as_json: Json = False,
 ) -> None:
     """Read the answers back: 2 × 2 tables against correctness, shares with intervals, Cohen's κ."""
+    from exegete.annotation.results import read_answers
+    from exegete.annotation.table import tables
     from exegete.base.files import write_text
-    from exegete.report.annotated import tables
     from exegete.report.tables import rich_table
-    from exegete.studies.annotated import read_answers
 
     found = read_answers(folder, sheets, strict)
     if as_json:

@@ -10,8 +10,8 @@ from exegete.base.errors import UsageError
 from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json, show_summary
 
 if TYPE_CHECKING:
-    from exegete.studies.audit import Audit
-    from exegete.studies.study import Study
+    from exegete.audits.scorecard import Audit
+    from exegete.runs.study import Study
 
 
 @app.command()
@@ -37,11 +37,11 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """The scorecard: may attention be read as an explanation?"""
+    from exegete.audits import goals
+    from exegete.audits.audit import Asking, audit_study, study_for
+    from exegete.audits.gate import check, named_tests
     from exegete.report.terminal import ProgressBars
-    from exegete.studies import goals
-    from exegete.studies.auditing import Asking, audit_study, study_for
-    from exegete.studies.engine import LocalEngine
-    from exegete.studies.failing import check, named_tests
+    from exegete.runs.engine.local import LocalEngine
 
     if study is not None and (task is not None or model is not None):
         raise UsageError("give a study, or --task and --model, not both")
@@ -59,7 +59,7 @@ def audit(
 
 def _announce(study: "Study", folder: Path, workers: int | None) -> None:
     """What it will take, before it starts."""
-    from exegete.studies.estimating import estimate
+    from exegete.runs.estimate import estimate
 
     said = estimate(study, folder, workers)
     if said:

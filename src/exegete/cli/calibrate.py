@@ -9,7 +9,7 @@ from rich.console import Console
 from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json
 
 if TYPE_CHECKING:
-    from exegete.studies.calibrating import Calibration
+    from exegete.calibration.calibrate import Calibration
 
 
 @app.command()
@@ -24,11 +24,11 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Which tests of the audit tell faithful attention from unfaithful? Run it where the truth is known."""
+    from exegete.audits.scorecard import load_criteria
+    from exegete.calibration.calibrate import calibrate as calibrated
+    from exegete.calibration.calibrate import keep, run_all
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.audit import load_criteria
-    from exegete.studies.calibrating import calibrate as calibrated
-    from exegete.studies.calibrating import keep, run_all
-    from exegete.studies.engine import LocalEngine
+    from exegete.runs.engine.local import LocalEngine
 
     wanted = load_criteria(criteria)
     with ProgressBars(quiet or as_json) as bars:
@@ -43,8 +43,8 @@ def calibrate(
 
 def _show(found: "Calibration", figure: Path) -> None:
     """The verdict on every test, then the shares at every rung."""
-    from exegete.report.columns import count, interval, share, text
-    from exegete.report.page import Table
+    from exegete.page.columns import count, interval, share, text
+    from exegete.page.section import Table
     from exegete.report.tables import rich_table
 
     console = Console(highlight=False)

@@ -29,10 +29,10 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Heat maps of all methods for one prediction, and whether attention may be read here."""
+    from exegete.explanations.explain import explain_all
+    from exegete.explanations.question import methods_in, quantity, texts_of, unit
     from exegete.report.explanations import show, write_page
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.explaining import explain_all
-    from exegete.studies.questions import methods_in, quantity, texts_of, unit
 
     if (text is None) == (file is None):
         raise UsageError("give either a text in quotes or --file with one text per line")

@@ -17,7 +17,7 @@ def _catalogues() -> dict[str, dict[str, str]]:
     from exegete.interventions.catalogue import INTERVENTIONS
     from exegete.measures.catalogue import MEASURES
     from exegete.models.settings import MODELS
-    from exegete.studies.papers import PAPERS
+    from exegete.papers.catalogue import PAPERS
     from exegete.tasks.catalogue import TASKS
 
     kinds: dict[str, Catalogue] = {

@@ -10,7 +10,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json
 
 if TYPE_CHECKING:
-    from exegete.studies.reproducing import Reproduction
+    from exegete.papers.reproduce import Reproduction
 
 
 @app.command()
@@ -29,8 +29,8 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run a paper's tables, or go on with them, and judge every printed number: reproduced or not?"""
+    from exegete.papers.reproduce import asked, compare, keep, run_for
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.reproducing import asked, compare, keep, run_for
 
     wanted, tables = asked(paper)
     _check(kept, quick)

@@ -22,9 +22,9 @@ def run(
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
     from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.engine import LocalEngine
-    from exegete.studies.run import run_study
-    from exegete.studies.study import load_study, narrowed
+    from exegete.runs.engine.local import LocalEngine
+    from exegete.runs.run import run_study
+    from exegete.runs.study import load_study, narrowed
 
     loaded = load_study(study)
     cells = narrowed(loaded, task or [], model or [], seed or [])

@@ -25,7 +25,7 @@ def train(
 ) -> None:
     """Train a model and keep it as a checkpoint folder."""
     from exegete.report.terminal import ProgressBars
-    from exegete.studies.training import train_model
+    from exegete.runs.training import train_model
 
     with ProgressBars(quiet or as_json) as bars:
         checkpoint, notes = train_model(task, model, seed, training, out, bars)

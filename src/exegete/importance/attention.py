@@ -13,7 +13,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError, unknown
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.models.contract import AttentionModel, Trace
-from exegete.models.hierarchical import SENTENCE, WORD
+from exegete.models.ours.hierarchical import SENTENCE, WORD
 from exegete.tasks.batching import Batch
 
 LEVELS = (WORD, SENTENCE)

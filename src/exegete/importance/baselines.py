@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN
 

@@ -23,9 +23,9 @@ from exegete.base.errors import UsageError
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
-from exegete.models.classifier import SITE, Classifier
 from exegete.models.contract import AttentionModel
-from exegete.models.encoders import CNN, Average, Identity
+from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.encoders import CNN, Average, Identity
 from exegete.tasks.batching import Batch
 
 FLOOR = 1e-3  # below this difference of logits, the error is relative to this

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from exegete.base.errors import unknown
 from exegete.importance.written import Written, write
-from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
-from exegete.models.deletion import deletions
-from exegete.models.encoders import BiLSTM
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.deletion import deletions
+from exegete.models.ours.encoders import BiLSTM
 from exegete.tasks.batching import Batch
 
 Removal = Literal["delete", "zero", "unknown"]
@@ -129,7 +129,7 @@ def _worth_reuse(model: AttentionModel, batch: Batch, written: Written, asks: Te
 
 
 def _by_reuse(model: Classifier, batch: Batch, written: Written, asks: Tensor) -> Tensor:
-    """Whole texts and single deletions: states before and after the gap are computed once (exegete.models.deletion)."""
+    """Whole texts and single deletions: states before and after the gap are computed once (`deletion`)."""
     rows, row = written.rows[asks].unique(return_inverse=True)
     found = deletions(model, batch.rows(rows))
     deleted = written.deleted[asks]

@@ -23,7 +23,7 @@ from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes, support, target_of
 from exegete.models.contract import AttentionModel
-from exegete.models.ladder import Ladder
+from exegete.models.truths.ladder import Ladder
 from exegete.tasks.batching import Batch
 
 # Where text and baseline get almost the same prediction, a relative error is a ratio of rounding errors. A difference

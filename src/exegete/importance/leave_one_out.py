@@ -12,7 +12,7 @@ class LeaveOneOut(Omission):
     """Delete every word in turn, run the model on the shorter text, and compare the predictions.
 
     A text whose only word is deleted leaves the decoder's bias. On a BiLSTM states are reused
-    (exegete.models.deletion). The settings are those of the family, see exegete.importance.omission.
+    (exegete.models.ours.deletion). The settings are those of the family, see exegete.importance.omission.
     """
 
     of: Literal["tvd", "probability", "logit"] = "tvd"

@@ -19,9 +19,9 @@ from exegete.importance.derivative import passes
 from exegete.importance.lrp_encoders import ENCODERS, in_double, weight_and_bias
 from exegete.importance.lrp_pair import answered, of_equal_lengths
 from exegete.importance.relevance import Dials, Layers
-from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel
-from exegete.models.pair import Pair
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.pair import Pair
 from exegete.tasks.batching import Batch
 
 

@@ -1,6 +1,6 @@
 """The encoders once more, in layers that carry relevance backwards (`exegete.importance.relevance`).
 
-They compute what `exegete.models.encoders` computes, in float64, for texts of one length. Gates are computed beside the
+They compute what `models.ours.encoders` computes, in float64, for texts of one length. Gates are computed beside the
 layers, from detached values: nothing flows into them.
 """
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from exegete.importance.relevance import Layers
-from exegete.models.encoders import CNN, Average, BiGRU, BiLSTM, Identity
+from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 
 
 class Read(NamedTuple):

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from exegete.importance.lrp_encoders import ENCODERS, Memory, Read, in_double, weight_and_bias
 from exegete.importance.relevance import Layers
-from exegete.models.encoders import CNN, Average, Identity
-from exegete.models.pair import IMPOSSIBLE, PASSAGE, QUESTION, Pair, possible
-from exegete.models.parts import Part, part_of
+from exegete.models.ours.encoders import CNN, Average, Identity
+from exegete.models.ours.pair import IMPOSSIBLE, PASSAGE, QUESTION, Pair, possible
+from exegete.models.ours.parts import Part, part_of
 from exegete.tasks.batching import Batch
 
 
@@ -64,7 +64,7 @@ def _read(model: Pair, encoder: torch.nn.Module, x: Tensor, part: Part, layers: 
 
 
 def _summed_up(model: Pair, read: Read, part: Part, layers: Layers) -> Tensor:
-    """The question as a whole, [batch, size], as `exegete.models.encoders.summed_up` has it."""
+    """The question as a whole, [batch, size], as `exegete.models.ours.encoders.summed_up` has it."""
     if isinstance(model.question_encoder, Average | Identity):
         equal = part.words / part.words.sum(-1, keepdim=True).clamp(min=1).double()
         return layers("pool", read.states, equal, part.words)

@@ -18,7 +18,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.models.contract import AttentionModel, Trace
-from exegete.models.self_attention import SelfAttentive
+from exegete.models.ours.self_attention import SelfAttentive
 from exegete.tasks.batching import Batch
 
 

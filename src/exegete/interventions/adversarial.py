@@ -7,9 +7,9 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.interventions.search import Search, find
-from exegete.models.classifier import Classifier
 from exegete.models.contract import AttentionModel, Site
-from exegete.models.next_word import NextWord
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.next_word import NextWord
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from torch.nn.functional import pad
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal, stable_seed
 from exegete.interventions.climbing import ABSENT, BETAS, EPS, Climb, Rates, Slopes
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Encoded
+from exegete.models.ours.classifier import Classifier
 
 PURPOSE = stable_seed("adversary")
 ROOM = 1 << 16  # log-weights that climb together: what stays in a core's cache

@@ -18,8 +18,8 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import whole_file
 from exegete.interventions.contract import scaled
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention, Trace
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary

@@ -7,15 +7,16 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed
-from exegete.models.classifier import Classifier
-from exegete.models.hierarchical import Hierarchical
-from exegete.models.ladder import Ladder
-from exegete.models.last_state import LastState
-from exegete.models.module import Model
-from exegete.models.own_classifier import Own
-from exegete.models.pair import Pair
-from exegete.models.rationale import RationaleClassifier
-from exegete.models.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.hierarchical import Hierarchical
+from exegete.models.ours.last_state import LastState
+from exegete.models.ours.module import Model
+from exegete.models.ours.pair import Pair
+from exegete.models.ours.rationale import RationaleClassifier
+from exegete.models.ours.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.transformer import Transformer
+from exegete.models.ours.transformer_translator import TransformerTranslator
+from exegete.models.own.classifier import Own
 from exegete.models.settings import (
     KINDS,
     MODELS,
@@ -28,8 +29,7 @@ from exegete.models.settings import (
     TransformerSettings,
     TranslatorSettings,
 )
-from exegete.models.transformer import Transformer
-from exegete.models.transformer_translator import TransformerTranslator
+from exegete.models.truths.ladder import Ladder
 from exegete.tasks.example import Task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary

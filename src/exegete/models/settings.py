@@ -209,7 +209,7 @@ class PairSettings(ClassifierSettings):
 
 
 class OwnSettings(ProjectionSettings):
-    """A module of the user's own, through an adapter in a file (exegete.models.own)."""
+    """A module of the user's own, through an adapter in a file (exegete.models.own.adapter)."""
 
     file: str  # of Python, with the adapter
     make: str = "make"  # the function of it that makes the adapter, from words and labels

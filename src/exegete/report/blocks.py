@@ -6,9 +6,9 @@ from base64 import b64encode
 import polars as pl
 
 from exegete.base.elements import Markup, joined, safe, tag
-from exegete.figures.theme import INK, inline_svg, numbers
-from exegete.report.columns import SIGNS, Column
-from exegete.report.page import Figure, Table, anchor
+from exegete.page.columns import SIGNS, Column
+from exegete.page.section import Figure, Table, anchor
+from exegete.page.theme import INK, inline_svg, numbers
 from exegete.report.tables import to_csv
 
 LONG = 30  # rows from which a table scrolls in a box of its own

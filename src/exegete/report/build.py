@@ -6,21 +6,21 @@ from typing import Any
 
 import polars as pl
 
+from exegete.audits.audit import judge_run
+from exegete.audits.scorecard import Audit
 from exegete.base.files import read_json, whole_file, write_text
+from exegete.page.columns import count, number, text
+from exegete.page.section import Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
 from exegete.report.citing import bibtex, papers_of
-from exegete.report.columns import count, number, text
 from exegete.report.comparison import comparison
 from exegete.report.html import render
-from exegete.report.page import Report, Section, Table
 from exegete.report.side_by_side import side_by_side
 from exegete.report.telling import telling
 from exegete.report.verdicts import questions, scorecard, verdicts
-from exegete.studies.audit import Audit
-from exegete.studies.auditing import judge_run
-from exegete.studies.run import STUDY, read_manifest
-from exegete.studies.study import Study
-from exegete.studies.tabulating import write_csv
+from exegete.runs.run import STUDY, read_manifest
+from exegete.runs.study import Study
+from exegete.runs.tables import write_csv
 
 __all__ = ["headlines", "keep_results", "notes", "predictions", "questions", "scorecard", "verdicts", "write_report"]
 

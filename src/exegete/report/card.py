@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from exegete.base.elements import Markup, joined, tag
+from exegete.page.columns import SIGNS, decimal
+from exegete.page.section import Verdict, anchor, scorecard
 from exegete.report.blocks import csv_link
-from exegete.report.columns import SIGNS, decimal
 from exegete.report.gauge import gauge
-from exegete.report.page import Verdict, anchor, scorecard
 
 HEADS = ("test", "verdict", "statistic and interval", "n", "holds if", "about")
 CAPTION = (

@@ -10,17 +10,17 @@ from typing import Any
 
 import polars as pl
 
+from exegete.audits.scorecard import Test
 from exegete.base.errors import ExegeteError
-from exegete.figures.heatmap import HeatMap
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.section import Found, Sections
+from exegete.page.heatmap import HeatMap
+from exegete.page.section import Section
 from exegete.report.methods import experiment_of, notes
-from exegete.report.page import Section
-from exegete.report.sections.contract import Found, Sections
 from exegete.report.telling import Told
-from exegete.studies.audit import Test
-from exegete.studies.study import Study
+from exegete.runs.study import Study
 
-_ROOM = "exegete.report.sections"
-PLAIN = "plain"  # how an experiment without a module of its own is told
+PLAIN = "exegete.experiments.common.plain"  # how an experiment without a section of its own is told
 NO_TEXTS = (
     "This run keeps no scores of attention and of another method for the same texts, so there are no texts to show "
     "where the two disagree: add agreement or faithfulness to its study."
@@ -31,8 +31,14 @@ def found_in(run: Path, study: Study) -> Iterator[tuple[Sections, Found]]:
     """Every experiment that left something in a run, with what tells it to a person."""
     for name, built in study.built_experiments().items():
         if (run / "tables" / f"{name}.parquet").is_file():
-            told: Any = import_module(f"{_ROOM}.{name if find_spec(f'{_ROOM}.{name}') else PLAIN}")
+            told: Any = import_module(section_of(name))
             yield told, Found(run, name, built)
+
+
+def section_of(experiment: str) -> str:
+    """The module that tells of an experiment: `section.py` in its folder, or else the plain one."""
+    place = EXPERIMENTS[experiment].place.partition(":")[0].rpartition(".")[0] + ".section"
+    return place if place.startswith("exegete.experiments.") and find_spec(place) else PLAIN
 
 
 @contextmanager

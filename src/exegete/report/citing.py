@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from exegete import __version__
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.report.page import anchor
+from exegete.page.section import anchor
 
 SOFTWARE = {  # the facts of CITATION.cff, which is not installed
     "title": "Exegete: may attention be read as an explanation?",

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.experiments.agreement import Agreement
-from exegete.experiments.tallies import ALL
-from exegete.report.columns import Column, interval, number, text
-from exegete.report.page import Table
-from exegete.studies.published import published
-from exegete.studies.study import Study
+from exegete.experiments.agreement.experiment import Agreement
+from exegete.experiments.common.tallies import ALL
+from exegete.page.columns import Column, interval, number, text
+from exegete.page.section import Table
+from exegete.papers.published import published
+from exegete.runs.study import Study
 
 
 class _Ours(NamedTuple):

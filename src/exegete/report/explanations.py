@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.rule import Rule
 
 from exegete.base.files import write_text
-from exegete.figures.heatmap_html import page
-from exegete.figures.heatmap_terminal import terminal
-from exegete.studies.explanation import Explanation, Unit
+from exegete.explanations.result import Explanation, Unit
+from exegete.page.heatmap_html import page
+from exegete.page.heatmap_terminal import terminal
 
 
 def show(found: Sequence[Explanation], by: Unit, console: Console) -> None:

@@ -7,8 +7,8 @@ shaded, so that a bar that lies wholly on it holds, one wholly off it fails, and
 import math
 
 from exegete.base.elements import Markup, joined, tag
-from exegete.report.columns import decimal
-from exegete.report.page import Verdict, anchor
+from exegete.page.columns import decimal
+from exegete.page.section import Verdict, anchor
 
 WIDTH, HEIGHT, MIDDLE = 200, 30, 15
 EDGE = 24  # left free at both ends, so that the side on which a test holds is seen

@@ -11,11 +11,11 @@ from html import escape
 import polars as pl
 
 from exegete.base.elements import Markup, tag
-from exegete.figures.heatmap import AGAINST, FOR, SIZE, HeatMap, Row, lines_of
-from exegete.figures.heatmap_html import number
-from exegete.figures.theme import FONT, INK
+from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, Row, lines_of
+from exegete.page.heatmap_html import number
+from exegete.page.section import Table, anchor
+from exegete.page.theme import FONT, INK
 from exegete.report.blocks import download, table_block
-from exegete.report.page import Table, anchor
 
 SPOKEN = 5  # words of a row that a screen reader hears with their weights
 ACROSS, LETTER, LINE = 84, 7.2, 26  # letters of a line in a file, and pixels

@@ -3,29 +3,25 @@
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from importlib.resources import files
 from itertools import chain, count
 
 from exegete import __version__
 from exegete.base.elements import Markup, tag
+from exegete.page.section import Report, Section, anchor
+from exegete.page.shipped import shipped
 from exegete.report.blocks import download
 from exegete.report.card import card
-from exegete.report.page import Report, Section, anchor
 from exegete.report.parts import Counters, comparison_part, section_part
 
-SCRIPTS = ("scheme.js", "report.js")
+SCRIPTS = ("page/scheme.js", "report/report.js")
 TAKEN = {"answer", "scorecard", "facts", "scheme", "cite", "untested", "models", "copy", "bibtex"}
 
 
 def render(report: Report) -> str:
     """The whole page; the same report gives the same bytes."""
-    script = "\n".join(map(_shipped, SCRIPTS))
+    script = "\n".join(map(shipped, SCRIPTS))
     page = tag("html", _head(report, script), _body(report, script), lang="en")
     return f"<!doctype html>\n{page}\n"
-
-
-def _shipped(name: str) -> str:
-    return files("exegete.report").joinpath(name).read_text(encoding="utf8").strip()
 
 
 def _head(report: Report, script: str) -> Markup:
@@ -41,7 +37,7 @@ def _head(report: Report, script: str) -> Markup:
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{report.title}: {report.question}"),
         tag("meta", name="description", content=report.answer),
-        tag("style", Markup("\n".join(map(_shipped, ("style.css", "report.css"))))),
+        tag("style", Markup("\n".join(map(shipped, ("page/style.css", "report/report.css"))))),
     )
 
 

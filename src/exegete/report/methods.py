@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from exegete.report.page import Note
+from exegete.page.section import Note
 
 # Which experiment a test of the audit rests on, where it has another name.
 TESTS = {

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from exegete.base.elements import Markup, joined, tag
+from exegete.page.section import Note, Section, Table, Verdict
 from exegete.report.blocks import figure_block, table_block
 from exegete.report.card import strip
 from exegete.report.heat import heat_block, legend
-from exegete.report.page import Note, Section, Table, Verdict
 
 
 @dataclass

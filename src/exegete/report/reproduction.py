@@ -8,10 +8,10 @@ import re
 import polars as pl
 
 from exegete.base.errors import ExegeteError
-from exegete.report.columns import NULL, Column, count, decimal, text
-from exegete.report.page import Table
-from exegete.studies.reproducing_paper import Paper
-from exegete.studies.reproducing_rule import VERDICTS
+from exegete.page.columns import NULL, Column, count, decimal, text
+from exegete.page.section import Table
+from exegete.papers.paper import Paper
+from exegete.papers.rule import VERDICTS
 
 COMPARED = VERDICTS[:4]
 BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"

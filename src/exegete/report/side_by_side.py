@@ -5,11 +5,11 @@ from typing import Any
 
 import polars as pl
 
-from exegete.figures.comparison import across
-from exegete.report.columns import judged, text
-from exegete.report.page import Figure, Section, Table
+from exegete.audits.scorecard import Test
+from exegete.page.columns import judged, text
+from exegete.page.section import Figure, Section, Table
+from exegete.report.comparison_figure import across
 from exegete.report.verdicts import Place, name_of, place_of, places, threshold
-from exegete.studies.audit import Test
 
 MEANING = (
     "A line per model, a column per test: ✓ holds, ✗ fails, ? cannot tell, ○ not testable, and the statistic. Read a "

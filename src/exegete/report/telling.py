@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from exegete.audits.scorecard import Test
 from exegete.base.files import read_json
 from exegete.base.names import parse
-from exegete.figures.heatmap import HeatMap, Row
-from exegete.figures.labels import method_label
 from exegete.measures.rank import tau
-from exegete.report.columns import class_label, decimal
+from exegete.page.columns import class_label, decimal
+from exegete.page.heatmap import HeatMap, Row
+from exegete.page.labels import method_label
 from exegete.report.verdicts import Place, labels_of, place_of, plain
-from exegete.studies.audit import Test
-from exegete.studies.scoring import padded
-from exegete.studies.store import DONE, read_shards
+from exegete.runs.scoring import padded
+from exegete.runs.store import DONE, read_shards
 
 SHORTEST, LONGEST = 6, 40  # words of a text that is shown, where there are such texts
 APART, ALONE = 3, 6  # texts that disagree, of a single model; models that are shown, where there are several

@@ -4,12 +4,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from exegete.audits.scorecard import Audit, Test
 from exegete.base.names import Spec, parse
-from exegete.figures.labels import model_labels, task_labels
+from exegete.page.labels import model_labels, task_labels
+from exegete.page.section import Table, Verdict
+from exegete.page.section import scorecard as verdict_table
 from exegete.report.methods import experiment_of
-from exegete.report.page import Table, Verdict
-from exegete.report.page import scorecard as verdict_table
-from exegete.studies.audit import Audit, Test
 
 Place = tuple[str, str]  # a task, without what was planted in it, and a model
 NARROW = ("criterion", "paper")  # what a terminal says below the table

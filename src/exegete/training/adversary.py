@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 

@@ -15,8 +15,8 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
 from exegete.models.build import make_model
-from exegete.models.classifier import Classifier
-from exegete.models.module import Model
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.module import Model
 from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State

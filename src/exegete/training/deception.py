@@ -16,8 +16,8 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 from exegete.training.adversary import FLOOR, last_site

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
-from exegete.models.module import Model
-from exegete.models.translator import Translator, gold
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.module import Model
+from exegete.models.ours.translator import Translator, gold
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD

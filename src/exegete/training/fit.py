@@ -14,7 +14,7 @@ from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
 from exegete.interventions.contract import bound, renewed
 from exegete.models.contract import Intervention
-from exegete.models.module import Model
+from exegete.models.ours.module import Model
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import evaluate, mean_loss

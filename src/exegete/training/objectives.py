@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from exegete.base.names import Catalogue, Entry
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Trace
-from exegete.models.translator import gold
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.translator import gold
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD

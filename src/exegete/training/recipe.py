@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from exegete.models.classifier import Classifier
 from exegete.models.contract import Intervention
-from exegete.models.module import Model
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.module import Model
 from exegete.training.settings import TrainingSettings
 
 BASE = "base"  # the model itself, where a recipe names a companion

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
-from exegete.models.own_classifier import Own
+from exegete.models.own.classifier import Own
 from exegete.training.checkpoint import (
     STATE,
     Checkpoint,

@@ -1,0 +1,1 @@
+"""Annotation: ask people whether attention reads like an explanation."""

@@ -1,0 +1,1 @@
+"""Audits: judge. Rows in, a scorecard and an answer out."""

@@ -1,0 +1,163 @@
+"""Auditing: run what the audit needs, then judge it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from exegete.audits.asking import ASK
+from exegete.audits.context import context_of
+from exegete.audits.judge import judge
+from exegete.audits.scorecard import Audit, Criteria, Goal, load_criteria
+from exegete.base.errors import UsageError
+from exegete.base.files import read_json, write_json
+from exegete.base.names import Spec, parse, validate
+from exegete.base.progress import Progress, silent
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.importance.given import specs_of
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.keys import key_of
+from exegete.runs.run import finished_cells, run_study
+from exegete.runs.study import Study, checked, is_asked, load_study
+from exegete.runs.tables import write_csv
+from exegete.tasks.catalogue import kind_of
+from exegete.training.checkpoint import is_trained
+from exegete.training.settings import BY_KIND
+
+DEFAULT, QUICK = "audit", "audit_quick"
+# Where an experiment names the methods that it compares.
+SCORED = {"agreement": "against", "faithfulness": "methods", "plausibility": "methods"}
+CRITERIA = "criteria.json"
+# What is asked, besides, of kinds of tasks that the default has not.
+ALSO: dict[str, dict[str, Any]] = {
+    "pair": {
+        "name": "supporting_facts",
+        "texts": 200,
+        "methods": ["attention", "gradient:norm=l2", "gradient_x_input", "occlusion", "random"],
+    },
+}
+MODEL: dict[str, str] = {"pair": "pair", "translation": "translator"}  # for kinds of tasks that the default has not
+
+
+class Asking(NamedTuple):
+    """What a user wants audited: a study's file or name, or the default one with another task or model."""
+
+    source: str | None = None
+    task: str | None = None
+    model: str | None = None
+    quick: bool = False
+    scores: tuple[str, ...] = ()  # files with scores that another tool computed
+
+
+def study_for(asking: Asking) -> Study:
+    """The study that answers."""
+    if asking.quick and asking.source is not None:
+        raise UsageError(
+            "--quick is for the built-in audit: give your study fewer texts, seeds and experiments instead"
+        )
+    study = load_study(asking.source or (QUICK if asking.quick else DEFAULT))
+    if asking.scores:
+        study = with_scores(study, asking.scores)
+    if asking.task is None and asking.model is None:
+        return checked(study)
+    tasks: tuple[str, ...] = (asking.task or study.tasks[0],)
+    kind = kind_of(tasks[0])
+    models = (asking.model or MODEL.get(kind, study.models[0]),)
+    if kind == "classification" and not asking.quick and not is_trained(models[0]):
+        tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
+    also = [ALSO[kind]] if kind in ALSO else []
+    experiments = tuple(_entry(entry, tasks) for entry in (*study.experiments, *also))
+    return checked(
+        study.model_copy(
+            update={
+                "name": _name(study.name, asking, tasks, models),
+                "title": f"{models[0]} on {tasks[0]}",
+                "tasks": tasks,
+                "models": models,
+                "experiments": experiments,
+                "kinds": {kind: BY_KIND[kind]} if kind in BY_KIND else {},
+            }
+        )
+    )
+
+
+def _name(study: str, asking: Asking, tasks: tuple[str, ...], models: tuple[str, ...]) -> str:
+    """Of its own for every task, model and file of scores."""
+    plain = parse(tasks[0]).name.replace(":", "_").replace("/", "_")
+    return f"{study}_{plain}_{key_of(tasks=tasks, models=models, scores=asking.scores)[:6]}"
+
+
+def with_scores(study: Study, files: Sequence[str]) -> Study:
+    """The study with scores of another tool as further methods, wherever methods are compared."""
+    given = [spec for file in files for spec in specs_of(file)]
+    entries = [
+        entry | {field: [*entry.get(field, _defaults(entry["name"], field)), *given]}
+        if (field := SCORED.get(entry["name"])) is not None
+        else entry
+        for entry in study.experiments
+    ]
+    return study.model_copy(
+        update={"experiments": tuple(entries), "name": f"{study.name}_{key_of(scores=tuple(files))[:6]}"}
+    )
+
+
+def _defaults(experiment: str, field: str) -> tuple[str, ...]:
+    """The methods that an experiment compares where a study names none."""
+    return tuple(getattr(EXPERIMENTS.make(experiment), field))
+
+
+def _entry(entry: dict[str, Any], tasks: tuple[str, ...]) -> dict[str, Any]:
+    """An experiment of the default audit; one that is about none of the tasks is asked, and says why it can't be."""
+    if any(is_asked(entry, task) for task in tasks):
+        return entry
+    return {key: value for key, value in entry.items() if key != "tasks"}
+
+
+def planted(task: str) -> str:
+    """The same task with planted words that decide the class."""
+    spec = parse(task)
+    return str(Spec(spec.name, spec.settings | {"planted": "token"}))
+
+
+def audit_study(
+    study: Study,
+    out: Path,
+    criteria: Path | None = None,
+    goal: Goal = "faithful",
+    engine: LocalEngine | None = None,
+    progress: Progress = silent,
+) -> Audit:
+    """Run (or resume) a study and judge what it found, for a goal."""
+    if not set(ASK) & set(study.built_experiments()):
+        raise UsageError(f"study '{study.name}' has no experiment that the audit judges: add one of {', '.join(ASK)}")
+    wanted = load_criteria(criteria)
+    run_study(study, out, None, engine, progress)
+    write_json(out / CRITERIA, wanted.model_dump())
+    found = judge_run(study, out, goal)
+    write_csv(out / "tables" / "scorecard.csv", found.scorecard)
+    return found
+
+
+def judge_run(study: Study, out: Path, goal: Goal = "faithful") -> Audit:
+    """Judge a complete run by the criteria that it was audited with, or else by ours."""
+    kept, criteria = out / CRITERIA, load_criteria()
+    if kept.is_file():  # tests that are younger than the run have our criteria
+        both = criteria.model_dump() | read_json(kept, "criteria")
+        criteria = validate(Criteria, both, f"criteria in {kept}")
+    tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
+    rows = {name: pl.read_parquet(path) for name, path in tables.items() if path.is_file()}
+    first = "agreement" if "agreement" in rows else next(iter(rows))
+    frame = pl.read_parquet(out / "tables" / f"{first}_summary.parquet")
+    return judge(rows, study, criteria, out, frame, context_of(finished_cells(out, study), goal))
+
+
+def audit(
+    model: str, task: str, out: str | Path | None = None, *, quick: bool = False, progress: Progress = silent
+) -> Audit:
+    """The Python door: `exegete.audit("bilstm:vectors=glove-50", "rotten_tomatoes")`.
+
+    A checkpoint folder is a model too.
+    """
+    study = study_for(Asking(task=task, model=model, quick=quick))
+    return audit_study(study, Path(out) if out else Path("runs") / study.name, progress=progress)

@@ -1,0 +1,68 @@
+"""Context: what a judge must know beside the rows: how well models predict, what was not asked, what methods cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from exegete.audits.scorecard import Goal
+from exegete.experiments.common.proportions import clopper_pearson
+
+SURE = 0.95  # of the interval of an accuracy
+
+
+class Cost(NamedTuple):
+    """What a method takes per text."""
+
+    forward: float
+    backward: float
+    ms: float
+
+
+class Prediction(NamedTuple):
+    """How well a model predicts on the texts of a study, the mean over seeds."""
+
+    accuracy: float
+    majority: float | None  # None: its answers are no classes
+    texts: int
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it may be no better than always naming the most frequent class (Clopper & Pearson's interval)."""
+        if self.majority is None or self.texts == 0:
+            return False
+        right = round(self.accuracy * self.texts)
+        return clopper_pearson(right, self.texts, SURE)[0] <= self.majority
+
+
+Where = tuple[str, str]  # task and model
+
+
+@dataclass(frozen=True)
+class Context:
+    """By task and model."""
+
+    goal: Goal = "faithful"
+    predictions: Mapping[Where, Prediction] = field(default_factory=dict)
+    unasked: Mapping[Where, Mapping[str, str]] = field(default_factory=dict)  # experiments, and why not
+    costs: Mapping[Where, Mapping[str, Cost]] = field(default_factory=dict)  # by method
+
+
+def context_of(cells: Sequence[Mapping[str, Any]], goal: Goal = "faithful") -> Context:
+    """From what a run's finished cells tell."""
+    where = {(cell["task"], cell["model"]): cell for cell in cells}  # of several seeds the last
+    return Context(
+        goal,
+        {place: _prediction([c for c in cells if (c["task"], c["model"]) == place]) for place in where},
+        {place: dict(cell.get("unasked", {})) for place, cell in where.items()},
+        {place: _costs(cell) for place, cell in where.items()},
+    )
+
+
+def _prediction(cells: Sequence[Mapping[str, Any]]) -> Prediction:
+    scores = [cell["metrics"]["test"]["accuracy"] for cell in cells]
+    return Prediction(sum(scores) / len(scores), cells[-1]["majority"], cells[-1].get("texts", 0))
+
+
+def _costs(cell: Mapping[str, Any]) -> dict[str, Cost]:
+    told = [row for rows in cell.get("costs", {}).values() for row in rows]
+    return {row["method"]: Cost(row["forward"], row["backward"], row["ms"]) for row in told}

@@ -1,0 +1,1 @@
+"""Calibration: audit the audit on models whose truth is known."""

@@ -1,0 +1,1 @@
+"""Adversary search: can other weights give the same prediction?"""

@@ -1,0 +1,1 @@
+"""Adversary training: can a model learn to predict the same with other attention?"""

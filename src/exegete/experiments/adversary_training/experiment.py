@@ -1,0 +1,194 @@
+"""Adversary training: can a model learn to predict the same with other attention? (Wiegreffe & Pinter 2019, test 4)
+
+Searched adversaries (Jain & Wallace 2019) give every text weights of its own, which no model computes. Here a model is
+trained to predict as the base does and to attend elsewhere, with λ between the two (exegete.training.adversary).
+*Unfrozen*: a new model from scratch, with the seed after the base's, so that it is not born as the base. *Frozen*
+(Meister et al. 2021, table 5): all of the base, of which attention alone moves. It is drawn anew first: at the base's
+own attention the divergence has no gradient, and an adversary that starts there stays there.
+
+TVD is the true one, ½ Σ_c |p_a(c) − p_b(c)|; the authors print half of it. A divergence of weights is small whenever
+both are flat: beside each stands that with the adversary's weights permuted.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.experiments.common.beside import (
+    DRAWS,
+    Seen,
+    companion_sees,
+    distance,
+    numbers,
+    permuted_distance,
+    seen,
+    text_facts,
+    unread,
+)
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.searched import searched
+from exegete.measures.divergence import tvd
+from exegete.models.contract import AttentionModel
+from exegete.models.own.classifier import Own
+from exegete.models.settings import MODELS, PairSettings
+from exegete.tasks.example import Task
+from exegete.training.objectives import OBJECTIVES
+from exegete.training.recipe import Fooling, Recipe
+
+UNFROZEN, FROZEN, SEED, SEARCHED = KINDS = ("unfrozen", "frozen", "seed", "searched")
+TOLERANCES = (0.01, 0.05)  # TVD up to which two models predict the same
+
+
+class _Other(NamedTuple):
+    """What the texts of a subject are under one adversary."""
+
+    said: dict[str, Any]  # kind, lam, other, tolerance
+    tvd: Tensor  # [example]
+    jsd: Tensor  # [example], NaN for texts of one key or without weights
+    permuted_jsd: Tensor  # [example], likewise
+    predicted: Tensor  # [example]
+
+
+@dataclass(frozen=True)
+class AdversaryTraining:
+    """A model against models that were trained to attend elsewhere, other seeds, and searched weights."""
+
+    lams: tuple[float, ...] = (0.001, 0.003, 0.01)  # λ of unfrozen adversaries
+    frozen_lams: tuple[float, ...] = (0.01, 0.03, 0.1)  # λ of frozen ones
+    frozen: bool = True
+    unfrozen: bool = True
+    epochs: int = 20
+    patience: int = 5
+    warm: bool = False  # whether unfrozen ones start from the model, with its attention drawn anew
+    seeds: tuple[int, ...] = ()  # other seeds to put beside; a model's own is left out
+    search: bool = True  # whether searched adversaries are put beside
+    legacy: bool = False  # halve the TVD in training, as the authors' code does
+    draws: int = DRAWS  # permutations of an adversary's weights; their mean is the reference
+    seed: int = 0  # of these
+    texts: int | None = None  # all, unless given
+
+    def __post_init__(self) -> None:
+        if not (self.frozen and self.frozen_lams) and not (self.unfrozen and self.lams):
+            raise UsageError("experiment 'adversary_training': train frozen or unfrozen adversaries, with λ in `lams`")
+        for name in ("lams", "frozen_lams", "seeds"):
+            values = [f"{value:g}" for value in getattr(self, name)]
+            if len(set(values)) < len(values):
+                raise UsageError(f"experiment 'adversary_training': name every one of `{name}` once")
+        for lam in (*self.lams, *self.frozen_lams):
+            OBJECTIVES.make(self._objective(lam))
+        if min(self.epochs, self.patience, self.draws) < 1:
+            raise UsageError("experiment 'adversary_training': epochs, patience and draws are 1 or more")
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """None: it looks at weights and predictions."""
+        return ()
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The study's."""
+        return ()
+
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+        """There must be a last attention that pools, with weights that are a distribution, and that can be moved."""
+        if self.frozen and isinstance(model, Own) and not list(model.attention_parameters()):
+            return "its attention has no parameters of its own, so nothing could move alone: set frozen = false"
+        return unread(model)
+
+    def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
+        """An adversary for every λ, unfrozen and frozen, and the model with other seeds.
+
+        Attention that is a product of two encoders' states has no weights of its own: there is no frozen one.
+        """
+        fooling, found = Fooling(self.epochs, self.patience, self.warm), dict[str, Recipe]()
+        for lam in self.lams if self.unfrozen else ():
+            found[f"{UNFROZEN}_{lam:g}"] = fooling.recipe(self._objective(lam), seed)
+        for lam in self.frozen_lams if self.frozen and _movable(model) else ():
+            found[f"{FROZEN}_{lam:g}"] = fooling.recipe(self._objective(lam), seed, moves="attention")
+        return found | {f"{SEED}_{other}": Recipe(seed=other) for other in self.seeds if other != seed}
+
+    def _objective(self, lam: float) -> str:
+        return f"adversary:lam={lam:g}" + (",legacy=true" if self.legacy else "")
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example and adversary; divergences of texts with one key, or without weights, are null.
+
+        `positive` is the class whose F1 counts, where there are two.
+        """
+        base, labels = seen(subject.model, subject.examples), subject.task.labels
+        gold = torch.tensor([e.label for e in subject.examples])
+        facts = pl.DataFrame(text_facts(subject, base)).with_columns(
+            correct=pl.Series((base.answers == gold).numpy()),
+            max_attention=numbers(base.weights.nan_to_num(0.0).amax(-1)),
+            positive=pl.lit(labels[1] if len(labels) == 2 else None, pl.String),
+        )
+        parts = [facts.with_columns(**_columns(other, gold, labels)) for other in self._others(subject, base)]
+        return pl.concat(parts).sort("example", maintain_order=True)
+
+    def _others(self, subject: Subject, base: Seen) -> Iterator[_Other]:
+        """Every companion, then the searched weights."""
+        ids = torch.tensor([e.id for e in subject.examples])
+        for name, companion in subject.companions.items():
+            other = companion_sees(companion, subject.examples)
+            yield _Other(
+                _said(name),
+                tvd(base.probabilities, other.probabilities),
+                distance(base, other),
+                permuted_distance(base, other, ids, self.seed, self.draws),
+                other.answers,
+            )
+        if self.search:
+            for tolerance, found in zip(
+                TOLERANCES, searched(subject, base, TOLERANCES, self.seed, self.draws), strict=True
+            ):
+                yield _Other(_said(SEARCHED, tolerance), *found)
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """By kind, λ and tolerance: n, TVD and JSD with intervals, accuracy and F1 of base and adversary, and more."""
+        from exegete.experiments.adversary_training.summary import summary
+
+        return summary(rows)
+
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """As Wiegreffe & Pinter and as Meister et al. print them."""
+        from exegete.experiments.adversary_training.summary import meister_5, summary, wiegreffe_pinter
+
+        found = summary(rows)
+        return {"wiegreffe_pinter": wiegreffe_pinter(found), "meister_5": meister_5(found)}
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """TVD against JSD over λ, and JSD by largest weight."""
+        from exegete.experiments.adversary_training import figure as drawn
+
+        return {"curve": drawn.curve(summary), "violins": drawn.violins(rows)}
+
+
+def _movable(model: str) -> bool:
+    """Whether the attention of a model has weights that training could move."""
+    settings = MODELS.make(model)
+    return not isinstance(settings, PairSettings) or settings.attention != "dot" or settings.learned
+
+
+def _said(name: str, tolerance: float | None = None) -> dict[str, Any]:
+    """What a row says of its adversary.
+
+    >>> _said("frozen_0.01")
+    {'kind': 'frozen', 'lam': 0.01, 'other': None, 'tolerance': None}
+    """
+    kind, _, which = name.partition("_")
+    lam = float(which) if kind in (UNFROZEN, FROZEN) else None
+    return {"kind": kind, "lam": lam, "other": int(which) if kind == SEED else None, "tolerance": tolerance}
+
+
+def _columns(other: _Other, gold: Tensor, labels: tuple[str, ...]) -> dict[str, Any]:
+    types = {"kind": pl.String, "lam": pl.Float64, "other": pl.Int64, "tolerance": pl.Float64}
+    found: dict[str, Any] = {name: pl.lit(value, types[name]) for name, value in other.said.items()}
+    found |= {name: numbers(getattr(other, name)) for name in ("tvd", "jsd", "permuted_jsd")}
+    found["adversary_predicted"] = pl.Series([labels[c] for c in other.predicted.tolist()], dtype=pl.String)
+    found["adversary_correct"] = pl.Series((other.predicted == gold).numpy())
+    return found

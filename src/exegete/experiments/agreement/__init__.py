@@ -1,0 +1,1 @@
+"""Agreement: do two importances rank the words of a text alike?"""

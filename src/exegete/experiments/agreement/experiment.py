@@ -1,0 +1,205 @@
+"""Agreement: do two importances rank the words of a text alike? (Jain & Wallace 2019, Neely & Schouten 2020)
+
+τ over all words, what ties allow it to be, and top-k coefficients, each with what unrelated rankings would score.
+Wiegreffe & Pinter (2019) object that τ disfavours models whose states mix words: an encoder of single words always
+looks better.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.experiments.common.tallies import ALL, class_of
+from exegete.measures.rank import kendall, spearman
+from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
+
+TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
+KEYS = ("task", "model", "first", "second", "measure", "k")
+
+
+class _Found(NamedTuple):
+    """What one measure says of every example: a value and what unrelated rankings would score."""
+
+    measure: str
+    value: Tensor  # [example]
+    chance: Tensor
+    k: str = ALL
+    size: Tensor | None = None  # the k of every example
+    p: Tensor | None = None
+    maximum: Tensor | None = None
+
+
+def _over_all_words(a: Tensor, b: Tensor) -> Iterator[_Found]:
+    """τ-b with its p and ceiling, τ-b over its ceiling, γ and ρ; unrelated rankings score 0 on all of them."""
+    table = kendall(a, b)
+    zero = torch.zeros_like(table.tau)
+    yield _Found("tau", table.tau, zero, p=table.p, maximum=table.maximum)
+    yield _Found("tau_corrected", table.corrected, zero)
+    yield _Found("gamma", table.gamma, zero)
+    yield _Found("spearman", spearman(a, b), zero)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Rank agreement of every pair of importances, and of noise with each of them."""
+
+    against: tuple[str, ...] = ("attention", "gradient", "leave_one_out")
+    noise: str = "random"
+    ks: tuple[str | int, ...] = ("1", "3", "5", "10", "average", "nonzeros")
+    topk: tuple[Literal["fagin", "bucket", "legacy"], ...] = ("fagin", "bucket", "legacy")
+    draws: int = 10  # shuffles per text and coefficient; chance is their mean over all texts
+    by: Literal["predicted", "gold"] = "predicted"
+    seed: int = 0
+    texts: int | None = None  # all, unless given
+
+    def __post_init__(self) -> None:
+        compared = set(self.against)
+        if len(compared) < 2:
+            raise UsageError("experiment 'agreement' compares importances: name at least two in `against`")
+        if len(compared) < len(self.against) or self.noise in compared:
+            raise UsageError(f"experiment 'agreement': name every importance once, and '{self.noise}' only as `noise`")
+        object.__setattr__(self, "ks", tuple(map(str, self.ks)))
+        for k in self.ks:
+            if k not in ("average", "nonzeros") and not (str(k).isdigit() and int(k) > 0):
+                raise UsageError(f"experiment 'agreement': k is a whole number, 'average' or 'nonzeros', not '{k}'")
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """Everything that is compared."""
+        return (*self.against, self.noise)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The study's."""
+        return ()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Every pair of importances, and noise against each but the first (which is attention)."""
+        return (*combinations(self.against, 2), *((self.noise, other) for other in self.against[1:]))
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example, pair, measure and k."""
+        for name in self.importances:
+            if name in subject.refused:
+                raise UsageError(f"experiment 'agreement' can't compare {name}: {subject.refused[name]}")
+        parts = [part for first, second in self.pairs for part in self._pair(subject, first, second)]
+        return pl.concat(parts).sort("example", maintain_order=True)
+
+    def _pair(self, subject: Subject, first: str, second: str) -> list[pl.DataFrame]:
+        a, b = subject.scores[first], subject.scores[second]
+        found = [*_over_all_words(a, b), *self._over_top_k(subject, a, b)]
+        return [_frame(subject, first, second, measured) for measured in found]
+
+    def _over_top_k(self, subject: Subject, a: Tensor, b: Tensor) -> Iterator[_Found]:
+        ids = torch.tensor([e.id for e in subject.examples])
+        for name in self.topk:
+            for rule in map(str, self.ks):
+                size = self._size(rule, subject)
+                expected = chance(TOPK[name], a, b, size, ids, draws=self.draws, seed=self.seed)
+                yield _Found(name, TOPK[name](a, b, size), expected, k=rule, size=size)
+
+    def _size(self, rule: str, subject: Subject) -> Tensor:
+        """k for every text: fixed, the mean length of all texts, or the support of the first importance (attention)."""
+        if rule == "nonzeros":
+            return nonzeros(subject.scores[self.against[0]])
+        k = int(subject.mean_length) if rule == "average" else int(rule)
+        lengths = torch.tensor([len(e) for e in subject.examples])
+        return lengths.clamp(max=k)
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """By class (and all together): n, mean, std, interval, significant fraction, chance, number undefined."""
+        by_class = rows.with_columns(class_of(self.by).alias("class")).filter(pl.col("class") != ALL)
+        both = pl.concat([by_class, rows.with_columns(pl.lit(ALL).alias("class"))])
+        groups = both.partition_by([*KEYS, "class"], as_dict=True, maintain_order=True)
+        return pl.DataFrame(
+            [dict(zip([*KEYS, "class"], key, strict=True)) | _numbers(group) for key, group in groups.items()],
+            infer_schema_length=None,
+        )
+
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """The files of Jain & Wallace and Neely & Schouten: mean, std and significant fraction of τ per class."""
+        tau = rows.filter(pl.col("measure") == "tau").with_columns(class_of(self.by).alias("class"))
+        keys = ["task", "model", "seed", "first", "second", "class"]
+        found = tau.group_by(keys, maintain_order=True).agg(
+            pl.col("value").count().alias("n"),
+            pl.col("value").null_count().alias("undefined"),
+            pl.col("value").mean().alias("mean"),
+            pl.col("value").std(ddof=0).alias("std"),
+            (pl.col("p") <= 0.05).mean().alias("significant_fraction"),
+        )
+        return {"correlation": found.sort(keys, maintain_order=True)}
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
+        from exegete.experiments.agreement.histogram_figure import histogram
+        from exegete.experiments.agreement.ties_figure import ties
+        from exegete.experiments.agreement.topk_figure import topk
+        from exegete.page.density import density
+
+        attention, *others = self.against
+        informed = rows.filter(pl.col("first") != self.noise)
+        charts: dict[str, Any] = {
+            "histogram": histogram(informed.with_columns(pl.col(self.by).alias("predicted"))),
+            "density": density(informed),
+            "ties": ties(summary, tuple((attention, other) for other in others)),
+        }
+        if not (self.topk and self.ks):
+            return charts
+        return charts | {"topk": topk(summary, attention, others[0], self.noise)}
+
+
+def _frame(subject: Subject, first: str, second: str, found: _Found) -> pl.DataFrame:
+    """Rows of one pair and one measure; what is undefined is null."""
+    labels = subject.task.labels
+    n = len(subject.examples)
+    return pl.DataFrame(
+        {
+            "example": [e.id for e in subject.examples],
+            "n": [len(e) for e in subject.examples],
+            "gold": [labels[e.label] for e in subject.examples],
+            "predicted": [labels[c] for c in subject.predicted.tolist()],
+            "first": [first] * n,
+            "second": [second] * n,
+            "measure": [found.measure] * n,
+            "k": [found.k] * n,
+            "size": pl.Series([None] * n if found.size is None else found.size.tolist(), dtype=pl.Int64),
+            "value": _column(found.value, n),
+            "p": _column(found.p, n),
+            "maximum": _column(found.maximum, n),
+            "chance": _column(found.chance, n),
+        }
+    )
+
+
+def _column(values: Tensor | None, n: int) -> pl.Series:
+    if values is None:
+        return pl.Series([None] * n, dtype=pl.Float64)
+    return pl.Series(values.double().numpy()).fill_nan(None)
+
+
+def _numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
+    """n, mean, population std, interval, significant fraction, chance, attainable maximum, number undefined."""
+    values = group["value"]
+    found = columns(group.with_columns(pl.lit(ALL).alias("every")), ["every"])
+    interval = interval_of(found.values[0], bound=1.0)  # a coefficient lies in [−1, 1]
+    return {
+        "seeds": group["seed"].n_unique(),
+        "n": interval.n,
+        "undefined": values.null_count(),
+        "mean": number(values.mean()),
+        "std": number(values.std(ddof=0)),
+        "low": number(interval.low),
+        "high": number(interval.high),
+        "significant": number((group["p"] <= 0.05).mean()),
+        "chance": number(group["chance"].mean()),
+        "maximum": number(group["maximum"].mean()),
+    }  # fmt: skip

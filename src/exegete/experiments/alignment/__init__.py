@@ -1,0 +1,1 @@
+"""Alignment: does attention say which source word a word translates, or does saliency?"""

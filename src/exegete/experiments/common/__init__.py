@@ -1,0 +1,1 @@
+"""What experiments share: contracts, pooled rows, summaries."""

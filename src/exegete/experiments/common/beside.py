@@ -1,0 +1,141 @@
+"""Beside: what a model and its companions make of the same texts, their weights and their predictions."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.pooling import Pooled, unpooled
+from exegete.interventions.permute import permuted
+from exegete.measures.divergence import jsd
+from exegete.models.contract import AttentionModel, Intervention
+from exegete.models.ours.classifier import Classifier
+from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.example import Example
+from exegete.training.adversary import last_site, real_keys
+from exegete.training.recipe import Companion
+
+DRAWS = 10  # permutations of a text's weights, whose mean divergence is a reference
+
+
+class Seen(NamedTuple):
+    """Some texts as a model sees them."""
+
+    weights: Tensor  # [example, key], float64, of the last attention, as `worded` has them; NaN beyond a text's keys
+    logits: Tensor  # [example, class], float64
+
+    @property
+    def keys(self) -> Tensor:
+        """How many keys every text has: [example]."""
+        return (~self.weights.isnan()).sum(-1)
+
+    @property
+    def compared(self) -> Tensor:
+        """Whether a text has a divergence: several keys, and weight on some of them: [example]."""
+        return (self.keys > 1) & (self.weights.nansum(-1) > 0)
+
+    @property
+    def probabilities(self) -> Tensor:
+        """[example, class]."""
+        return self.logits.softmax(-1)
+
+    @property
+    def answers(self) -> Tensor:
+        """The predicted class of every text: [example]."""
+        return self.logits.argmax(-1)
+
+
+def unread(model: AttentionModel) -> str | None:
+    """Why the weights of a model can't be compared with others as distributions; None if they can."""
+    if (reason := unpooled(model)) is not None:
+        return reason
+    gated = isinstance(model, Classifier) and model.settings.projection == "gates"
+    return "it compares attention as a distribution over words, and gates don't sum to 1" if gated else None
+
+
+def seen(model: AttentionModel, examples: Sequence[Example], intervene: Intervention | None = None) -> Seen:
+    """Weights and logits of every text, under what rewrites the model's attention, if anything does.
+
+    Weights are those of the words (`worded`).
+    """
+    if not isinstance(model, Classifier):
+        raise UsageError(unpooled(model) or f"{type(model).__name__} has no vocabulary of ours")
+    site = last_site(model)
+    rows: list[Tensor] = [torch.empty(0)] * len(examples)
+    logits = torch.empty(len(examples), len(model.labels), dtype=torch.float64)
+    for members in batches_of_one_length(examples, size=512, budget=32_768):
+        with torch.no_grad():
+            trace = model.trace(collate([examples[i] for i in members], model.vocabulary), intervene=intervene)
+        logits[members] = trace.logits.double()
+        weights = trace.attention[site][:, 0, 0].double()  # [batch, key]
+        for place, row, real in zip(members, weights, real_keys(trace, site), strict=True):
+            rows[place] = worded(row, real)[real]
+    return Seen(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=torch.nan), logits)
+
+
+def worded(weights: Tensor, real: Tensor) -> Tensor:
+    """Weights as those of words: what a null key takes (`ladder`) is left out, and the rest is divided by its sum.
+
+    Both [..., key]; 0 on all keys that no word belongs to. A rationale model may have weight on no word of a text at
+    all: nothing to divide, and zeros stay.
+    """
+    kept = weights.double().where(real, 0.0)
+    total = kept.sum(-1, keepdim=True)
+    return kept / total.where(total > 0, 1.0)
+
+
+def word_keys(pool: Pooled, examples: Sequence[Example]) -> Tensor:
+    """Which keys of a pool some word belongs to, [batch, key]: those whose weights `seen` has."""
+    with torch.no_grad():
+        trace = pool.model.trace(collate([examples[i] for i in pool.members], pool.model.vocabulary))
+    return real_keys(trace, last_site(pool.model))
+
+
+def companion_sees(companion: Companion, examples: Sequence[Example]) -> Seen:
+    """The same of a companion, under what its attention is ever after."""
+    return seen(companion.model, examples, companion.intervene)
+
+
+def distance(one: Seen, other: Seen) -> Tensor:
+    """JSD of the weights of every text, float64 [example].
+
+    NaN for one key, whose weight can be nothing but 1, and where either model has no weight on any word.
+    """
+    return jsd(one.weights, other.weights).where(one.compared & other.compared, torch.nan)
+
+
+def permuted_distance(one: Seen, other: Seen, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
+    """The same with the other's weights permuted over a text's keys: `permuted_jsd`, [example]."""
+    ours, theirs = (found.weights.nan_to_num(0.0) for found in (one, other))
+    found = permuted_jsd(ours, theirs, ~one.weights.isnan(), ids, seed, draws)
+    return found.where(one.compared & other.compared, torch.nan)
+
+
+def permuted_jsd(ours: Tensor, theirs: Tensor, real: Tensor, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
+    """JSD(α, α' permuted over the real keys), the mean over draws: [text, key] -> [text]; NaN for a single key.
+
+    The reference of a divergence: what weights of these shapes have when nothing else is common to them. Weights are 0
+    outside the mask.
+    """
+    shuffled = permuted(theirs, real, ids, seed, draws)  # [text, draw, key]
+    return jsd(ours[:, None].expand_as(shuffled), shuffled).mean(-1).where(real.sum(-1) > 1, torch.nan)
+
+
+def text_facts(subject: Subject, base: Seen) -> dict[str, Any]:
+    """What every row says of its text; n counts what attention weighs: words, or a hierarchical model's sentences."""
+    labels = subject.task.labels
+    return {
+        "example": [e.id for e in subject.examples],
+        "n": base.keys.tolist(),
+        "gold": [labels[e.label] for e in subject.examples],
+        "predicted": [labels[c] for c in subject.predicted.tolist()],
+    }
+
+
+def numbers(values: Tensor) -> pl.Series:
+    """A column of floats; what is undefined is null."""
+    return pl.Series(values.double().numpy()).fill_nan(None)

@@ -1,0 +1,57 @@
+"""One removed: the highest weight goes, or a random other one instead (Serrano & Smith 2019, section 4).
+
+i* = argmax α, r = a random other key. `single_weight` measures how far the output moves, `decision_flips` whether the
+decision does; the same seed gives both the same r.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.pooling import Pooled, unpooled
+from exegete.experiments.common.removal import Sampler, Single, frame_of, single
+from exegete.models.contract import AttentionModel
+from exegete.tasks.example import Task
+
+
+@dataclass(frozen=True)
+class OneRemoved(ABC):
+    """The highest weight against a random other one."""
+
+    sampler: Sampler = "other"  # or "legacy": any key but the first, which may be the highest itself
+    seed: int = 0
+    texts: int | None = None  # all, unless given
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """None: only the model's own weights are asked about."""
+        return ()
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The study's."""
+        return ()
+
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+        """The last attention must pool states for a decoder."""
+        return unpooled(model)
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example: the difference of weights, and what both removals did."""
+        return frame_of(subject, self._measured)
+
+    def _measured(self, part: Pooled) -> pl.DataFrame:
+        found = single(part, self.sampler, self.seed)
+        measured = {
+            "place": torch.arange(len(part.ids)), "keys": found.keys, "difference": found.difference,
+            **self.compared(found), "same": found.same, "emptied": found.emptied,
+        }  # fmt: skip
+        return pl.DataFrame({name: column.numpy() for name, column in measured.items()})
+
+    @abstractmethod
+    def compared(self, found: Single) -> dict[str, Tensor]:
+        """What i* did, what r did, and their difference as `value`: [batch] each."""

@@ -1,0 +1,23 @@
+"""Any experiment in a report: its summary, its further tables and its figures, as they are."""
+
+from collections.abc import Iterator
+
+from exegete.experiments.common.section import Found
+from exegete.page.section import Figure, Section, Table
+
+
+def headline(found: Found) -> Table:
+    """The summary."""
+    return Table(_spoken(found.name), found.summary)
+
+
+def sections(found: Found) -> Iterator[Section]:
+    """One section with everything."""
+    summary, rows = found.summary, found.rows
+    tables = [headline(found), *(Table(_spoken(n), frame) for n, frame in found.experiment.tables(rows).items())]
+    figures = [Figure(_spoken(n), chart) for n, chart in found.experiment.figures(rows, summary).items()]
+    yield Section(_spoken(found.name), "", (), tables, figures)
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ").capitalize()

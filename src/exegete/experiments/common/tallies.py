@@ -1,0 +1,86 @@
+"""Tallies: what summaries count alike: values by seed, means with clipped intervals, the majority, F1.
+
+F1 is that of the second class of two. Where there are more it is the mean over the classes that are gold anywhere in
+the rows of a task, the same ones for every model, condition and seed: so differences of two F1 are over the same
+classes, and a class that is only ever predicted counts where its texts are, as missed.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+from torch import Tensor
+
+from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.measures.ratios import macro_f1_values
+
+ALL = "all"
+CLASSES = 8  # that a table shows one by one; with more, only all together
+SAME = 1e-9  # a permuted JSD below it: permuting changes nothing, and its ratio is undefined
+
+
+def by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
+    """[seed, example], float64; NaN where there is no value."""
+    valued = group.with_columns(value=value.cast(pl.Float64), every=pl.lit(0))
+    return columns(valued, ["every"]).values[0]
+
+
+def clipped(values: Tensor, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
+    """n, mean and interval of values [seed, example]; few seeds give intervals beyond what can be: cut."""
+    interval = interval_of(values)
+    low, high = number(interval.low), number(interval.high)
+    return {
+        "n": interval.n,
+        "mean": number(interval.mean),
+        "low": None if low is None else max(least, low),
+        "high": high if high is None or most is None else min(most, high),
+    }
+
+
+def told(group: pl.DataFrame, value: str, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
+    """Seeds, n, undefined, mean and interval (cut to [least, most]) of a column over a group of texts."""
+    found = clipped(by_seed(group, pl.col(value)), least, most)
+    return {
+        "seeds": group["seed"].n_unique(),
+        "n": found.pop("n"),
+        "undefined": group[value].null_count(),
+        **found,
+    }
+
+
+def shown_classes(predicted: pl.Series) -> list[str]:
+    """The classes that are shown one by one: none where there are many, as the answers to questions are.
+
+    Jain & Wallace show fewer than 4 (PROTOCOLS 4).
+    """
+    found = sorted(predicted.unique())
+    return found if len(found) <= CLASSES else []
+
+
+def class_of(by: str) -> pl.Expr:
+    """The class of a row, or "all" where a task's model has more of them than are shown one by one."""
+    few = pl.col(by).n_unique().over("task", "model") <= CLASSES
+    return pl.when(few).then(pl.col(by)).otherwise(pl.lit(ALL))
+
+
+def majority(texts: pl.DataFrame) -> float:
+    """The share of the most frequent class among the texts."""
+    return float(texts["gold"].value_counts()["count"].to_numpy().max()) / texts.height
+
+
+def of_tasks(rows: pl.DataFrame) -> Iterator[tuple[list[str], pl.DataFrame]]:
+    """The rows of every task, each with the classes that are gold anywhere in them; a translation has none."""
+    for part in rows.partition_by("task", maintain_order=True):
+        yield sorted(set(part["gold"].drop_nulls())) if "gold" in part.columns else [], part
+
+
+def f1_by_seed(group: pl.DataFrame, predicted: str, classes: Sequence[str]) -> Tensor:
+    """Values whose mean is F1 of the class `positive`, or of these classes where there is none: [seed, example]."""
+    positive = group["positive"][0]
+    counted = list(classes) if positive is None else [positive]
+    place = {name: i for i, name in enumerate(counted)}
+    said, gold = (
+        by_seed(group, pl.col(column).replace_strict(place, default=len(place), return_dtype=pl.Int64))
+        for column in (predicted, "gold")
+    )
+    return macro_f1_values(said, gold, range(len(counted)))

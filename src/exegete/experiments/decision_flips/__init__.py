@@ -1,0 +1,1 @@
+"""Decision flips: does removing the highest weight change the decision, and a random other one?"""

@@ -1,0 +1,1 @@
+"""Diagnostic: do a model's weights help another one, which sees single words?"""

@@ -1,0 +1,70 @@
+"""Diagnostic: how well a model of single words does under weights from elsewhere (Wiegreffe & Pinter 2019, test 3)."""
+
+import altair as alt
+import polars as pl
+
+from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+
+MEASURES = {"accuracy": "accuracy", "f1": "F1"}
+LABELS = {
+    "base": "the model itself",
+    "adversary": "its adversary",
+    "own": "own weights",
+    "uniform": "uniform weights",
+    "imposed": "the model's weights",
+    "imposed_adversary": "the adversary's weights",
+}
+SOURCES, WORDS = "where weights come from", "a model of single words with these weights"
+
+
+def diagnostic(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
+    """Dots with intervals: a line per kind of weights, a column per measure, a row per model."""
+    table = levels(summary)
+    if table.is_empty():
+        return nothing("no text was predicted")
+    shown, panels = in_order(table["measure"]), in_order(table["panel"])
+    width = (WIDTH - 220) // len(shown) - 24
+    drawn = _layers(table).properties(width=width, height=alt.Step(18))
+    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
+    faceted = drawn.facet(row=row, column=columns_of("measure", shown), data=inline(table), spacing=24)
+    read = "Means over test texts with 95 % intervals. Tick: always the most frequent class."
+    return themed(
+        faceted.properties(title=read),
+        "Accuracy and F1 of a model of single words under its own, uniform, imposed and adversarial weights.",
+        table,
+    )
+
+
+def levels(summary: pl.DataFrame) -> pl.DataFrame:
+    """What is drawn: panel, measure, weights (in words), kind, mean, low, high, reference."""
+    kept = summary.filter(pl.col("against") == "", pl.col("mean").is_not_null())
+    if kept.is_empty():
+        return pl.DataFrame()
+    source = pl.col("weights").is_in(["base", "adversary"])
+    named = with_panel(kept).with_columns(
+        kind=pl.when(source).then(pl.lit(SOURCES)).otherwise(pl.lit(WORDS)),
+        place=pl.col("weights").replace_strict({name: i for i, name in enumerate(LABELS)}),
+        measure=pl.col("measure").replace_strict(MEASURES),
+        weights=pl.col("weights").replace_strict(LABELS),
+    )
+    return named.sort("place", maintain_order=True).select(
+        "panel", "measure", "weights", "kind", "mean", "low", "high", "reference"
+    )
+
+
+def _layers(table: pl.DataFrame) -> alt.LayerChart:
+    ends = [*table["low"].drop_nulls(), *table["high"].drop_nulls(), *table["mean"], *table["reference"].drop_nulls()]
+    span = [max(0.0, min(ends) - 0.02), min(1.0, max(ends) + 0.02)]
+    plain = alt.Axis(title=None, domain=False, ticks=False, grid=True, labelPadding=8)
+    axis = alt.Axis(title=None, tickCount=4, format="~g", grid=False)
+    x = alt.X("mean:Q", scale=alt.Scale(domain=span, nice=False), axis=axis)
+    kinds = alt.Scale(domain=[SOURCES, WORDS], range=[NEUTRAL, PALETTE[0]])
+    colour = alt.Color("kind:N", scale=kinds, legend=alt.Legend(symbolType="circle", symbolFillColor=None))
+    base = alt.Chart().encode(y=alt.Y("weights:N", sort=in_order(table["weights"]), axis=plain))
+    layers = [
+        base.mark_tick(style="chance", height=14, thickness=1.2, opacity=0.7).encode(x=alt.X("reference:Q")),
+        base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q", color=colour),
+        base.mark_point(filled=True, size=52, opacity=1).encode(x=x, color=colour),
+    ]
+    return alt.LayerChart(layer=layers)

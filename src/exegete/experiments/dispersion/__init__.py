@@ -1,0 +1,1 @@
+"""Dispersion: is sparse attention over hidden states a sparse choice of words?"""

@@ -1,0 +1,1 @@
+"""Faithfulness: which importance finds the words that a prediction hangs on?"""

@@ -1,0 +1,64 @@
+"""Gating in a report: the same model with gates in place of attention, beside what another seed changes."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.gating.experiment import Gating
+from exegete.page.columns import count, interval, number, text
+from exegete.page.section import Figure, Section, Table
+
+MEANING = (
+    "For one text without a question, attention can be read as a gate (Vashishth et al. 2019, proposition 4.1). The "
+    "same model was trained anew with a sigmoid gate per word, which takes nothing from others, in place of weights "
+    "that sum to 1. τ compares how the two rank the words of a text. A model with another seed differs too, and by how "
+    "much is the reference: only a τ below that one says that gates choose other words."
+)
+OPEN = (
+    "Nothing makes gates shut. Where the mean gate is near 1 and gates hardly differ in a text, they choose nothing: "
+    "the model pools all words alike, and its τ ranks tiny differences. Equal accuracy then says that the task doesn't "
+    "need a choice of words."
+)
+FEW = (
+    "Gates and weights come from different trainings. With fewer than five seeds a difference between them is one of "
+    "these models, not of the recipe."
+)
+MEASURES = {
+    "accuracy": "accuracy", "change": "change of accuracy", "tau": "τ with the model's attention",
+    "same": "same prediction as the model", "gate": "mean gate", "gate_spread": "spread of gates in a text",
+}  # fmt: skip
+
+
+def headline(found: Found) -> Table:
+    """τ of gates and of another seed with the model's attention, and the accuracies."""
+    shown = found.summary.filter(pl.col("measure").is_in(["accuracy", "tau", "gate"]))
+    return _table(shown, "Gates in place of attention")
+
+
+def _table(summary: pl.DataFrame, title: str) -> Table:
+    shown = named(summary).with_columns(pl.col("measure").replace_strict(MEASURES))
+    columns = [
+        *which(shown), text("measure"), text("who", "of"), number("mean"), interval("low", "high"), count("n"),
+        count("undefined"), count("seeds"),
+    ]  # fmt: skip
+    caption = (
+        "Another seed: the same model trained again, the reference. Difference: gates less another seed, on the same "
+        "texts. Gates that differ: by 0.01 or more. Undefined: one word, or equal weights."
+    )
+    return Table(title, shown, caption, columns)
+
+
+def sections(found: Found) -> Iterator[Section]:
+    """All numbers, and by class."""
+    asked: Gating = found.experiment
+    summary = found.summary
+    figures = [Figure("Attention, gates, another seed", chart) for chart in asked.figures(found.rows, summary).values()]
+    classes = named(found.table("classes"))
+    columns = [
+        *which(classes), text("predicted"), number("tau", "τ of gates"), number("tau_again", "τ of another seed"),
+        number("gate", "mean gate"),        number("change", "change of accuracy"), count("n"), count("undefined"),
+    ]  # fmt: skip
+    by_class = Table("By predicted class", classes, "τ with the model's attention.", columns)
+    tables = [_table(summary, "Gates in place of attention"), by_class]
+    yield Section("Is attention a gate?", "", [MEANING, OPEN, FEW], tables, figures)

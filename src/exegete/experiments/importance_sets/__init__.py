@@ -1,0 +1,1 @@
+"""Importance sets: how many keys must go, in whose order, until the decision flips?"""

@@ -1,0 +1,165 @@
+"""Importance sets: how many keys must go, in whose order, until the decision flips? (Serrano & Smith 2019, section 5)
+
+Keys are removed one after the other in the order of a scheme (`common.removal`) until the argmax of the
+output first differs. The fraction of keys that are gone then is small for a scheme that finds what the decision hangs
+on:
+
+- attention: falling α;
+- gradient: falling ∂p_c/∂α_t of the predicted class, signed;
+- gradient_x_attention: their product;
+- random: keyed orders; a text's value is the mean over them, `first` that of the first alone (the paper's box plots);
+- attention_ascending: attention read backwards.
+
+A text whose decision nothing flips, not even removing every key, is one of the class that the bias prefers. The paper
+leaves it out, which flatters schemes that fail to flip others; here it is *censored* at 1.0, and the paper's exclusion
+stands beside.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from exegete.base.errors import UsageError
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.pooling import Pooled, unpooled
+from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removable, removed
+from exegete.experiments.importance_sets.summary import paired, serrano_smith, summarised
+from exegete.models.contract import AttentionModel
+from exegete.tasks.example import Task
+
+Scheme = Literal["attention", "gradient", "gradient_x_attention", "random", "attention_ascending"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+
+
+@dataclass(frozen=True)
+class ImportanceSets:
+    """The fraction of keys removed before the first flip, by scheme."""
+
+    schemes: tuple[Scheme, ...] = SCHEMES
+    orders: int = 5  # random ones
+    seed: int = 0
+    texts: int | None = None  # all, unless given
+
+    def __post_init__(self) -> None:
+        if not self.schemes or len(set(self.schemes)) < len(self.schemes):
+            raise UsageError("experiment 'importance_sets': name at least one scheme, and every one once")
+        if wrong := [name for name in self.schemes if name not in SCHEMES]:
+            raise UsageError(
+                f"experiment 'importance_sets' has no scheme '{wrong[0]}': choose among {', '.join(SCHEMES)}"
+            )
+        if self.orders < 1:
+            raise UsageError(f"experiment 'importance_sets' needs orders of 1 or more, not {self.orders}")
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """None: keys are ranked here."""
+        return ()
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The study's."""
+        return ()
+
+    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+        """The last attention must pool states for a decoder."""
+        return unpooled(model)
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example and scheme.
+
+        value: fraction removed at the first flip, 1 if there is none; mass: attention that went with it; flips, or
+        `excluded` as in the paper; emptied: it flipped only when no weight was left. Of the random orders, value and
+        mass are means, the rest is the first order's.
+        """
+        return frame_of(subject, self._measured)
+
+    def _measured(self, part: Pooled) -> pl.DataFrame:
+        orders = self.ordered(part)
+        flips = first_flips(part, torch.cat(list(orders.values()), 1))
+        ends = np.cumsum([order.shape[1] for order in orders.values()])
+        spans = zip(orders, [0, *ends], ends, strict=False)
+        keys = removable(part).sum(-1)
+        return pl.concat([_frame(scheme, flips, slice(start, end), keys) for scheme, start, end in spans])
+
+    def ordered(self, part: Pooled) -> dict[str, Tensor]:
+        """The orders of every scheme, [batch, order, key]: one, but for random."""
+        mask, ties = removable(part), noise(part, self.seed, "ties")
+        descending = ranking(part.weights, mask, ties)
+        slope = gradient(part, original(part))
+        by = {
+            "attention": lambda: descending[:, None],
+            "gradient": lambda: ranking(slope, mask, ties)[:, None],
+            "gradient_x_attention": lambda: ranking(slope * part.weights, mask, ties)[:, None],
+            "random": lambda: self._random(part),
+            "attention_ascending": lambda: backwards(descending, mask)[:, None],
+        }
+        return {scheme: by[scheme]() for scheme in self.schemes}
+
+    def _random(self, part: Pooled) -> Tensor:
+        draws = torch.arange(self.orders)[:, None]
+        shuffled = noise(part, self.seed, "importance sets", draws)  # [batch, draw, key]
+        return shuffled.masked_fill(~removable(part)[:, None], torch.inf).argsort(-1)
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """By scheme: mean and median fraction with intervals, censored, and with the paper's exclusion."""
+        return summarised(rows)
+
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """Schemes in pairs on the same texts; mean ± std of fraction and mass as the paper gives them."""
+        return {"paired": paired(rows), "serrano_smith": serrano_smith(rows)}
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
+        """Boxes of the fraction, one per scheme, censored and with the paper's exclusion."""
+        from exegete.experiments.importance_sets.figure import boxes
+
+        return {"boxes": boxes(rows)}
+
+
+class Flips(NamedTuple):
+    """First flips along some orders: [batch, order] each."""
+
+    fraction: Tensor  # of the keys, removed at the first flip; 1 without one
+    mass: Tensor  # of the attention on these keys, removed by then
+    flips: Tensor
+    emptied: Tensor  # whether it flips only because no weight is left
+
+
+def first_flips(part: Pooled, order: Tensor) -> Flips:
+    """Where the decision first changes along every order, [batch, order, key]."""
+    decisions = removed(part, order).argmax(-1)  # [batch, order, key + 1]
+    changed = decisions[..., 1:] != decisions[..., :1]  # [batch, order, key]: after j = 1, 2, … keys
+    flips, at = changed.max(-1)  # of equal ones the first
+    may_go = removable(part)
+    left = (part.weights * may_go)[:, None].expand(order.shape).gather(-1, order)
+    gone, keys = left.cumsum(-1), may_go.sum(-1, keepdim=True)
+    at = at.where(flips, (keys - 1).clamp(min=0))
+    kept = pad(left.flip(-1).cumsum(-1).flip(-1)[..., 1:], (0, 1))  # weight that is left after j = 1, 2, … keys
+    nothing = kept.gather(-1, at[..., None])[..., 0] == 0
+    share = gone / gone[..., -1:]
+    return Flips((at + 1) / keys.double(), share.gather(-1, at[..., None])[..., 0], flips, flips & nothing)
+
+
+def _frame(scheme: str, found: Flips, span: slice, keys: Tensor) -> pl.DataFrame:
+    """Rows of one scheme, whose orders are a span of all."""
+    fraction, mass, flips, emptied = (column[:, span] for column in found)
+    measured = {
+        "place": torch.arange(len(keys)), "keys": keys, "value": fraction.mean(1), "first": fraction[:, 0],
+        "mass": mass.mean(1), "first_mass": mass[:, 0], "flips": flips[:, 0], "excluded": ~flips[:, 0],
+        "emptied": emptied[:, 0],
+    }  # fmt: skip
+    frame = pl.DataFrame({name: column.numpy() for name, column in measured.items()})
+    no_weight = pl.col("mass", "first_mass").fill_nan(None)  # no share of it, where a model has chosen no key at all
+    return frame.with_columns(no_weight, scheme=pl.lit(scheme))
+
+
+def backwards(order: Tensor, mask: Tensor) -> Tensor:
+    """An order of real keys read from its end; keys that are not real stay last."""
+    keys = torch.arange(order.shape[-1])
+    last = mask.sum(-1, keepdim=True) - 1
+    return order.gather(-1, torch.where(keys <= last, last - keys, keys))

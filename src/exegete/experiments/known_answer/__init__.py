@@ -1,0 +1,1 @@
+"""Known answer: does an importance find words that were planted so that they decide the class?"""

@@ -1,0 +1,1 @@
+"""Layers: what is left of a model when layer after layer attends to the wrong words?"""

@@ -1,0 +1,89 @@
+"""Layers: accuracy or BLEU with ever more layers permuted (Vashishth et al. 2019, figure 4)."""
+
+import altair as alt
+import polars as pl
+
+from exegete.page.panels import WIDTH, columns_of, in_order, with_panel
+from exegete.page.theme import DASHES, PALETTE, SHAPES, inline, nothing, themed
+
+GROUPS = {
+    "encoder": "encoder",
+    "decoder": "decoder",
+    "cross": "cross attention",
+    "attention": "pooling attention",
+    "word": "words",
+    "sentence": "sentences",
+}
+UNALTERED = "unaltered"
+SCORES = ("mean", "low", "high", "unaltered", "majority")
+ACROSS = 3  # panels side by side
+
+
+def layers(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
+    """A line per group over the number of permuted layers, a panel per task and model; dotted: the model as it is.
+
+    All rows are of one measure.
+    """
+    table = points(summary)
+    if table.is_empty():
+        return nothing("no layer was permuted")
+    measure = summary["measure"][0]
+    panels = in_order(table["panel"])
+    across = min(ACROSS, len(panels))
+    drawn = _layers(table, f"{measure} (%)" if measure == "accuracy" else measure)
+    sized = drawn.properties(width=min(420, (WIDTH - 80) // across - 20), height=220)
+    if len(panels) == 1:
+        column = columns_of("panel", panels)
+        faceted = sized.facet(column=column, data=inline(table), spacing=24)
+    else:
+        facet = alt.Facet("panel:N", sort=panels, header=alt.Header(title=None, labelPadding=8))
+        faceted = sized.facet(facet=facet, columns=across, data=inline(table), spacing=24)
+    lines = [f"{measure[0].upper()}{measure[1:]} with the first layers of a group permuted, with 95 % intervals."]
+    chance = table["majority"].is_not_null().any()
+    lines.append(f"Dotted: the model as it is.{' Thin: always the most frequent class.' if chance else ''}")
+    told = f"{measure} against the number of permuted layers, a line per group of layers, a panel per task and model."
+    return themed(faceted.properties(title=lines), told, table)
+
+
+def points(summary: pl.DataFrame) -> pl.DataFrame:
+    """What is drawn: panel, group (in words), layers, mean, low, high, unaltered, majority, all in points.
+
+    Every line begins at no layer, with the model as it is.
+    """
+    altered = summary.filter(pl.col("group") != UNALTERED)
+    if altered.is_empty():
+        return pl.DataFrame()
+    cell = ["task", "model", "split"]
+    begin = summary.filter(pl.col("group") == UNALTERED).drop("group", "of")
+    begin = altered.select(*cell, "group", "of").unique(maintain_order=True).join(begin, on=cell, maintain_order="left")
+    every = pl.concat([begin.select(altered.columns), altered])
+    times = pl.when(pl.col("measure") == "accuracy").then(100.0).otherwise(1.0)
+    told = with_panel(every).with_columns(*(pl.col(name).cast(pl.Float64) * times for name in SCORES))
+    splits = told["split"].n_unique() > 1
+    panel = pl.concat_str("panel", pl.lit(" · "), "split") if splits else pl.col("panel")
+    group = pl.col("group").replace(GROUPS)
+    return told.select(panel.alias("panel"), group, "layers", *SCORES)
+
+
+def _layers(table: pl.DataFrame, title: str) -> alt.LayerChart:
+    groups, most = in_order(table["group"]), int(table["layers"].to_numpy().max())
+    axis = alt.Axis(title="layers permuted, from the first", values=list(range(most + 1)), format="d", grid=False)
+    x = alt.X("layers:Q", scale=alt.Scale(domain=[0, most], nice=False, padding=8), axis=axis)
+    ends = [value for name in SCORES for value in table[name].drop_nulls()]
+    scale = alt.Scale(domain=[min(0.0, *ends), max(ends) * 1.02 or 1.0], nice=False)
+    said = alt.Axis(title=title, tickCount=5, format="~r")
+    ys = {name: alt.Y(f"{name}:Q", scale=scale, axis=said) for name in SCORES}
+    rounds = [i % len(PALETTE) for i in range(len(groups))]
+    colour = alt.Color("group:N", scale=alt.Scale(domain=groups, range=[PALETTE[i] for i in rounds]))
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=[SHAPES[i] for i in rounds]))
+    base = alt.Chart().encode(x=x)
+    once = alt.Chart().transform_aggregate(unaltered="mean(unaltered)", majority="mean(majority)")
+    marks = [
+        once.mark_rule(style="mark", strokeWidth=1.4, strokeDash=list(DASHES[2])).encode(y=ys["unaltered"]),
+        base.mark_area(opacity=0.15).encode(y=ys["low"], y2="high:Q", color=colour),
+        base.mark_line(strokeWidth=1.8).encode(y=ys["mean"], color=colour),
+        base.mark_point(filled=True, size=48, opacity=1).encode(y=ys["mean"], color=colour, shape=shape),
+    ]
+    if table["majority"].is_not_null().any():
+        marks.insert(0, once.mark_rule(style="chance", strokeWidth=0.7).encode(y=ys["majority"]))
+    return alt.LayerChart(layer=marks)

@@ -1,0 +1,1 @@
+"""Necessity: does the model need its attention?"""

@@ -1,0 +1,1 @@
+"""Permutation: does the prediction care which word carries which weight?"""

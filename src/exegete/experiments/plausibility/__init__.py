@@ -1,0 +1,1 @@
+"""Plausibility: does an importance mark the words that people marked?"""

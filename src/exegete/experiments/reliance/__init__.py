@@ -1,0 +1,1 @@
+"""Reliance: is a model that needs its attention harder to fake?"""

@@ -1,0 +1,1 @@
+"""Sanity: do the scores depend on what the model has learnt?"""

@@ -1,0 +1,90 @@
+"""Seed stability: how far apart are the weights of models that differ by seed? (Wiegreffe & Pinter 2019)"""
+
+import math
+
+import altair as alt
+import polars as pl
+import torch
+
+from exegete.base.noise import uniform
+from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
+from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.violin import Axis, half_shapes, halves
+
+TICKS = (0, 0.2, 0.4, 0.6)
+SHOWN = 300  # points of a panel: more would be a blot
+SIDES = {"jsd": "other seeds", "permuted_jsd": "other seeds, permuted"}
+AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
+NONE = "no text has two words"
+
+
+def violins(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:
+    """JSD between seeds by bin of the largest weight; below each line the same with one of the two permuted."""
+    table = spread(texts)
+    if table.is_empty():
+        return nothing(NONE)
+    read = "Above a line: median JSD over other seeds, per text; below: after permuting one. Lines: quartiles."
+    return themed(
+        halves(table, SIDES, AXIS).properties(title=read),
+        "Densities of the divergence between the attention of models with other seeds, by bins of the largest weight, "
+        "beside that after permuting one of the two, a panel per model.",
+        table,
+    )
+
+
+def spread(texts: pl.DataFrame) -> pl.DataFrame:
+    """What is drawn."""
+    return half_shapes(texts, SIDES, AXIS)
+
+
+def scatter(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:
+    """Per text: JSD of the weights against how much the prediction changes."""
+    table = points(texts)
+    if table.is_empty():
+        return nothing(NONE)
+    panels = in_order(table["panel"])
+    columns = min(len(panels), 3)
+    width = 480 if columns == 1 else (WIDTH - 60) // columns - 30
+    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
+    facet = alt.Facet("panel:N", sort=panels, header=header)
+    drawn = _dots(table).properties(width=width, height=200)
+    read = f"A point is a text, at most {SHOWN} of a model. Colour: the predicted class."
+    return themed(
+        drawn.facet(facet, columns=columns, data=inline(table), spacing=24).properties(title=read),
+        "Every text's divergence of attention between seeds against the change of its prediction, a panel per model.",
+        table,
+    )
+
+
+def points(texts: pl.DataFrame) -> pl.DataFrame:
+    """What is drawn: panel, class, jsd, tvd of a keyed choice of texts."""
+    kept = texts.filter(pl.col("jsd").is_not_null())
+    if kept.is_empty():
+        return pl.DataFrame()
+    draw = uniform(
+        0, torch.from_numpy(kept["example"].to_numpy().copy()), torch.from_numpy(kept["seed"].to_numpy().copy())
+    )
+    named = with_panel(kept).with_columns(pl.Series("draw", draw.numpy()))
+    few = pl.col("draw").rank("ordinal").over("panel") <= SHOWN
+    numbers = (pl.col("jsd", "tvd").round(4), pl.col("predicted").alias("class"))
+    return named.filter(few).select("panel", *numbers)
+
+
+def _dots(table: pl.DataFrame) -> alt.Chart:
+    classes = sorted(table["class"].unique())
+    rounds = range(len(classes))
+    colours = alt.Scale(domain=classes, range=[PALETTE[i % len(PALETTE)] for i in rounds])
+    forms = alt.Scale(domain=classes, range=[SHAPES[i % len(SHAPES)] for i in rounds])
+    x = alt.Axis(title="JSD of the weights (median over seeds)", values=list(TICKS), format="~g", grid=False)
+    y = alt.Axis(title="TVD of predictions (mean)", tickCount=4, format="~g")
+    drawn: alt.Chart = (
+        alt.Chart()
+        .mark_point(filled=True, size=16, opacity=0.45)
+        .encode(
+            x=alt.X("jsd:Q", scale=alt.Scale(domain=[0, math.log(2)], nice=False), axis=x),
+            y=alt.Y("tvd:Q", scale=alt.Scale(domain=[0, 1]), axis=y),
+            color=alt.Color("class:N", scale=colours),
+            shape=alt.Shape("class:N", scale=forms),
+        )
+    )
+    return drawn

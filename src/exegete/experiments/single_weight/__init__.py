@@ -1,0 +1,1 @@
+"""Single weight: does removing the highest weight change the output more than removing another?"""

@@ -1,0 +1,1 @@
+"""Supporting facts: does an importance find the sentences that answer the question?"""

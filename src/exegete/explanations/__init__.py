@@ -1,0 +1,1 @@
+"""Explanations: one prediction, every method."""

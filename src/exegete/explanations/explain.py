@@ -1,0 +1,205 @@
+"""Explaining: every method on the words of one text, in one go, so that what two of them need is computed once."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from exegete.base.errors import UsageError
+from exegete.base.names import parse
+from exegete.base.noise import stable_seed
+from exegete.base.progress import Progress, silent
+from exegete.explanations.compare import Removals, agreement, removals
+from exegete.explanations.question import Of, Text, check_parts, class_of, methods_of, parts_of, texts_of
+from exegete.explanations.result import Explanation, Method
+from exegete.explanations.verdict import read
+from exegete.explanations.vouch import Model, Trust, subject
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.checks import complaints, finite
+from exegete.importance.contract import Scores, Target, explains, refusal
+from exegete.importance.erasure import sharing
+from exegete.models.contract import AttentionModel
+from exegete.runs.engine.local import one_thread
+from exegete.tasks.batching import Batch, collate
+from exegete.tasks.example import Example
+from exegete.tasks.sentences import sentences
+from exegete.tasks.tokenizers import TOKENIZERS
+from exegete.tasks.vocabulary import UNKNOWN
+from exegete.training.checkpoint import Checkpoint
+
+SATURATED = 1e-3  # a probability that is nearer to 0 or 1 hardly changes with a word
+
+
+class Question(NamedTuple):
+    """What is asked of every text."""
+
+    checkpoint: Checkpoint
+    methods: tuple[str, ...]
+    target: str | None  # a class; the predicted one unless given
+    of: Of
+    trust: Trust
+    progress: Progress = silent
+
+
+def explain(
+    model: Model,
+    text: Text,
+    methods: Sequence[str] | None = None,
+    target: str | None = None,
+    of: Of = "logit",
+    run: str | Path | None = None,
+    progress: Progress = silent,
+) -> Explanation:
+    """Explain the prediction for one text.
+
+    `model` is a checkpoint, its folder, or None for the default audit's (trained into `runs/audit` if it isn't there).
+    `methods` are importances with settings, all of them unless given. `target` is the class to explain, the predicted
+    one unless given, and `of` which function of it. `run` is a run whose leaderboard orders the methods. For a model of
+    pairs, `text` is a passage and its question, or a premise and its hypothesis: (passage, question).
+    """
+    return explain_all(model, [text], methods, target, of, run, progress)[0]
+
+
+def explain_all(
+    model: Model,
+    texts: Sequence[Text],
+    methods: Sequence[str] | None = None,
+    target: str | None = None,
+    of: Of = "logit",
+    run: str | Path | None = None,
+    progress: Progress = silent,
+) -> list[Explanation]:
+    """Explain the predictions for several texts, each by itself; all else as in `explain`."""
+    wanted = methods_of(methods, of)
+    if isinstance(texts, str):
+        raise UsageError("a text is a string: give one to `explain`, a list of them to `explain_all`")
+    pairs = [parts_of(text) for text in texts]
+    checkpoint, trust = subject(model, run, progress)
+    for parts in pairs:
+        check_parts(parts, checkpoint)
+    asked = Question(checkpoint, wanted, class_of(target, checkpoint), of, trust, progress)
+    with one_thread():
+        return [explained(asked, parts) for parts in pairs]
+
+
+def explain_file(model: Model, path: str | Path, methods: Sequence[str] | None = None) -> list[Explanation]:
+    """Explain the predicted class of every line of a file."""
+    return explain_all(model, texts_of(Path(path)), methods)
+
+
+class _Scored(NamedTuple):
+    scores: Scores
+    milliseconds: float
+
+
+def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
+    """All methods on one text, perhaps with its question."""
+    model, (text, *question) = asked.checkpoint.model, parts
+    words, *second = (_words(asked.checkpoint, part) for part in parts)
+    # Keyed by its words, so that a text has the same noise alone and in a file.
+    batch = collate([Example(stable_seed(words, *second), (words, *second), 0)], model.vocabulary)
+    with torch.no_grad():
+        logits = model.trace(batch).logits.double()[0]
+    prediction = model.labels[int(logits.argmax())]
+    target = asked.target or prediction
+    names, refused = _allowed(asked.methods, model, asked.of)
+    with sharing():
+        found = dict(_scores(asked, batch, model.labels.index(target), names))
+        values = {name: each.scores.values[batch.words].double() for name, each in found.items()}
+        gone = removals(model, batch, torch.tensor([model.labels.index(target)]), values)
+    signed = {name: each.scores.signed for name, each in found.items()}
+    order = _order(names, asked.trust, gone)
+    unseen = tuple(place for place, row in enumerate(model.vocabulary.rows(words)) if row == UNKNOWN)
+    probabilities = dict(zip(model.labels, logits.softmax(-1).tolist(), strict=True))
+    return Explanation(
+        text=text,
+        model=f"{model.spec}, trained on {asked.checkpoint.task}",
+        words=words,
+        unknown=unseen,
+        sentences=tuple(sentences(words)),
+        prediction=prediction,
+        probabilities=probabilities,
+        target=target,
+        of=asked.of,
+        methods=tuple(_method(name, found[name], batch, gone, asked.trust) for name in order),
+        refused=refused,
+        agreement=agreement({name: values[name] for name in order}, signed),
+        reading=read({name: values[name] for name in order}, signed, gone, target == prediction),
+        trust=asked.trust,
+        notes=(
+            *(f"the question is: {written}" for written in question),
+            *_notes(words, unseen, gone, asked.of, probabilities[target]),
+        ),
+    )
+
+
+def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
+    """The text as the model's task cut and wrote it."""
+    return tuple(TOKENIZERS[checkpoint.tokenizer](text.lower() if checkpoint.lower else text))
+
+
+def _allowed(methods: Sequence[str], model: AttentionModel, of: Of) -> tuple[list[str], dict[str, str]]:
+    """The methods that this model allows, and why it doesn't allow the others."""
+    reasons = {name: refusal(IMPORTANCES.make(name), model) or _unexplained(name, of) for name in methods}
+    refused = {name: why for name, why in reasons.items() if why is not None}
+    if len(refused) == len(methods):
+        raise UsageError(f"no method is left: {'; '.join(f'{name}: {why}' for name, why in refused.items())}")
+    return [name for name in methods if name not in refused], refused
+
+
+def _unexplained(method: str, of: Of) -> str | None:
+    """Why a method can't explain what is asked, or None."""
+    name = parse(method).name
+    return None if explains(IMPORTANCES.make(method), of) else f"{name} explains the logit of a class, not its {of}"
+
+
+def _scores(asked: Question, batch: Batch, label: int, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:
+    for place, name in enumerate(names):
+        asked.progress(f"explain · {name}", place, len(names))
+        # What a method was told to explain wins over what all were told.
+        of = parse(name).settings.get("of", asked.of)
+        target = Target(torch.tensor([label]), of=of if of in ("logit", "probability", "loss") else asked.of)  # type: ignore[arg-type]
+        started = time.perf_counter()
+        scores = IMPORTANCES.make(name)(asked.checkpoint.model, batch, target)
+        finite(name, scores, batch)
+        yield name, _Scored(scores, 1000 * (time.perf_counter() - started))
+    asked.progress("explain · done", len(names), len(names))
+
+
+def _order(names: Sequence[str], trust: Trust, gone: Removals) -> list[str]:
+    """Those that a run vouches for, best first; then the others, by this text alone."""
+    return sorted(names, key=lambda n: (trust.of(n) is None, -(trust.of(n) or 0), -gone.comprehensiveness[n]))
+
+
+def _method(name: str, found: _Scored, batch: Batch, gone: Removals, trust: Trust) -> Method:
+    scores, cost = found.scores, found.scores.cost
+    said = (complaint for complaint in complaints(scores, batch) if complaint is not None)
+    return Method(
+        name=name,
+        scores=tuple(scores.values[batch.words].double().tolist()),
+        signed=scores.signed,
+        error=None if scores.error is None or not scores.error.isfinite() else float(scores.error),
+        forward=None if cost is None else int(cost.forward),
+        backward=None if cost is None else int(cost.backward),
+        milliseconds=round(found.milliseconds, 3),
+        complaints=tuple(complaint.replace(f"example {int(batch.ids)}", "this text") for complaint in said),
+        comprehensiveness=gone.comprehensiveness[name],
+        flip=gone.flip[name],
+        vouched=trust.of(name),
+    )
+
+
+def _notes(words: Sequence[str], unseen: Sequence[int], gone: Removals, of: str, p: float) -> Iterator[str]:
+    """What a reader must know of this text and this prediction."""
+    if len(unseen) == len(words):
+        yield "no word of this text is in the model's vocabulary: to the model they are all the same"
+    elif unseen:
+        yield f"{len(unseen)} of {len(words)} words are unknown to the model, and all the same to it (marked ?)"
+    if len(words) == 1:
+        yield "the text has one word: there is nothing to rank"
+    if gone.constant:
+        yield "the prediction doesn't change with any words deleted: there is nothing to explain"
+    if of == "probability" and not SATURATED < p < 1 - SATURATED:
+        yield "the probability is saturated, so its changes are tiny: the logit is easier to explain (of=logit)"

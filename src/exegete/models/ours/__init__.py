@@ -1,0 +1,1 @@
+"""Our own models: trained here, every layer known."""

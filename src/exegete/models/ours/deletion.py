@@ -1,0 +1,192 @@
+"""Deletion on a BiLSTM: all predictions without one word, with nothing computed twice.
+
+Without word t the forward states before t and the backward states after t stay what they were. So every pair (t, s) of
+a deleted and a remaining position needs one step of one direction only: the forward LSTM where s > t, the backward one
+where s < t. Input projections are computed once per word of the vocabulary, `score` and `W h` of the unchanged half
+once per text; the linear part of the score splits over the two halves of a state.
+
+Here tanh x is 2σ(2x) − 1, which is faster on CPUs, and its factors are moved into the weights: cells are kept doubled
+and hidden states halved, so that a step of the LSTM is σ of all gates (that of g doubled), and
+
+    2c ← f · 2c + 4i (σ(2g) − ½),        h/2 ← o (σ(2c) − ½)
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from exegete.models.ours.attention import Additive
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.encoders import BiLSTM
+from exegete.tasks.batching import Batch
+from exegete.tasks.vocabulary import PAD
+
+# Rows (texts × deleted positions) that run side by side: enough for fast products, few enough for the cache.
+ROWS = 2048
+
+
+class Deletions(NamedTuple):
+    """What a model predicts of texts with all their words, and without each of them."""
+
+    whole: Tensor  # [batch, class]; NaN for a text without tokens
+    without: Tensor  # [batch, token, class]; NaN where the token is no word
+
+
+class _Weights(NamedTuple):
+    """One direction of the LSTM, and what reads its half of a state; for hidden states that are halved."""
+
+    inputs: Tensor  # [size, 4 hidden]
+    bias: Tensor  # [4 hidden]
+    recurrent: Tensor  # [hidden, 4 hidden]
+    score: Tensor  # [hidden, scorer's linear part]
+    output: Tensor  # [hidden, output]
+
+
+class _Whole(NamedTuple):
+    """One direction over undisturbed texts, in the order in which it reads them."""
+
+    inputs: Tensor  # [position, text, 4 hidden]: W_ih e + b
+    hidden: Tensor  # [1 + position, text, hidden]: halved, the zero state in front
+    cells: Tensor  # [1 + position, text, hidden]: doubled
+    score: Tensor  # [position, text, scorer's linear part]: this half's share
+    output: Tensor  # [position, text, output]
+
+    def texts(self, some: slice) -> "_Whole":
+        return _Whole(*(column[:, some] for column in self))
+
+
+class _Reader:
+    """A model's weights as this computation needs them."""
+
+    def __init__(self, model: Classifier) -> None:
+        self.model, self.outputs = model, model.decoder.out_features
+        # The score's v · tanh(pre) is 2v · σ(2 pre) − Σ v: pre is doubled in the weights, σ is taken in place.
+        self.outer = 2 * model.scorer.outer.weight[0] if isinstance(model.scorer, Additive) else None
+        self.rest = 0.0 if self.outer is None else float(self.outer.sum()) / 2
+        self.scale = 1 if self.outer is None else 2
+        bias, half = model.scorer.linear.bias, model.encoder.out // 2
+        self.bias = 0 if bias is None else bias * self.scale
+        self.forward, self.backward = self._weights("", slice(0, half)), self._weights("_reverse", slice(half, None))
+
+    def _weights(self, suffix: str, half: slice) -> _Weights:
+        """Of one direction, with the g gate doubled so that one σ serves all four gates."""
+        lstm = self.model.encoder.lstm
+        assert isinstance(lstm, torch.nn.LSTM)
+        double = torch.tensor([1.0, 1.0, 2.0, 1.0], dtype=self.model.decoder.weight.dtype)[:, None]
+        inputs, recurrent, bias_in, bias_out = (
+            (p.view(4, -1) * double).view_as(p)
+            for p in (getattr(lstm, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        )
+        score, output = (self.model.scorer.linear.weight[:, half].T, self.model.decoder.weight[:, half].T)
+        of_state = (2 * recurrent.T, 2 * self.scale * score, 2 * output)
+        return _Weights(inputs.T, bias_in + bias_out, *(weight.contiguous() for weight in of_state))
+
+    def score(self, read: Tensor, out: Tensor) -> Tensor:
+        """From a state's linear part [row, scorer's linear part], which is used up, to its score [row]."""
+        if self.outer is None:
+            return out.copy_(self.model.scorer.finish(read))
+        return torch.mv(read.sigmoid_(), self.outer, out=out).sub_(self.rest)
+
+
+def _step(gates: Tensor, cell: Tensor, hidden: Tensor) -> None:
+    """One LSTM step, in place; `gates` hold i, f, 2g, o before σ."""
+    i, f, g, o = gates.sigmoid_().chunk(4, -1)
+    cell.mul_(f).addcmul_(i, g.sub_(0.5), value=4)
+    torch.sigmoid(cell, out=hidden).sub_(0.5).mul_(o)
+
+
+def _whole(weights: _Weights, inputs: Tensor) -> _Whole:
+    """Run one direction over whole texts."""
+    length, texts, _ = inputs.shape
+    hidden = inputs.new_zeros(1 + length, texts, weights.recurrent.shape[0])
+    cells = torch.zeros_like(hidden)
+    for s in range(length):
+        cells[s + 1] = cells[s]
+        _step(torch.addmm(inputs[s], hidden[s], weights.recurrent), cells[s + 1], hidden[s + 1])
+    return _Whole(inputs, hidden, cells, hidden[1:] @ weights.score, hidden[1:] @ weights.output)
+
+
+def _rerun(reader: _Reader, weights: _Weights, own: _Whole, other: _Whole) -> tuple[Tensor, Tensor]:
+    """Scores [s, t, text] and outputs [s, t, text, output] for every deleted t and every s read after it.
+
+    `other` is the other direction, which is not disturbed at s. All else, s ≤ t, means nothing.
+    """
+    length, texts, gates = own.inputs.shape
+    hidden, cell = (state[:-1].clone().view(length * texts, -1) for state in (own.hidden, own.cells))  # as before t
+    beside = other.score.flip(0) + reader.bias
+    room, read = hidden.new_empty(len(hidden), gates), hidden.new_empty(len(hidden), beside.shape[-1])
+    scores, outputs = hidden.new_zeros(length, len(hidden)), hidden.new_zeros(length, len(hidden), reader.outputs)
+    for s in range(1, length):
+        n = s * texts  # of [t · text], those with t < s
+        h, step, pre = hidden[:n], room[:n], read[:n]
+        torch.mm(h, weights.recurrent, out=step).view(s, texts, -1).add_(own.inputs[s])
+        _step(step, cell[:n], h)
+        torch.mm(h, weights.score, out=pre).view(s, texts, -1).add_(beside[s])
+        reader.score(pre, out=scores[s, :n])
+        torch.mm(h, weights.output, out=outputs[s, :n])
+    shape = (length, length, texts)
+    return scores.view(shape), outputs.view(*shape, -1).add_(other.output.flip(0)[:, None])
+
+
+def _without(reader: _Reader, forward: _Whole, backward: _Whole, words: Tensor) -> Tensor:
+    """Logits [text, deleted token, class] of texts of one length."""
+    later = _rerun(reader, reader.forward, forward, backward)  # s > t
+    earlier = _rerun(reader, reader.backward, backward, forward)  # s < t, read from the end
+    place = torch.arange(words.shape[1])
+    after = (place[:, None] > place)[..., None]  # [s, t, 1]
+    scores = later[0].where(after, earlier[0].flip(0, 1)).permute(2, 1, 0)  # [text, t, s]
+    outputs = later[1].where(after[..., None], earlier[1].flip(0, 1)).permute(2, 1, 0, 3)
+    return _pooled(reader, scores, outputs, words[:, None] & (place[:, None] != place))
+
+
+def _pooled(reader: _Reader, scores: Tensor, outputs: Tensor, kept: Tensor) -> Tensor:
+    """Logits [..., class] from the scores [..., s] and outputs [..., s, output] of states, of which some are kept."""
+    model = reader.model
+    weights = model.project(scores, kept)
+    return model.two_sided((weights[..., None] * outputs).sum(-2) + model.decoder.bias)
+
+
+def _one_length(reader: _Reader, inputs: tuple[Tensor, Tensor], words: Tensor) -> Deletions:
+    """Texts of one length: what each direction takes in [position, text, 4 hidden], and words [text, position]."""
+    forward, backward = (
+        _whole(weights, of) for weights, of in zip((reader.forward, reader.backward), inputs, strict=True)
+    )
+    pre = forward.score + backward.score.flip(0) + reader.bias  # [position, text, …]
+    scores = reader.score(pre.flatten(0, 1), out=pre.new_empty(pre.shape[:2].numel())).view(pre.shape[:2])
+    outputs = forward.output + backward.output.flip(0)
+    whole = _pooled(reader, scores.T, outputs.transpose(0, 1), words)
+    count = max(1, ROWS // words.shape[1])
+    parts = [slice(start, start + count) for start in range(0, len(words), count)]
+    without = [_without(reader, forward.texts(some), backward.texts(some), words[some]) for some in parts]
+    return Deletions(whole, torch.cat(without))
+
+
+@torch.no_grad()
+def deletions(model: Classifier, batch: Batch) -> Deletions:
+    """Predictions of whole texts and with each token deleted in turn."""
+    if not isinstance(model.encoder, BiLSTM):
+        raise TypeError(f"deletion by reuse of states is for BiLSTM encoders, not {type(model.encoder).__name__}")
+    reader, lengths = _Reader(model), batch.present.sum(-1)
+    used, place = batch.tokens.unique(return_inverse=True)
+    table = model.embed(_line(used))[0]  # [word, size]; whoever moves embeddings moves these, too
+    projected = [torch.addmm(of.bias, table, of.inputs) for of in (reader.forward, reader.backward)]
+    without = table.new_full((*batch.tokens.shape, len(model.labels)), torch.nan)
+    whole = without.new_full((len(lengths), len(model.labels)), torch.nan)
+    for length in filter(None, lengths.unique().tolist()):
+        rows = (lengths == length).nonzero()[:, 0]
+        here = place[rows, :length].T  # [position, text]
+        inputs = (projected[0][here], projected[1][here.flip(0)])
+        whole[rows], without[rows, :length] = _one_length(reader, inputs, batch.words[rows, :length])
+    return Deletions(whole, without.masked_fill(~batch.words[..., None], torch.nan))
+
+
+def _line(tokens: Tensor) -> Batch:
+    """Tokens one after the other, as if they were a text."""
+    there, place = tokens[None] != PAD, torch.zeros_like(tokens)[None]
+    return Batch(place[:, 0], tokens[None], there, there, place, place, place[:, 0])
+
+
+def without_each_word(model: Classifier, batch: Batch) -> Tensor:
+    """Logits [batch, token, class] with each token deleted in turn; NaN where the token is no word."""
+    return deletions(model, batch).without

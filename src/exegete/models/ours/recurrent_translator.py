@@ -1,0 +1,291 @@
+"""Recurrent translator: bidirectional GRU encoder, GRU decoder, attention at every step (PROTOCOLS 1.7).
+
+    bahdanau   e_tj = v · tanh(W s_{t−1} + U h_j)  s_t = GRU(s_{t−1}, [y_{t−1}; c_t])  o_t = tanh(V [s_t; c_t; y_{t−1}])
+    luong      e_tj = s_t · W h_j                  s_t = GRU(s_{t−1}, y_{t−1})         o_t = tanh(V [s_t; c_t])
+
+with α_t = project(e_t), c_t = Σ_j α_tj h_j and logits E o_t + b (Bahdanau et al. 2015, sections 3.1 and A.1.2; Luong et
+al. 2015, section 3.1, their "general" score, without input feeding, so that all steps of a known target run at once). E
+are the embeddings of target words where they are tied (Press & Wolf 2017). The first state is tanh(S [h→_n; h←_1]), of
+the encoder's final states. Start and end symbols are seen by the encoder and not attended to.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from exegete.models.contract import Encoded, Intervention, Site, Trace
+from exegete.models.ours.encoders import BiGRU
+from exegete.models.ours.module import draw, embeddings
+from exegete.models.ours.parts import Part, part_of
+from exegete.models.ours.translator import SOURCE, Translator, Writing, last_step, read_by_decoder
+from exegete.models.projections import PROJECTIONS, Projection
+from exegete.models.settings import MODELS, TranslatorSettings
+from exegete.tasks.batching import Batch
+from exegete.tasks.vocabulary import Vocabulary
+
+SITE = "attention"
+
+# States [batch, step, hidden] and the number of the first among those that are run -> weights [batch, step, key].
+Attend = Callable[[Tensor, int], Tensor]
+
+
+class Steps(NamedTuple):
+    """What a decoder did at some steps."""
+
+    queries: Tensor  # [batch, step, hidden]: the states that attention was scored from
+    weights: Tensor  # [batch, step, key]
+    features: Tensor  # [batch, step, …]: what the output layer reads
+    state: Tensor  # [batch, hidden]: the last
+
+
+class _Ran(NamedTuple):
+    """What became of a batch with known targets."""
+
+    memory: dict[str, Tensor]  # as in `Writing`: of the sources, and the decoder's first state
+    words: Tensor  # [batch, step, size]: what the decoder read
+    steps: Steps
+
+
+class Decoder(nn.Module, ABC):
+    """A state that reads target words, and what the output layer reads of it."""
+
+    readout: nn.Linear
+
+    @abstractmethod
+    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: Attend) -> Steps:
+        """Read embedded words [batch, step, size], one after the other, from a state [batch, hidden] on.
+
+        `states` [batch, key, 2 hidden] are those of the source.
+        """
+
+    @abstractmethod
+    def finish(self, query: Tensor, word: Tensor, context: Tensor) -> Tensor:
+        """The features of a step whose context [batch, draw, 2 hidden] is given: [batch, draw, …]."""
+
+
+class Bahdanau(Decoder):
+    """The context enters the state."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.word = nn.Linear(size, 3 * hidden)  # the three gates of a GRU in one product each
+        self.context = nn.Linear(2 * hidden, 3 * hidden, bias=False)
+        self.state = nn.Linear(hidden, 3 * hidden)
+        self.readout = nn.Linear(3 * hidden + size, size)
+
+    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: Attend) -> Steps:
+        """Step by step: a state needs the context, which needs the state before."""
+        inputs, queries, weights, contexts = self.word(words), [state], [], []
+        for step in range(words.shape[1]):
+            weights.append(attend(state[:, None], step))  # [batch, 1, key]
+            contexts.append((weights[-1] @ states)[:, 0])
+            state = self._next(state, inputs[:, step], contexts[-1])
+            queries.append(state)
+        after, context = torch.stack(queries[1:], 1), torch.stack(contexts, 1)
+        features = torch.cat([after, context, words], -1)
+        return Steps(torch.stack(queries[:-1], 1), torch.cat(weights, 1), features, state)
+
+    def finish(self, query: Tensor, word: Tensor, context: Tensor) -> Tensor:
+        """The new state, the context and the word."""
+        state = self._next(query[:, None], _linear(self.word, word)[:, None], context)
+        return torch.cat([state, context, word[:, None].expand(-1, context.shape[1], -1)], -1)
+
+    def _next(self, state: Tensor, word: Tensor, context: Tensor) -> Tensor:
+        """GRU (Cho et al. 2014): s' = (1 − z) n + z s, with n = tanh(x_n + r ⊙ U s)."""
+        inward, inside = word + _linear(self.context, context), _linear(self.state, state)
+        hidden = state.shape[-1]
+        gates = (inward[..., : 2 * hidden] + inside[..., : 2 * hidden]).sigmoid()
+        reset, keep = gates.chunk(2, -1)
+        new = (inward[..., 2 * hidden :] + reset * inside[..., 2 * hidden :]).tanh()
+        return new + keep * (state - new)
+
+
+class Luong(Decoder):
+    """The context doesn't enter the state."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.gru = nn.GRU(size, hidden, batch_first=True)
+        self.readout = nn.Linear(3 * hidden, size)
+
+    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: Attend) -> Steps:
+        """All states, then all weights."""
+        queries, last = self.gru(words, state[None].contiguous())
+        weights = attend(queries, 0)
+        return Steps(queries, weights, torch.cat([queries, weights @ states], -1), last[0])
+
+    def finish(self, query: Tensor, word: Tensor, context: Tensor) -> Tensor:
+        """The state and the context; the word is in the state."""
+        del word
+        return torch.cat([query[:, None].expand(-1, context.shape[1], -1), context], -1)
+
+
+class AdditiveScore(nn.Module):
+    """e_tj = v · tanh(W s_t + U h_j), written as 2v · σ(2x) − Σ v: the same function, and faster on CPUs."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.key = nn.Linear(2 * hidden, hidden)
+        self.query = nn.Linear(hidden, hidden, bias=False)
+        self.outer = nn.Linear(hidden, 1, bias=False)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """2 U h_j, the same at every step: [batch, key, hidden]."""
+        keys: Tensor = 2 * self.key(states)
+        return keys
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """[batch, step, hidden] and [batch, key, hidden] -> [batch, step, key]."""
+        v = self.outer.weight[0]
+        bent = (2 * self.query(queries)[:, :, None] + keys[:, None]).sigmoid()  # [batch, step, key, hidden]
+        scores: Tensor = bent @ (2 * v) - v.sum()
+        return scores
+
+
+class GeneralScore(nn.Module):
+    """e_tj = s_t · W h_j."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.key = nn.Linear(2 * hidden, hidden, bias=False)
+
+    def keys(self, states: Tensor) -> Tensor:
+        """W h_j: [batch, key, hidden]."""
+        keys: Tensor = self.key(states)
+        return keys
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """[batch, step, hidden] and [batch, key, hidden] -> [batch, step, key]."""
+        return queries @ keys.mT
+
+
+class RecurrentTranslator(Translator):
+    """One site, `attention`: a query per step, a key per token of the source."""
+
+    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
+        self.settings: TranslatorSettings = MODELS.make(spec)
+        super().__init__(spec, vocabulary, labels, size or self.settings.size)
+        hidden, additive = self.settings.hidden, self.settings.attention == "bahdanau"
+        self.embedding, self.target_embedding = (embeddings(vocabulary, self.size) for _ in ("source", "target"))
+        self.encoder = BiGRU(self.size, hidden, self.settings.layers, self.settings.dropout)
+        self.first = nn.Linear(2 * hidden, hidden)
+        self.scorer = AdditiveScore(hidden) if additive else GeneralScore(hidden)
+        self.project: Projection = PROJECTIONS[self.settings.projection].load()(**self.settings.projection_settings)
+        self.decoder = Bahdanau(self.size, hidden) if additive else Luong(self.size, hidden)
+        self.output = None if self.settings.tied else nn.Linear(self.size, len(vocabulary), bias=False)
+        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        self.dropout = nn.Dropout(self.settings.dropout)
+        for table in (self.embedding, self.target_embedding):
+            draw(table, self.settings)
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The one attention."""
+        return (SITE,)
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """What decides the weights and nothing else: scorer and projection."""
+        yield from self.scorer.parameters()
+        yield from self.project.parameters()
+
+    def unpooled(self) -> str | None:
+        """Its attention pools the source for every step."""
+        return None
+
+    def embed(self, batch: Batch) -> Tensor:
+        """Tokens of the source from one table, those of the target from another: [batch, token, size]."""
+        source = (batch.part == SOURCE)[..., None]
+        return torch.where(source, self.embedding(batch.tokens), self.target_embedding(batch.tokens))
+
+    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+        """Predict every word of the targets after the right ones before it."""
+        ran = self._run(batch, embedded, intervene)
+        return self._traced(batch, ran, ran.steps.weights, self._logits(ran.steps.features))
+
+    def last(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+        """The same of the last step alone, and no logits of any other."""
+        ran = self._run(batch, embedded, intervene)
+        rows, step = torch.arange(len(batch.ids)), last_step(batch)
+        return self._traced(
+            batch, ran, ran.steps.weights[rows, step, None], self._logits(ran.steps.features[rows, step])
+        )
+
+    def _traced(self, batch: Batch, ran: _Ran, weights: Tensor, logits: Tensor) -> Trace:
+        owner = part_of(batch, SOURCE).owner
+        return Trace(logits, {SITE: weights[:, None]}, {SITE: ran.memory["states"]}, {SITE: owner})
+
+    def _run(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None) -> _Ran:
+        """Read the sources, and all that the decoder reads of the targets."""
+        embedded = self.embed(batch) if embedded is None else embedded
+        writing, target = self.begin(batch, embedded=embedded, intervene=intervene), read_by_decoder(batch)
+        words, memory = self.dropout(target.take(embedded)), writing.memory
+        attend = self._attend(writing, target)
+        return _Ran(memory, words, self.decoder.run(words, memory["state"], memory["states"], attend))
+
+    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Writing:
+        """Read the sources; nothing is written yet."""
+        source = part_of(batch, SOURCE)
+        embedded = source.take(self.embed(batch) if embedded is None else embedded)
+        read, (end,) = self.encoder.read(self.dropout(embedded), source.present)
+        state = self.first(torch.cat([end[-2], end[-1]], -1)).tanh()  # both directions of the last layer
+        states = self.dropout(read)  # [batch, key, 2 hidden]
+        keys = self.scorer.keys(states)
+        return Writing(batch, 0, {"states": states, "keys": keys, "words": source.words, "state": state}, intervene)
+
+    def advance(self, writing: Writing, tokens: Tensor) -> tuple[Tensor, Writing]:
+        """One step of every target, as `trace` does them."""
+        memory, words = writing.memory, self.dropout(self.target_embedding(tokens))[:, None]
+        steps = self.decoder.run(words, memory["state"], memory["states"], self._attend(writing))
+        written = replace(writing, step=writing.step + 1, memory={**memory, "state": steps.state})
+        return self._logits(steps.features)[:, 0], written
+
+    def _attend(self, writing: Writing, target: Part | None = None) -> Attend:
+        """Weights of steps after those that are written, perhaps rewritten; without a target every step is real."""
+        words, keys = writing.memory["words"], writing.memory["keys"]
+
+        def attend(queries: Tensor, first: int) -> Tensor:
+            scores = self.scorer(queries, keys)[:, None]  # [batch, 1, step, key]
+            mask = words[:, None, None].expand_as(scores)
+            if target is not None:
+                mask = mask & target.present[:, None, first : first + scores.shape[2], None]
+            weights: Tensor = self.project(scores, mask)
+            if writing.intervene is not None:
+                site = Site(SITE, scores, weights, mask, self.project, writing.batch, writing.step + first)
+                weights = writing.intervene(site)
+            return weights[:, 0]
+
+        return attend
+
+    def _logits(self, features: Tensor) -> Tensor:
+        """[..., feature] -> [..., word]."""
+        weight = self.target_embedding.weight if self.output is None else self.output.weight
+        read = self.dropout(_linear(self.decoder.readout, features).tanh())
+        return linear(read, weight.to(read.dtype), self.bias.to(read.dtype))
+
+    def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
+        """The last step of every target, up to its attention; `intervene` acts on the steps before it.
+
+        `query` is the state that the scores come from, beside the word that was read last.
+        """
+        memory, words, steps = self._run(batch, embedded, intervene)
+        rows, step = torch.arange(len(batch.ids)), last_step(batch)
+        query = steps.queries[rows, step]
+        scores = self.scorer(query[:, None], memory["keys"])[:, 0]
+        return Encoded(memory["states"], scores, memory["words"], None, torch.cat([query, words[rows, step]], -1))
+
+    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
+        """The rest of that step, in the precision of the states: weights [batch, draw, key] -> [batch, draw, word]."""
+        assert encoded.query is not None
+        dtype = encoded.states.dtype
+        query, word = encoded.query.to(dtype).split([self.settings.hidden, self.size], -1)
+        return self._logits(self.decoder.finish(query, word, weights.to(dtype) @ encoded.states))
+
+
+def _linear(layer: nn.Linear, x: Tensor) -> Tensor:
+    """A layer in the precision of what it is given."""
+    return linear(x, layer.weight.to(x.dtype), None if layer.bias is None else layer.bias.to(x.dtype))

@@ -1,0 +1,242 @@
+"""Own classifier: the user's module, through its adapter, as a model like any other (exegete.models.own.adapter).
+
+The file is named in the settings, and its fingerprint is part of the model's name from then on: `own:file=my_model.py`
+becomes `own:file=my_model.py,hash=…`. So stages and checkpoints know which code they were made with.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.names import varied
+from exegete.models.contract import Encoded, Intervention, Trace
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.module import Model
+from exegete.models.own.adapter import SITE, OwnModel, OwnPooling
+from exegete.models.own.file import load_function, said_of, source_hash
+from exegete.models.own.hook import Hook, View
+from exegete.models.own.words import known_words, order_of
+from exegete.models.projections import PROJECTIONS, Projection
+from exegete.models.settings import MODELS, OwnSettings
+from exegete.tasks.batching import Batch
+from exegete.tasks.vocabulary import SPECIAL, Vocabulary
+
+SCALES, PROBES, LINEAR = (0.1, 1.0, 10.0, 100.0), 8, 1e-4  # sizes of contexts that a decoder is probed with
+
+
+class Own(Classifier):
+    """One text in, one class out, through a module that was written elsewhere."""
+
+    settings: OwnSettings  # type: ignore[assignment]
+    own: OwnModel
+    rows: Tensor
+
+    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
+        from exegete.models.own.check import check_own, probe
+
+        del size  # the module knows
+        settings: OwnSettings = MODELS.make(spec)
+        found = source_hash(settings.file)
+        if settings.hash not in (None, found):
+            raise ExegeteError(
+                f"{settings.file} has changed since this model was made with it (its hash was {settings.hash} and is "
+                f"{found}): put the file back as it was, or train the model again"
+            )
+        own = _made(settings, (*SPECIAL, *vocabulary.words), labels)
+        known = known_words(own, vocabulary)
+        Model.__init__(self, varied(spec, hash=found), known.vocabulary, labels, 0)
+        self.settings, self.one_output, self.own = settings, False, own
+        self.project: Projection = PROJECTIONS[settings.projection].load()(**settings.projection_settings)
+        self.register_buffer("rows", known.rows, persistent=False)  # [word]: the module's own row of every word
+        self.order = order_of(own, labels)  # [class]: which of the module's logits is that of a class
+        self._sites: tuple[str, ...] = ()
+        with said_of(Path(settings.file).expanduser().resolve()):
+            batch = probe(self)
+            self.size, self._sites = check_own(self, batch)
+            self._attention = self._deciding(batch)
+
+    @property
+    def who(self) -> str:
+        """The adapter and its file, for sentences about them."""
+        return f"{type(self.own).__name__} in {self.settings.file}"
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The names with which the module called `attend`, in this order."""
+        return self._sites
+
+    @property
+    def encoder(self) -> nn.Module:  # type: ignore[override]
+        """All layers of the module, which has no parts that we know: they can only be drawn anew together."""
+        return self.own
+
+    @property
+    def tables(self) -> tuple[nn.Embedding, ...]:
+        """The embeddings of all words, as they are now."""
+        with torch.no_grad():
+            rows = self.own.embed(self.rows[:, None])[:, 0]  # every word as a text of its own
+        return (nn.Embedding.from_pretrained(rows),)
+
+    def embed(self, batch: Batch) -> Tensor:
+        """[batch, token, size], by the module's own rows."""
+        return self.own.embed(self.rows[batch.tokens])
+
+    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+        """Predict; the module's `attend` is ours."""
+        view = View(batch)
+        hook = Hook(view, self.project, intervene, self.who)
+        seen = view.seen(self.embed(batch) if embedded is None else embedded)
+        logits = self._pool(seen, hook) if isinstance(self.own, OwnPooling) else self.own(seen, view.mask, hook)
+        owner = self.owner(batch)
+        return Trace(self._ordered(logits), hook.weights, hook.states, dict.fromkeys(hook.weights, owner))
+
+    def _pool(self, embedded: Tensor, hook: Hook) -> Tensor:
+        """The forward of an OwnPooling; the states of the trace are those that are pooled: gradients reach them."""
+        own, view = self._pooling(), hook.view
+        states = view.whole(own.states(embedded, view.mask))  # [batch, key, size]
+        seen = view.seen(states)
+        weights = hook(SITE, own.scores(seen, view.mask), seen)
+        hook.states[SITE] = states
+        return own.decode((weights[:, None] @ seen)[:, 0])
+
+    def unpooled(self) -> str | None:
+        """Why `encode` and `decode` are not for it, as a sentence; None for one that pools."""
+        if isinstance(self.own, OwnPooling):
+            return None
+        return (
+            f"it rewrites the weights of a last attention that pools states, and {self.who} doesn't say that it has "
+            "one: make it an OwnPooling, if it has"
+        )
+
+    def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
+        """States and scores, once; W h_t where the decoder was found to be linear."""
+        own, view = self._pooling(), View(batch)
+        states = own.states(view.seen(self.embed(batch) if embedded is None else embedded), view.mask)
+        scores = own.scores(states, view.mask)
+        values = self._decoded(states) - self._bias(states) if self.is_linear(states.shape[-1]) else None
+        whole = None if values is None else view.whole(values)
+        return Encoded(view.whole(states), view.whole(scores), batch.words, whole)
+
+    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
+        """Logits [batch, draw, class] for every draw of weights, in the precision of the states."""
+        dtype = encoded.states.dtype
+        if encoded.values is not None:
+            return weights.to(dtype) @ encoded.values + self._bias(encoded.states).to(dtype)
+        context = weights.to(dtype) @ encoded.states  # [batch, draw, size]
+        return self._decoded(context.to(self._native)).to(dtype)  # the module computes in its own precision
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """What decides the weights and nothing else: named by the adapter, or found; and the projection's."""
+        yield from self._attention
+        yield from self.project.parameters()
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]
+        """Every tensor once: a module may hold one under several names (tied weights), which files can't."""
+        whole = super().state_dict(*args, **kwargs)
+        first = _first_names(whole)
+        return {name: tensor for name, tensor in whole.items() if first[name] == name}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """The same back."""
+        first = _first_names(super().state_dict())
+        whole = dict(state_dict) | {name: state_dict[one] for name, one in first.items() if one in state_dict}
+        return super().load_state_dict(whole, strict, assign)
+
+    @property
+    def _native(self) -> torch.dtype:
+        return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
+
+    def _pooling(self) -> OwnPooling:
+        if not isinstance(self.own, OwnPooling):
+            raise UsageError(self.unpooled())
+        return self.own
+
+    def _ordered(self, logits: Tensor) -> Tensor:
+        return logits if self.order is None else logits[..., self.order]
+
+    def _decoded(self, context: Tensor) -> Tensor:
+        """Logits of contexts of any leading shape: the adapter sees [batch, size]."""
+        flat = self._pooling().decode(context.reshape(-1, context.shape[-1]))
+        return self._ordered(flat).reshape(*context.shape[:-1], -1)
+
+    def _bias(self, states: Tensor) -> Tensor:
+        """What the decoder gives to no states at all: [class]."""
+        return self._decoded(torch.zeros(1, states.shape[-1], dtype=self._native))[0]
+
+    @torch.no_grad()
+    def is_linear(self, size: int) -> bool:
+        """Whether f(x + y) = f(x) + f(y) − f(0) for contexts x, y of every size: then logits are Σ_t α_t (W h_t) + b.
+
+        The contexts are normal numbers, with signs of both kinds, so that no ReLU, tanh or norm hides. It is asked of
+        the weights as they are: a decoder that starts at 0 is linear only until it is trained.
+        """
+        draw = torch.Generator().manual_seed(0)
+        x, y = (torch.randn(PROBES, size, generator=draw).to(self._native) for _ in range(2))
+        with resting(self):
+            for scale in SCALES:
+                both, one, other = (self._decoded(scale * each) for each in (x + y, x, y))
+                off = (both - one - other + self._bias(x)).abs().max()
+                if not bool(off <= LINEAR * (one.abs().max() + other.abs().max())):
+                    return False
+        return True
+
+    def _deciding(self, batch: Batch) -> list[nn.Parameter]:
+        """The parameters that scores depend on when states are given, without those that make states or logits too."""
+        named = [p for p in self.own.attention_parameters() if p.requires_grad]
+        if named or not isinstance(self.own, OwnPooling):
+            return named
+        own, view = self.own, View(batch)
+        with resting(self), torch.enable_grad():
+            states = own.states(view.seen(self.embed(batch)), view.mask)
+            free = states.detach()
+            scores, logits = own.scores(free, view.mask), own.decode(free[:, 0])
+        alone = self._used(scores) - self._used(states) - self._used(logits)
+        return [p for p in self.own.parameters() if id(p) in alone]
+
+    def _used(self, value: Tensor) -> set[int]:
+        """The parameters that a value depends on, by identity."""
+        trained = [p for p in self.own.parameters() if p.requires_grad]
+        if not value.requires_grad or not trained:
+            return set()
+        slopes = torch.autograd.grad(value.sum(), trained, allow_unused=True, retain_graph=True)
+        return {id(p) for p, slope in zip(trained, slopes, strict=True) if slope is not None}
+
+
+@contextmanager
+def resting(model: nn.Module) -> Iterator[None]:
+    """Inside, a model doesn't drop anything out; afterwards all of it is in the mode that it was in."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def _made(settings: OwnSettings, words: tuple[str, ...], labels: tuple[str, ...]) -> OwnModel:
+    """What the file's function makes."""
+    make = load_function(settings.file, settings.make)
+    with said_of(Path(settings.file).expanduser().resolve()):
+        own = make(words, labels)
+    if not isinstance(own, OwnModel):
+        raise UsageError(
+            f"{settings.make}(words, labels) of {settings.file} returns {type(own).__name__}: return an adapter, a "
+            "subclass of exegete.OwnPooling or exegete.OwnModel"
+        )
+    return own
+
+
+def _first_names(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """By name of a tensor, the first name of the same one."""
+    first: dict[tuple[object, ...], str] = {}
+    found = {}
+    for name, tensor in tensors.items():
+        same = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype) if tensor.numel() else (name,)
+        found[name] = first.setdefault(same, name)
+    return found

@@ -1,0 +1,66 @@
+"""Panels: one per task and model, one column per pair; what the figures of agreement share."""
+
+import json
+from collections.abc import Iterable
+from textwrap import wrap
+
+import altair as alt
+import polars as pl
+
+from exegete.page.labels import model_labels, pair_label, task_labels
+
+NOISE = "random"
+TICKS = [-1, -0.5, 0, 0.5, 1]  # of an axis of coefficients
+WIDTH = 760  # of a whole figure: a column of text
+
+
+def with_panel(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add `panel`: the model's short label, with the task before it where there are several."""
+    models = model_labels(frame["model"])
+    labels = task_labels(frame["task"])
+    tasks = {task: f"{label} · " if len(labels) > 1 else "" for task, label in labels.items()}
+    names = [tasks[task] + models[model] for task, model in frame.select("task", "model").iter_rows()]
+    return frame.with_columns(pl.Series("panel", names, dtype=pl.String))
+
+
+def with_pair(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add `pair`: the two importances in words."""
+    pairs = [pair_label(first, second) for first, second in frame.select("first", "second").iter_rows()]
+    return frame.with_columns(pl.Series("pair", pairs, dtype=pl.String))
+
+
+def without_noise(frame: pl.DataFrame) -> pl.DataFrame:
+    """Only pairs of importances that know something."""
+    return frame.filter(pl.col("first") != NOISE, pl.col("second") != NOISE)
+
+
+def in_order(values: pl.Series) -> list[str]:
+    """Every value once, in the order of the frame."""
+    return values.unique(maintain_order=True).to_list()
+
+
+def columns_of(field: str, order: Iterable[str]) -> alt.Column:
+    """A column of panels per value, its label above the first row."""
+    return alt.Column(f"{field}:N", sort=list(order), header=alt.Header(title=None, labelPadding=8))
+
+
+def rows_of(field: str, order: Iterable[str]) -> alt.Row:
+    """A row of panels per value, its label upright beside the axis."""
+    labels = list(order)
+    header = alt.Header(title=None, labelAngle=-90, labelOrient="left", labelPadding=12, labelExpr=in_lines(labels, 21))
+    return alt.Row(f"{field}:N", sort=labels, header=header)
+
+
+def in_lines(labels: Iterable[str], width: int) -> str:
+    """A vega expression that breaks the labels of a header: cutting them would hide what tells two panels apart."""
+    return json.dumps({label: _lines(label, width) for label in labels}, ensure_ascii=False) + "[datum.label]"
+
+
+def _lines(label: str, width: int) -> list[str]:
+    """Task and model in at most two lines each; in one together where they fit.
+
+    >>> _lines("rotten tomatoes · average: tanh, softmax, hidden=128", 23)
+    ['rotten tomatoes', 'average: tanh, softmax,', 'hidden=128']
+    """
+    parts = [label] if len(label) <= width else label.split(" · ")
+    return [line for part in parts for line in wrap(part, width, max_lines=2, placeholder="…")]

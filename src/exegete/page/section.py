@@ -1,0 +1,157 @@
+"""Page: what a report says, before anybody decides how it looks."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+from altair.typing import ChartType
+
+from exegete.page.columns import Column, count, guessed, interval, number, text, verdict
+from exegete.page.heatmap import HeatMap
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame with a title, a caption, and the columns to show; without columns, all of them, formatted by type."""
+
+    title: str
+    frame: pl.DataFrame
+    caption: str = ""
+    columns: Sequence[Column] = ()
+
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """The columns that a reader sees."""
+        return tuple(self.columns) or guessed(self.frame)
+
+    def cells(self) -> list[list[str]]:
+        """What a reader sees, row by row."""
+        return [[column.cell(row) for column in self.shown] for row in self.frame.iter_rows(named=True)]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with a title and a caption, and its numbers for those who can't see it (without: those it carries)."""
+
+    title: str
+    chart: ChartType
+    caption: str = ""
+    data: pl.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """How a test is done: its formula, what misleads, and the page of the documentation that says more."""
+
+    formula: str
+    misleads: str
+    page: str  # below docs/
+    title: str  # of that page
+
+
+@dataclass(frozen=True)
+class Section:
+    """One question's part: text first, then figures, tables and examples; further parts of the same question below."""
+
+    title: str
+    anchor: str = ""
+    paragraphs: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    examples: Sequence[HeatMap] = ()
+    note: Note | None = None
+    parts: Sequence["Section"] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line of the scorecard: a test, what it found, and whether attention passes it."""
+
+    name: str
+    verdict: Literal["holds", "fails", "cannot tell", "not testable"]
+    statistic: float | None = None
+    interval: tuple[float, float] | None = None
+    chance: float | None = None
+    n: int | None = None
+    criterion: str = ""
+    paper: str = ""
+    of: str = ""  # the task and the model, where there are several
+    question: str = ""
+    level: float | None = None  # of the interval
+    threshold: float | None = None  # what the interval is held against
+    about: str = ""
+    settle: str = ""
+    doubt: str = ""
+    against: str = ""
+    votes: bool = True
+    section: str = ""  # the anchor of the section that tells more
+
+    @property
+    def label(self) -> str:
+        """The test in words.
+
+        >>> Verdict("hard_to_fake", "fails").label
+        'hard to fake'
+        """
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A question and its answer, then everything that supports it."""
+
+    title: str
+    question: str
+    answer: str
+    verdicts: Sequence[Verdict] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    sections: Sequence[Section] = ()
+    cite: str = ""
+    goal: str = ""
+    user: str = ""
+    untested: Sequence[str] = ()
+    comparison: Section | None = None  # of several models, after the answer
+    appendix: Sequence[Section] = ()  # what is no test: data and models
+
+
+def scorecard(verdicts: Sequence[Verdict]) -> Table:
+    """The verdicts as a table: each with its effect, interval, chance level and criterion; its frame has all else."""
+    columns = (
+        text("test"),
+        verdict(),
+        number("statistic", "stat."),
+        interval("low", "high", "interval"),
+        number("chance"),
+        count("n"),
+        text("criterion"),
+        text("paper"),
+    )
+    caption = "Each test with its effect, its chance level and its criterion, corrected for the number of tests."
+    return Table("Scorecard", _frame(verdicts), caption, columns)
+
+
+def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
+    """Everything that is known of the verdicts."""
+    low, high = ([v.interval[side] if v.interval else None for v in verdicts] for side in (0, 1))
+    named = [f"{v.name} · {v.of}" if v.of else v.name for v in verdicts]
+    kinds = {
+        pl.String: ("verdict", "question", "about", "against", "doubt", "settle", "criterion", "paper"),
+        pl.Float64: ("statistic", "threshold", "chance", "level"),
+        pl.Int64: ("n",),
+        pl.Boolean: ("votes",),
+    }
+    found = {"test": pl.Series(named, dtype=pl.String)}
+    found |= {n: pl.Series([getattr(v, n) for v in verdicts], dtype=kind) for kind, ns in kinds.items() for n in ns}
+    bounds = {"low": pl.Series(low, dtype=pl.Float64), "high": pl.Series(high, dtype=pl.Float64)}
+    return pl.DataFrame(found | bounds)
+
+
+def anchor(title: str) -> str:
+    """A title as an address within the page.
+
+    >>> anchor("Does τ agree? (J&W)")
+    'does-agree-j-w'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"

@@ -1,0 +1,1 @@
+"""Papers: published numbers beside ours."""

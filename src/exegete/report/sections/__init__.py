@@ -1,1 +1,0 @@
-"""Sections: what a report says of each experiment, one file per experiment."""

@@ -1,0 +1,190 @@
+"""Cell: train one model, score the words of its texts, ask every experiment; what is done already is not done again."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from exegete.base.files import write_json
+from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
+from exegete.models.ours.translator import Translator
+from exegete.runs.companions import companions
+from exegete.runs.keys import key_of
+from exegete.runs.plugins import load_plugins
+from exegete.runs.stages import Case, experiment_stage, predict_stage
+from exegete.runs.store import read_shards
+from exegete.runs.training import trained
+from exegete.runs.views import as_classes, case_for
+from exegete.runs.work import Work
+from exegete.tasks.catalogue import load_task
+from exegete.tasks.example import Example, Task
+from exegete.training.checkpoint import Checkpoint, is_trained
+
+cached_task = lru_cache(maxsize=2)(load_task)
+
+
+def run_cell(work: Work) -> dict[str, Any]:
+    """All stages of a cell; returns what it found and where, which is also kept under `cells/`."""
+    case = _case(work)
+    task, checkpoint = case.task, case.checkpoint
+    classes = as_classes(case)
+    predicted = predict_stage(classes)
+    experiments = work.study.built_experiments(work.cell.task)
+    reasons = {name: reason for name, built in experiments.items() if (reason := _unasked(work, case, built))}
+    asked = {
+        name: _ask(_accompanied(case, work, built), name, built)
+        for name, built in experiments.items()
+        if name not in reasons
+    }
+    notes = [note for found in asked.values() for note in found.notes]
+    notes += [f"{name}: {caveat}" for name in asked for caveat in caveats(experiments[name], task)]
+    notes += [f"{name} was not asked: {reason}" for name, reason in reasons.items()]
+    notes += () if classes is case else classes.task.notes[len(task.notes) :]
+    facts = {
+        **work.cell._asdict(),
+        "code": work.code,
+        "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
+        "weights": checkpoint.weights_hash,
+        "metrics": checkpoint.metrics,
+        "texts": len(case.examples),
+        "unasked": reasons,
+        "majority": majority(case.examples) if classes is case else None,  # a translation has no classes
+        "training": checkpoint.key,
+        "predict": predicted.folder.name,
+        "experiments": {name: found.folders for name, found in asked.items()},
+        "costs": {name: found.costs for name, found in asked.items()},
+        "notes": sorted(set(notes)),
+    }
+    write_json(work.run / "cells" / f"{key_of(**work.cell._asdict())}.json", facts)
+    return facts
+
+
+def majority(examples: Sequence[Example]) -> float:
+    """The share of the most frequent class."""
+    return max(Counter(e.label for e in examples).values()) / len(examples)
+
+
+class _Found(NamedTuple):
+    """Where an experiment's rows are, what their scores took, and what must be said of these."""
+
+    folders: dict[str, str]  # by split
+    costs: list[dict[str, Any]]  # by importance
+    notes: list[str]
+
+
+def accompanied(work: Work) -> list[Work]:
+    """The training of companions, apart by experiment: they need each other seldom, and may be trained side by side."""
+    experiments = work.study.built_experiments(work.cell.task)
+    return [work._replace(part=name) for name, built in experiments.items() if recipes(built, "bilstm", 0)]
+
+
+def train_base(work: Work) -> None:
+    """The model of a cell, before anything is asked."""
+    _case(work)
+
+
+def _case(work: Work) -> Case:
+    """A cell's trained model, and the texts that it is asked about."""
+    load_plugins(work.study.plugins)
+    task = cached_task(work.cell.task)
+    return Case(work.run, work.study.split, task, trained(work, task), work.tell)
+
+
+def train_companions(work: Work) -> None:
+    """The companions that one experiment of a cell (`work.part`) needs."""
+    case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
+    if _unasked(work, case, built) is None:
+        _accompanied(case, work, built)
+
+
+def apart(work: Work) -> list[Work]:
+    """A cell's questions by experiment and split: those with most scores, which take longest, first."""
+    experiments = work.study.built_experiments(work.cell.task)
+    longest_first = sorted(experiments.items(), key=lambda pair: -len(pair[1].importances))
+    return [
+        work._replace(part=name, split=split)
+        for name, built in longest_first
+        for split in built.splits or (work.study.split,)
+    ]
+
+
+def ask_piece(work: Work) -> None:
+    """One experiment (`work.part`) of a cell on one split (`work.split`), if it can be asked."""
+    case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
+    if _unasked(work, case, built) is None:
+        there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
+        experiment_stage(there, work.part, built)
+
+
+def _unasked(work: Work, case: Case, built: Experiment) -> str | None:
+    """Why an experiment can't be asked about a cell; None if it can."""
+    seen = case_for(case, built)
+    return unsuited(built, seen.task, seen.checkpoint.model) or _untrainable(work, case, built)
+
+
+def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
+    """Why an experiment that trains more models can't be asked about one that is trained already.
+
+    Models of another kind can be trained beside a checkpoint; more of its own kind can't, for want of its recipe.
+    """
+    needed = recipes(built, case.checkpoint.model.spec, work.cell.seed).values()
+    whole = asks_whole(built) or not isinstance(case.checkpoint.model, Translator)
+    if not whole and not all(recipe.plain and not recipe.model for recipe in needed):
+        return "it trains models that give one class to a text beside it, and these would have to translate"
+    if not is_trained(work.cell.model) or all(recipe.model and recipe.plain for recipe in needed):
+        return None
+    return f"it needs more models of the same kind, and {work.cell.model} is one trained model: name its settings"
+
+
+def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
+    """A case as an experiment sees it, with the companions that it needs."""
+    wanted = recipes(built, case.checkpoint.model.spec, work.cell.seed)
+    beside = companions(work, case.task, case.checkpoint, wanted) if wanted else {}
+    return case_for(case._replace(companions=beside), built)
+
+
+def _ask(case: Case, name: str, built: Experiment) -> _Found:
+    """One experiment on every split that it asks about."""
+    folders, costs, notes = {}, [], []
+    for split in built.splits or (case.split,):
+        there = case._replace(split=split, texts=built.texts)
+        at, scored, refused = experiment_stage(there, name, built)
+        folders[split] = at.folder.name
+        told = {importance: stage.result() for importance, stage in scored.items()}
+        costs += [{"split": split, "method": importance} | _cost(facts) for importance, facts in told.items()]
+        notes += [f"{importance} is left out: {reason}" for importance, reason in refused.items()]
+        notes += [
+            f"{importance} gives every word 0 in {facts['all_zero']} of {facts['n']} texts ({split})"
+            for importance, facts in told.items()
+            if facts["all_zero"]
+        ]
+    return _Found(folders, costs, notes)
+
+
+def _cost(facts: dict[str, Any]) -> dict[str, Any]:
+    return {key: facts[key] for key in ("n", "forward", "backward", "ms", "mean_error", "max_error", "all_zero")}
+
+
+def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:
+    """What a reader must know of the data."""
+    if checkpoint.data_hash == task.hash:
+        return task.notes
+    other = (
+        f"the model was trained on other data ({checkpoint.task}): texts that it has learnt may be among those studied"
+    )
+    return (*task.notes, other)
+
+
+def rows_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[pl.DataFrame]:
+    """The rows of a finished cell, with its task, model, seed and split in front."""
+    for split, folder in facts["experiments"].get(experiment, {}).items():
+        for path in read_shards(run / "stages" / folder):
+            yield pl.read_parquet(path).select(
+                *(pl.lit(facts[name]).alias(name) for name in ("task", "model")),
+                pl.lit(facts["seed"], dtype=pl.Int64).alias("seed"),
+                pl.lit(split).alias("split"),
+                pl.all(),
+            )

@@ -1,0 +1,203 @@
+"""Run: the folder that a study fills: stages, tables, figures, report, and a manifest, written last."""
+
+import fcntl
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from exegete import __version__
+from exegete.base.errors import ExegeteError
+from exegete.base.files import read_json, said_plainly, write_json
+from exegete.base.progress import Progress, silent
+from exegete.runs.cell import accompanied, apart, ask_piece, run_cell, train_base, train_companions
+from exegete.runs.engine.local import Job, LocalEngine
+from exegete.runs.keys import code_hash
+from exegete.runs.store import peak_memory
+from exegete.runs.study import Cell, Study
+from exegete.runs.tables import write_tables
+from exegete.runs.work import Work
+
+MANIFEST, STUDY = "manifest.json", "study.json"
+WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
+TOLD = ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")  # of every cell
+LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "captum", "safetensors")
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    cells: Sequence[Cell] | None = None,
+    engine: LocalEngine | None = None,
+    progress: Progress = silent,
+) -> Path:
+    """Run or resume a study, or some cells of it; returns the run folder."""
+    started, code = time.time(), code_hash("exegete.runs.cell")  # of the code that is about to run
+    with locked(out):
+        claim(out, study)
+        wanted = cells or study.cells
+        _no_other_code(out, study, wanted, code)
+        _sweep(out)
+        (out / MANIFEST).unlink(missing_ok=True)
+        jobs = [Work(out, study, cell, code) for cell in wanted]
+        with engine or LocalEngine() as running:
+            if len(jobs) == 1:  # its model is trained here, and then everybody is needed
+                running.warm(("exegete.runs.tables", "exegete.page.theme"))
+            for job, items in _steps(jobs, running.workers):
+                for _ in running.map(job, items, progress):
+                    pass
+            found = finished_cells(out, study)
+            _one_data_set_each(out, found)
+            write_tables(out, study, found, running, progress)
+        _sweep(out)
+        write_json(out / MANIFEST, manifest(study, found, time.time() - started))
+    return out
+
+
+def _steps(jobs: list[Work], workers: int) -> list[tuple[Job[Work, Any], list[Work]]]:
+    """What is done side by side, step after step; cells too few to keep every worker busy are taken apart."""
+    companions = [part for work in jobs for part in accompanied(work)]
+    pieces = [piece for work in jobs for piece in apart(work)] if workers > 1 and len(jobs) < 2 * workers else []
+    before: list[tuple[Job[Work, Any], list[Work]]] = [
+        (_train_base, jobs), (_train_companions, companions), (_ask_piece, pieces),
+    ]  # fmt: skip
+    return [*((job, items) for job, items in before if companions or pieces), (_ask, jobs)]
+
+
+def _ask(work: Work, progress: Progress) -> dict[str, Any]:
+    return run_cell(work._replace(progress=progress))
+
+
+def _ask_piece(work: Work, progress: Progress) -> None:
+    ask_piece(work._replace(progress=progress))
+
+
+def _train_base(work: Work, progress: Progress) -> None:
+    train_base(work._replace(progress=progress))
+
+
+def _train_companions(work: Work, progress: Progress) -> None:
+    train_companions(work._replace(progress=progress))
+
+
+def claim(out: Path, study: Study) -> None:
+    """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
+    mine = study.model_dump(mode="json")
+    theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
+    if theirs is None and out.is_dir() and any(p.name != ".lock" for p in out.iterdir()):
+        raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
+    if theirs is not None and any((out / name).exists() for name in ("stages", "cells")):
+        changed = sorted(name for name in mine if theirs.get(name) != mine[name] and name not in WORDING)
+        if changed:
+            raise ExegeteError(
+                f"{out} is the run folder of another study ('{theirs.get('name')}' with other {', '.join(changed)}): "
+                "choose another with --out"
+            )
+    if theirs != mine:
+        write_json(out / STUDY, mine)
+
+
+def _no_other_code(out: Path, study: Study, wanted: Sequence[Cell], code: str) -> None:
+    """Cells that other code finished must be run again, or their numbers would be mixed with ours or lost."""
+    old = [Cell(c["task"], c["model"], c["seed"]) for c in finished_cells(out, study) if c["code"] != code]
+    left = [cell for cell in old if cell not in wanted]
+    if left:
+        raise ExegeteError(
+            f"{len(left)} cells in {out} were made by another version of the code and are not in this command: name "
+            "them too (they are run again where that matters), or choose another folder with --out"
+        )
+
+
+def _one_data_set_each(out: Path, cells: Sequence[dict[str, Any]]) -> None:
+    """All cells of a task must have seen the same texts."""
+    seen: dict[str, dict[str, str]] = {}
+    for cell in cells:
+        data = seen.setdefault(cell["task"], cell["data"])
+        if data["hash"] != cell["data"]["hash"]:
+            raise ExegeteError(
+                f"task '{cell['task']}' in {out} comes from {data['origin']} and from {cell['data']['origin']}, with "
+                "different texts: set EXEGETE_DATA as before, or choose another folder with --out"
+            )
+
+
+def _sweep(out: Path) -> None:
+    """Remove what a killed process had half written, and the locks of stages; nobody else is at work here."""
+    kept = [out / name for name in ("stages", "cells", "tables", "figures")]
+    left = [
+        *(path for folder in kept for path in folder.rglob(".*")),
+        *out.glob(".*.json.*"),
+        *out.glob(".report.html.*"),
+    ]
+    for path in left:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """One process at a time in a run folder; the lock ends with the process, however it ends."""
+    with said_plainly(out):
+        out.mkdir(parents=True, exist_ok=True)
+        file = (out / ".lock").open("w")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExegeteError(
+                f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
+            ) from None
+        yield
+
+
+def finished_cells(out: Path, study: Study) -> list[dict[str, Any]]:
+    """Every cell of the study that is finished, in the study's order."""
+    order = {cell: place for place, cell in enumerate(study.cells)}
+    found = [read_json(path, "cell") for path in (out / "cells").glob("*.json")]
+    placed = [(order.get(Cell(facts["task"], facts["model"], facts["seed"])), facts) for facts in found]
+    return [facts for _, facts in sorted(((n, f) for n, f in placed if n is not None), key=lambda pair: pair[0])]
+
+
+def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """Everything that the numbers depend on."""
+    return {
+        "exegete": __version__,
+        "study": study.model_dump(mode="json"),
+        "cells": [
+            {
+                k: c[k]
+                for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")
+            }
+            for c in cells
+        ],
+        "code": ", ".join(sorted({cell["code"] for cell in cells})),
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+        "machine": platform.machine(),
+        "command": [_portable(word) for word in sys.argv],
+        "seconds": round(seconds, 1),
+        "peak_mb": peak_memory(),
+    }
+
+
+def _portable(word: str) -> str:
+    """An argument without the folders of this machine."""
+    return Path(word).name if Path(word).is_absolute() else word
+
+
+def read_manifest(run: Path) -> dict[str, Any]:
+    """The manifest of a complete run; its absence means that the run is not complete."""
+    if not run.is_dir():
+        raise ExegeteError(f"there is no run folder {run}: make one with `exegete run STUDY.toml --out {run}`")
+    if not (run / MANIFEST).is_file():
+        raise ExegeteError(
+            f"the run in {run} is not complete (no manifest.json): run its study again, it goes on where it stopped"
+        )
+    facts: dict[str, Any] = read_json(run / MANIFEST, "run")
+    return facts

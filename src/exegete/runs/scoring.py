@@ -1,0 +1,98 @@
+"""Scoring: the importances of many texts, in shards that are written one by one."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.importance.checks import finite
+from exegete.importance.contract import Importance, Scores
+from exegete.importance.erasure import sharing
+from exegete.models.ours.classifier import Classifier
+from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.tasks.choosing import chosen
+from exegete.tasks.example import Example
+
+SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
+SIZE, BUDGET = 256, 8192  # texts and words that are scored together
+LOGITS = 32_000  # of these texts: methods ask about some 1,000 erased ones for each, all of which are kept: 256 MB
+TIMED, TIMED_WORDS = 16, 2048  # texts, and their words, whose scoring is timed
+SCHEMA: dict[str, Any] = {
+    "example": pl.Int64,
+    "scores": pl.List(pl.Float64),
+    "signed": pl.Boolean,
+    "error": pl.Float64,
+    "forward": pl.Int64,
+    "backward": pl.Int64,
+}
+
+
+def shards(examples: Sequence[Example], most: int = WORDS) -> list[tuple[Example, ...]]:
+    """Texts by length, so that those of a shard go into few batches; of equal length, in their own order."""
+    found: list[list[Example]] = [[]]
+    words = 0
+    for e in sorted(examples, key=len):
+        if len(found[-1]) == SHARD or (found[-1] and words + len(e) > most):
+            found.append([])
+            words = 0
+        found[-1].append(e)
+        words += len(e)
+    return [tuple(shard) for shard in found if shard]
+
+
+def score_frames(
+    model: Classifier, importances: Mapping[str, Importance], examples: Sequence[Example]
+) -> dict[str, pl.DataFrame]:
+    """By importance, one row per text: its id, the scores of its words, their error and what they took.
+
+    All importances of a batch come one after the other, so that a text with the same words erased is run only once.
+    """
+    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in importances}
+    order: list[int] = []
+    for members in batches_of_one_length(examples, _together(model), BUDGET):
+        batch = collate([examples[i] for i in members], model.vocabulary)
+        order += members
+        with sharing():
+            for name, importance in importances.items():
+                frames[name].append(_frame(name, importance(model, batch), batch))
+    back = pl.Series(order, dtype=pl.UInt32).arg_sort()
+    return {name: pl.concat([pl.DataFrame(schema=SCHEMA), *found])[back] for name, found in frames.items()}
+
+
+def _together(model: Classifier) -> int:
+    """Texts that are scored together; few where classes are the words of a vocabulary."""
+    return max(1, min(SIZE, LOGITS // len(model.labels)))
+
+
+def _frame(name: str, scores: Scores, batch: Batch) -> pl.DataFrame:
+    """One row per text of a batch."""
+    finite(name, scores, batch)
+    columns = {
+        "example": batch.ids.numpy(),
+        "scores": [row[words] for row, words in zip(scores.values.double().numpy(), batch.words.numpy(), strict=True)],
+        "signed": [scores.signed] * len(batch.ids),
+        "error": None if scores.error is None else scores.error.double().numpy(),
+        "forward": None if scores.cost is None else scores.cost.forward.numpy(),
+        "backward": None if scores.cost is None else scores.cost.backward.numpy(),
+    }
+    return pl.DataFrame(columns, schema=SCHEMA)
+
+
+def milliseconds(model: Classifier, importance: Importance, examples: Sequence[Example]) -> float:
+    """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
+    some = shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
+    started = time.perf_counter()
+    for members in batches_of_one_length(some, _together(model), BUDGET):
+        importance(model, collate([some[i] for i in members], model.vocabulary))
+    return 1000 * (time.perf_counter() - started) / max(1, len(some))
+
+
+def padded(rows: Sequence[Sequence[float]]) -> Tensor:
+    """Ragged rows as one tensor with NaN beyond their ends."""
+    width = max(map(len, rows), default=0)
+    return torch.tensor([[*row, *[float("nan")] * (width - len(row))] for row in rows], dtype=torch.float64).reshape(
+        len(rows), width
+    )

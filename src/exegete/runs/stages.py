@@ -1,0 +1,220 @@
+"""Stages: predict, score and ask, each kept under the content that determines it, shard by shard."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import polars as pl
+import torch
+
+from exegete.base.names import parse
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Experiment, Subject, builds
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import Importance, refusal
+from exegete.importance.given import absence, for_texts
+from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import AttentionModel
+from exegete.models.ours.translator import Translator
+from exegete.runs.keys import code_hash, code_of, key_of
+from exegete.runs.scoring import milliseconds, padded, score_frames, shards
+from exegete.runs.store import Stage, part, read_shards, stage, write_parquet, write_shards
+from exegete.tasks.choosing import chosen
+from exegete.tasks.example import Example, Task
+from exegete.training.checkpoint import Checkpoint, hash_tensors
+from exegete.training.evaluation import predict
+from exegete.training.recipe import Companion
+
+MOST = 100  # classes whose probabilities are all kept
+
+
+class Case(NamedTuple):
+    """A trained model and the texts that it is asked about."""
+
+    run: Path
+    split: str
+    task: Task
+    checkpoint: Checkpoint
+    tell: Callable[[str, int, int], None]
+    texts: int | None = None  # how many of the split's texts; all, unless given
+    companions: Mapping[str, Companion] = MappingProxyType({})  # models trained beside it, by name
+
+    @property
+    def model(self) -> Classifier:
+        """The model, where a prediction is a class."""
+        assert isinstance(self.checkpoint.model, Classifier)
+        return self.checkpoint.model
+
+    @property
+    def content(self) -> dict[str, str]:
+        """What every stage of this case depends on."""
+        model = self.checkpoint.model
+        means = key_of(
+            spec=model.spec, words=model.vocabulary.words, wrap=model.vocabulary.wrap
+        )  # softmax has no weights
+        texts = {} if self.texts is None else {"texts": str(self.texts)}
+        split = {"split": self.split} | texts
+        return {"data": self.task.hash, "weights": self.checkpoint.weights_hash, "model": means} | split
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The texts."""
+        return chosen(self.task.split(self.split), self.texts)
+
+    @property
+    def shards(self) -> list[tuple[Example, ...]]:
+        """The texts, in the order and the portions in which they are worked on."""
+        return shards(self.examples)
+
+
+def predict_stage(case: Case) -> Stage:
+    """What the model predicts for every text: class, probabilities, and the words, for whoever reads the run."""
+    code = key_of(code=[code_hash(name) for name in ("exegete.training.evaluation", __name__)])
+    at = stage(case.run, "predict", key_of(**case.content, code=code), **case.content)
+    if at.done:
+        return at
+    with at.held():
+        if not at.done:
+            write_shards(at.folder, case.shards, partial(_predictions, case), partial(case.tell, "predict"))
+            at.finish()
+    return at
+
+
+def _predictions(case: Case, examples: tuple[Example, ...]) -> pl.DataFrame:
+    labels = case.task.labels
+    probabilities = predict(case.model, examples).double().softmax(-1)
+    return pl.DataFrame(
+        {
+            "example": [e.id for e in examples],
+            "gold": [labels[e.label] for e in examples],
+            "predicted": [labels[c] for c in probabilities.argmax(-1).tolist()],
+            "probabilities": probabilities.tolist() if len(labels) <= MOST else [None] * len(examples),
+            "n": [len(e) for e in examples],
+            "words": [list(e.words) for e in examples],
+        }
+    )
+
+
+def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
+    """The importances of all words of all texts, each in a stage of its own, worked on side by side."""
+    built = {name: IMPORTANCES.make(name) for name in importances}
+    at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
+    with ExitStack() as held:
+        todo = (each for each in at.values() if not each.done)
+        for each in sorted(todo, key=lambda each: each.folder):  # one order for all: no circle of waiting
+            held.enter_context(each.held())
+        _score(case, at, built)
+    return at
+
+
+def _score(case: Case, at: Mapping[str, Stage], built: dict[str, Importance]) -> None:
+    """The stages that are not done yet."""
+    todo = [name for name in at if not at[name].done]
+    built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
+    names = " ".join(parse(name).name for name in todo)
+    for number, examples in enumerate(case.shards if todo else ()):
+        missing = [name for name in todo if not part(at[name].folder, number).is_file()]
+        found = score_frames(case.model, {name: built[name] for name in missing}, examples)
+        for name, frame in found.items():
+            write_parquet(part(at[name].folder, number), frame)
+        case.tell(_short(names), number + 1, len(case.shards))
+    for name in todo:
+        at[name].finish(ms=milliseconds(case.model, built[name], case.examples), **_told(at[name].folder))
+
+
+def _short(names: str) -> str:
+    return names if len(names) <= 40 else f"{len(names.split())} importances"
+
+
+def _score_stage(case: Case, name: str, importance: Importance) -> Stage:
+    facts = case.content | {"importance": name}
+    return stage(case.run, "score", key_of(**facts, code=[code_of(importance), code_hash(__name__)]), **facts)
+
+
+def _told(folder: Path) -> dict[str, float | int | None]:
+    """What the scores of a stage tell of themselves: passes, errors, and texts of which no word got any score."""
+    rows = pl.scan_parquet(sorted(folder.glob("part-*.parquet")))
+    empty = pl.col("scores").list.eval(pl.element() == 0).list.all() & (pl.col("scores").list.len() > 0)
+    found = rows.select(
+        pl.len().alias("n"),
+        pl.col("forward", "backward").mean(),
+        pl.col("error").mean().alias("mean_error"),
+        pl.col("error").max().alias("max_error"),
+        empty.sum().alias("all_zero"),
+    ).collect()
+    return found.row(0, named=True)
+
+
+def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
+    """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
+    predicted = None if isinstance(case.checkpoint.model, Translator) else predict_stage(case)
+    refused = refusals(case.checkpoint.model, built.importances) | _absent(case, built.importances)
+    scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
+    facts = case.content | {"experiment": name, "settings": repr(built)}
+    scores = {importance: at.folder.name for importance, at in scored.items()}
+    own = [code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
+    code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__), *own]
+    beside = {companion: _what(found) for companion, found in case.companions.items()}
+    key = key_of(**facts, scores=scores, code=code, **({"companions": beside} if beside else {}))
+    at = stage(case.run, "experiment", key, **facts, scores=scores)
+    if not at.done:
+        known = Known(predicted, scored, refused)
+        numbered = list(enumerate(case.shards))
+        write_shards(at.folder, numbered, lambda n: built.rows(_subject(case, known, *n)), partial(case.tell, name))
+        at.finish()
+    return at, scored, refused
+
+
+def _what(companion: Companion) -> list[str]:
+    """Everything that a companion's predictions depend on."""
+    at = [] if companion.intervene is None else [repr(companion.intervene), code_of(companion.intervene)]
+    return [companion.model.spec, hash_tensors(companion.model.state_dict()), *at]
+
+
+def refusals(model: AttentionModel, importances: Sequence[str]) -> dict[str, str]:
+    """The importances that are not for this model, each with the reason."""
+    reasons = {name: refusal(IMPORTANCES.make(name), model) for name in importances}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _absent(case: Case, importances: Sequence[str]) -> dict[str, str]:
+    """The importances that have nothing to say of a split, each with the reason."""
+    reasons = {name: absence(IMPORTANCES.make(name), case.task, case.split) for name in importances}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+class Known(NamedTuple):
+    """What is known of a case's texts before an experiment asks."""
+
+    predicted: Stage | None  # None: whole translations are asked about
+    scored: dict[str, Stage]
+    refused: dict[str, str]
+
+
+def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...]) -> Subject:
+    """One shard of texts with what was predicted and scored."""
+    every = case.examples
+    frames = {name: pl.read_parquet(read_shards(at.folder)[number]) for name, at in known.scored.items()}
+    return Subject(
+        model=case.checkpoint.model,
+        task=case.task,
+        examples=examples,
+        predicted=_classes(case, known, number),
+        scores={name: padded(frame["scores"].to_list()) for name, frame in frames.items()},
+        mean_length=sum(map(len, every)) / len(every),
+        signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
+        refused=known.refused,
+        split=case.split,
+        companions=case.companions,
+    )
+
+
+def _classes(case: Case, known: Known, number: int) -> torch.Tensor:
+    """What was predicted for a shard of texts, [example]; nothing of whole translations."""
+    if known.predicted is None:
+        return torch.empty(0, dtype=torch.int64)
+    place = {label: i for i, label in enumerate(case.task.labels)}
+    return torch.tensor([place[c] for c in pl.read_parquet(read_shards(known.predicted.folder)[number])["predicted"]])

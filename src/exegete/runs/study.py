@@ -1,0 +1,214 @@
+"""Study: tasks × models × seeds × experiments, written in a TOML file."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from exegete.base.errors import ExegeteError, UsageError, unknown
+from exegete.base.names import parse, validate
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Experiment
+from exegete.models.settings import KINDS, MODELS
+from exegete.tasks.catalogue import kind_of
+from exegete.tasks.example import Kind
+from exegete.training.settings import BY_KIND, TrainingSettings
+
+
+class Cell(NamedTuple):
+    """One model of a study: what it learns, what it is, and its seed."""
+
+    task: str
+    model: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.task} · {self.model} · seed {self.seed}"
+
+
+class Study(BaseModel):
+    """What to run; every key of the TOML file is a field here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str = ""
+    paper: str | None = None  # whose published numbers stand beside ours
+    notes: tuple[str, ...] = ()  # what differs from the paper, in sentences
+    tasks: tuple[str, ...] = Field(min_length=1)
+    models: tuple[str, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = Field((0,), min_length=1)
+    split: str = "test"
+    plugins: tuple[str, ...] = ()  # modules to import first: they name importances of your own
+    training: TrainingSettings = TrainingSettings()
+    kinds: dict[Kind, dict[str, Any]] = Field(default_factory=dict)  # training settings that differ by kind of task
+    experiments: tuple[dict[str, Any], ...] = Field(({"name": "agreement"},), min_length=1)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> "Study":
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", self.name):
+            raise ValueError(f"a study's name has letters, digits, '_', '-' and '.' only: rename '{self.name}'")
+        names = [entry.get("name") for entry in self.experiments]
+        for kind, given in (("task", self.tasks), ("model", self.models), ("seed", self.seeds), ("experiment", names)):
+            twice = next((thing for thing in given if given.count(thing) > 1), None)
+            if twice is not None:
+                raise ValueError(f"{kind} '{twice}' is there twice: name it once")
+        return self
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The whole grid; where tasks are of several kinds, every model with those of its own kind."""
+        kinds = {task: kind_of(task) for task in self.tasks}
+        several = len(set(kinds.values())) > 1
+        return tuple(
+            Cell(task, model, seed)
+            for task in self.tasks
+            for model in self.models
+            if not several or fits(model, kinds[task])
+            for seed in self.seeds
+        )
+
+    def training_for(self, task: str) -> TrainingSettings:
+        """How models of a task are trained: as its kind is by default, but for what the study says."""
+        kind = kind_of(task)
+        said = {name: getattr(self.training, name) for name in self.training.model_fields_set}
+        given = BY_KIND.get(kind, {}) | said | self.kinds.get(kind, {})
+        settings: TrainingSettings = validate(TrainingSettings, given, "training")
+        return settings
+
+    def built_experiments(self, task: str | None = None) -> dict[str, Experiment]:
+        """Every experiment with its settings, by name; of one task, those that are asked about it."""
+        asked = [entry for entry in self.experiments if task is None or is_asked(entry, task)]
+        return {entry.get("name", ""): _experiment(entry) for entry in asked}
+
+
+def fits(model: str, kind: Kind) -> bool:
+    """Whether a model is for a kind of task; of a checkpoint, its folder doesn't tell."""
+    name = parse(model).name
+    return name not in MODELS or KINDS.get(name, "classification") == kind
+
+
+def is_asked(entry: dict[str, Any], task: str) -> bool:
+    """Whether an experiment is about a task: about every one, or those that match its `tasks` (`!` says: all but)."""
+    patterns = entry.get("tasks")
+    if patterns is None:
+        return True
+    if not isinstance(patterns, (list, tuple)):
+        raise UsageError(f"experiment '{entry.get('name')}': tasks is a list of patterns, not {patterns!r}")
+    return any(fnmatch(task, str(p).lstrip("!")) != str(p).startswith("!") for p in patterns)
+
+
+def _experiment(entry: dict[str, Any]) -> Experiment:
+    settings = dict(entry)
+    if "name" not in settings:
+        raise UsageError('an experiment needs a name: write [[experiments]] and name = "agreement"')
+    name = settings.pop("name")
+    settings.pop("tasks", None)
+    built: Experiment = validate(EXPERIMENTS[name].load(), settings, f"experiment '{name}'")
+    if built.texts is not None and built.texts < 1:
+        raise UsageError(f"experiment '{name}': texts is 1 or more, not {built.texts}")
+    return built
+
+
+def narrowed(study: Study, tasks: list[str], models: list[str], seeds: list[int]) -> tuple[Cell, ...]:
+    """The cells whose task and model match a pattern (`sst*`, `*sparsemax*`) and whose seed is listed.
+
+    No pattern: all.
+    """
+    for kind, patterns, known in (("task", tasks, study.tasks), ("model", models, study.models)):
+        for pattern in patterns:
+            if not any(_matches(name, pattern) for name in known):
+                raise unknown(f"{kind} of study '{study.name}'", pattern, known)
+    for seed in set(seeds) - set(study.seeds):
+        raise UsageError(f"study '{study.name}' has no seed {seed}: choose from {', '.join(map(str, study.seeds))}")
+    return tuple(
+        cell
+        for cell in study.cells
+        if (not tasks or any(_matches(cell.task, p) for p in tasks))
+        and (not models or any(_matches(cell.model, p) for p in models))
+        and (not seeds or cell.seed in seeds)
+    )
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """`sst` names the task `sst:lower=false` too."""
+    return fnmatch(name, pattern) or fnmatch(name.partition(":")[0], pattern)
+
+
+def built_in() -> Iterator[Path]:
+    """The studies that come with exegete."""
+    folder = Path(str(resources.files("exegete.runs") / "library"))
+    yield from sorted(folder.glob("*.toml"))
+
+
+def load_study(source: str) -> Study:
+    """Read a TOML file, or a built-in study by name."""
+    path = Path(source)
+    if not path.is_file():
+        named = {p.stem: p for p in built_in()}
+        stem = path.stem if path.suffix == ".toml" else source
+        if stem not in named:
+            if path.suffix == ".toml" or path.parent != Path():
+                raise ExegeteError(
+                    f"there is no study file {source}: give a path, or a built-in study ({', '.join(named)})"
+                )
+            raise unknown("study", source, named)
+        path = named[stem]
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    plugins = [_beside(path, plugin) for plugin in settings.get("plugins", ())]
+    study: Study = validate(Study, {"name": path.stem} | settings | {"plugins": plugins}, f"study {path.name}")
+    return checked(study)
+
+
+def _beside(path: Path, plugin: str) -> str:
+    """A plugin file is looked for beside its study first."""
+    return str(path.parent / plugin) if plugin.endswith(".py") and (path.parent / plugin).is_file() else plugin
+
+
+def _check_model(model: str) -> None:
+    try:
+        MODELS.make(model)
+    except UsageError as error:
+        if ":" in model or parse(model).name in MODELS:
+            raise
+        raise UsageError(f"{error}; nor is there a checkpoint folder {model}") from None
+
+
+def checked(study: Study) -> Study:
+    """Find wrong names before any work is done: models, experiments, their importances."""
+    from exegete.importance.catalogue import IMPORTANCES
+    from exegete.runs.plugins import load_plugins
+    from exegete.tasks.catalogue import check_task
+    from exegete.training.checkpoint import is_checkpoint, is_trained
+
+    load_plugins(study.plugins)
+    for task in study.tasks:
+        check_task(task)
+        study.training_for(task)
+    for kind, given in (("task", study.tasks), ("model", study.models)):
+        lost = [thing for thing in given if thing not in {getattr(cell, kind) for cell in study.cells}]
+        if lost:
+            other = "model" if kind == "task" else "task"
+            raise UsageError(f"no {other} of study '{study.name}' fits {kind} '{lost[0]}': give it one, or drop it")
+    for model in study.models:
+        if Path(model).is_dir() and not is_checkpoint(Path(model)):
+            raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")
+        if not is_checkpoint(Path(model)):
+            _check_model(model)
+        if is_trained(model) and len(study.seeds) > 1:
+            raise UsageError(f"{model} is one trained model: give the study one seed")
+    for entry in study.experiments:
+        if not any(is_asked(entry, task) for task in study.tasks):
+            raise UsageError(f"no task of study '{study.name}' matches tasks = {entry['tasks']} of '{entry['name']}'")
+    for experiment in study.built_experiments().values():
+        for importance in experiment.importances:
+            IMPORTANCES.make(importance)
+    return study

@@ -1,0 +1,96 @@
+"""Tabulating: what an experiment found in all cells of a run, as tables (parquet and CSV) and figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from exegete.base.errors import ExegeteError
+from exegete.base.files import whole_file
+from exegete.base.progress import Progress
+from exegete.experiments.faithfulness.leaderboard import with_costs
+from exegete.runs.cell import rows_of
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.store import write_parquet
+from exegete.runs.study import Study
+
+
+class Found(NamedTuple):
+    """One experiment of a study, and the finished cells that it was asked of."""
+
+    run: Path
+    study: Study
+    experiment: str
+    cells: Sequence[dict[str, Any]]
+
+
+def write_tables(
+    out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: LocalEngine, progress: Progress
+) -> None:
+    """Rows, summary, tables and figures of every experiment over all cells; experiments side by side."""
+    write_csv(out / "tables" / "models.csv", models_table(cells))
+    asked = {name for facts in cells for name in facts["experiments"]}
+    if not asked:
+        reasons = {note for facts in cells for note in facts["notes"]}
+        raise ExegeteError(f"no experiment of study '{study.name}' suits its tasks: {'; '.join(sorted(reasons))}")
+    # A narrowed run may have none of an experiment's tasks. Those that scored most have the largest tables: they begin.
+    built = sorted(study.built_experiments().items(), key=lambda pair: -len(pair[1].importances))
+    found = [Found(out, study, name, cells) for name, _ in built if name in asked]
+    for done, _ in enumerate(engine.map(_tabulate, found)):
+        progress("tables and figures", done + 1, len(found))
+
+
+def _tabulate(found: Found, progress: Progress) -> None:  # noqa: ARG001
+    from exegete.page.theme import save
+    from exegete.runs.plugins import load_plugins
+
+    load_plugins(found.study.plugins)
+    name, tables, built = found.experiment, found.run / "tables", found.study.built_experiments()[found.experiment]
+    frames = [frame for facts in found.cells for frame in rows_of(found.run, facts, name)]
+    rows = pl.concat(frames, how="diagonal_relaxed")  # classes and translations are told of in different columns
+    summary = built.summary(rows)
+    write_parquet(tables / f"{name}.parquet", rows)
+    write_parquet(tables / f"{name}_summary.parquet", summary)
+    every = {"summary": summary, "costs": costs_table(found.cells, name)} | dict(built.tables(rows))
+    if "leaderboard" in every:
+        every["leaderboard"] = with_costs(every["leaderboard"], every["costs"])
+    for table, frame in every.items():
+        write_csv(tables / f"{name}_{table}.csv", frame)
+    for figure, chart in built.figures(rows, summary).items():
+        save(chart, found.run / "figures", f"{name}_{figure}")
+
+
+def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFrame:
+    """What the scores of an experiment took per text, and their errors: means over seeds, on the split asked last."""
+    rows = [{"task": c["task"], "model": c["model"]} | found for c in cells for found in c["costs"].get(experiment, ())]
+    if not rows:
+        return pl.DataFrame(schema={"task": pl.String, "model": pl.String, "method": pl.String})
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    last = frame.filter(pl.col("split") == frame["split"][-1])
+    keys = ["task", "model", "split", "method"]
+    return last.group_by(keys, maintain_order=True).agg(
+        pl.col("n", "all_zero").sum(),
+        pl.col("forward", "backward", "ms", "mean_error").mean(),
+        pl.col("max_error").max(),
+    )
+
+
+def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """How well every model predicts."""
+    return pl.DataFrame(
+        [
+            {"task": c["task"], "model": c["model"], "seed": c["seed"], "best_epoch": c["metrics"]["best_epoch"]}
+            | {"majority": c["majority"]}
+            | {f"test_{name}": value for name, value in c["metrics"]["test"].items()}
+            for c in cells
+        ],
+        infer_schema_length=None,
+    )
+
+
+def write_csv(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table as CSV, whole, with numbers to six digits."""
+    rounded = frame.with_columns(pl.selectors.float().round(6))
+    with whole_file(path) as beside:
+        rounded.write_csv(beside)

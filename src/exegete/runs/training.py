@@ -1,0 +1,104 @@
+"""Training in a study, and of one model by name outside of one; what is trained already is not trained again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from exegete.base.errors import ExegeteError
+from exegete.base.names import parse, validate
+from exegete.base.progress import Progress, silent
+from exegete.models.build import build_model
+from exegete.models.ours.module import Model
+from exegete.models.settings import MODELS
+from exegete.runs.engine.local import one_thread
+from exegete.runs.keys import code_hash, key_of
+from exegete.runs.store import Stage, stage
+from exegete.runs.work import Work
+from exegete.tasks.catalogue import kind_of, load_task
+from exegete.tasks.example import Task
+from exegete.tasks.vocabulary import fit_vocabulary
+from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
+from exegete.training.evaluation import evaluate_held_out
+from exegete.training.fit import Fit
+from exegete.training.settings import BY_KIND, TrainingSettings
+from exegete.training.train import train
+
+
+def trained(work: Work, task: Task) -> Checkpoint:
+    """The cell's model: a given checkpoint, or one trained here, going on where an interrupted training stopped."""
+    given = Path(work.cell.model)
+    if is_checkpoint(given):
+        return fitting(load_checkpoint(given), task, given)
+    settings, seed = work.study.training_for(work.cell.task), work.cell.seed
+    model = build_model(work.cell.model, task, seed)
+    facts = {
+        "task": work.cell.task,
+        "data": task.hash,
+        "model": work.cell.model,
+        "seed": seed,
+        "training": settings.model_dump(),
+    }
+    at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
+    return trained_at(at, Fit(model, task, settings, seed), work)
+
+
+def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
+    """What a training left in its stage, or leaves there now."""
+    folder = at.folder / "checkpoint"
+    with at.held():
+        if at.done:
+            return load_checkpoint(folder)
+        checkpoint = train(fit, folder, at.facts["key"], work.tell)
+        at.finish(metrics=checkpoint.metrics)
+    return checkpoint
+
+
+def training_key(model: Model, task: Task, seed: int, settings: TrainingSettings) -> str:
+    """What determines a trained model.
+
+    Its first weights (vectors included), its data, seed and settings, and the code that trains it.
+    """
+    first = hash_tensors(model.state_dict())
+    return key_of(
+        model=model.spec,
+        first=first,
+        data=task.hash,
+        seed=seed,
+        training=settings.model_dump(),
+        code=code_hash("exegete.training.train"),
+    )
+
+
+def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
+    """Refuse to judge a model on a task with other classes or other words; its scores are those on this task."""
+    if checkpoint.model.labels != task.labels:
+        theirs, ours = (", ".join(labels) for labels in (checkpoint.model.labels, task.labels))
+        raise ExegeteError(
+            f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was "
+            f"trained on ({checkpoint.task})"
+        )
+    if (checkpoint.tokenizer, checkpoint.lower) != (task.tokenizer, task.lower):
+        raise ExegeteError(
+            f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
+            f"'{task.name}' the same settings"
+        )
+    if task.kind == "translation" and fit_vocabulary(task.split("train")).words != checkpoint.model.vocabulary.words:
+        raise ExegeteError(
+            f"{folder} was trained with other pieces of words than those of '{task.name}': choose the task that it was "
+            f"trained on ({checkpoint.task})"
+        )
+    metrics = evaluate_held_out(checkpoint.model, task)
+    return replace(checkpoint, metrics=checkpoint.metrics | metrics)
+
+
+def train_model(
+    task: str, model: str, seed: int, training: str, out: Path, progress: Progress = silent
+) -> tuple[Checkpoint, tuple[str, ...]]:
+    """Train, or find what was trained before, into a checkpoint folder; with what must be said of the data."""
+    given = BY_KIND.get(kind_of(task), {}) | parse(f"training:{training}").settings
+    settings: TrainingSettings = validate(TrainingSettings, given, "training")
+    MODELS.make(model)  # wrong settings are found before the texts are read
+    with one_thread():
+        loaded = load_task(task)
+        built = build_model(model, loaded, seed)
+        key = training_key(built, loaded, seed, settings)
+        return train(Fit(built, loaded, settings, seed), out, key, progress), loaded.notes

@@ -1,1 +1,0 @@
-"""Studies: many questions, many models, one run folder."""

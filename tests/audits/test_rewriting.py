@@ -1,0 +1,178 @@
+"""The audit's tests of rewritten attention: verdicts follow from made-up rows whose answer is plain."""
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from exegete.audits.asked import Asked
+from exegete.audits.judge import judge, verdict
+from exegete.audits.rewriting import adversary_training, diagnostic, necessity, seed_stability
+from exegete.audits.saying import sayings
+from exegete.audits.scorecard import SEEDS_FOR_A_RECIPE, Audit, load_criteria
+from exegete.audits.scorecard import Test as Line
+from exegete.runs.study import Study
+
+N = 200
+
+
+def wave(i: int, mean: float) -> float:
+    return mean + 0.02 * math.sin(i)
+
+
+def rows(seeds: int = 1, **columns: Any) -> pl.DataFrame:
+    """One row per seed and text; a callable column is computed from the text's number."""
+    return pl.DataFrame(
+        [
+            {"task": "t", "model": "m", "seed": seed, "split": "test", "example": i}
+            | {name: value(i) if callable(value) else value for name, value in columns.items()}
+            for seed in range(seeds)
+            for i in range(N)
+        ]
+    )
+
+
+def judged(experiment: dict[str, Any], found: pl.DataFrame) -> Audit:
+    study = Study.model_validate({"name": "s", "tasks": ["t"], "models": ["m"], "experiments": [experiment]})
+    return judge({experiment["name"]: found}, study, load_criteria(), frame=pl.DataFrame())
+
+
+def only(audit: Audit) -> Line:
+    (test,) = audit.tests
+    return test
+
+
+@pytest.mark.parametrize(("tvd", "found", "short"), [(0.2, "holds", "Undecided."), (0.005, "fails", "No.")])
+def test_used_is_the_median_tvd_and_is_needed_for_yes_but_not_enough(tvd: float, found: str, short: str) -> None:
+    audit = judged({"name": "permutation"}, rows(median_tvd=lambda i: wave(i, tvd), median_logit=0.1))
+    test = only(audit)
+    assert (test.name, test.verdict, test.about) == ("used", found, "this checkpoint")
+    assert test.statistic == pytest.approx(tvd, abs=1e-3)
+    assert audit.answer.startswith(short)
+
+
+def test_saturated_probabilities_leave_it_open_whether_weights_are_used() -> None:
+    test = only(judged({"name": "permutation"}, rows(median_tvd=0.001, median_logit=3.0)))
+    assert test.verdict == "cannot tell"
+    assert "saturated" in test.doubt
+
+
+def test_texts_without_a_value_are_left_out_of_the_mean() -> None:
+    found = rows(median_tvd=lambda i: None if i % 2 else 0.3, median_logit=1.0)
+    test = only(judged({"name": "permutation"}, found))
+    assert test.n == N // 2
+    assert test.statistic == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("ours", "found"), [(0.3, "holds"), (0.32, "holds"), (0.6, "fails")])
+def test_unique_is_held_against_the_faithful_model_and_never_decides(ours: float, found: str) -> None:
+    jsd = {"model": ours, "faithful": 0.3, "unfaithful": 0.65}
+    every = pl.concat([
+        rows(who=who, epsilon=epsilon, entropy=0.8, jsd=lambda i, level=level: wave(i, level))
+        for who, level in jsd.items() for epsilon in (0.01, 0.05)
+    ])  # fmt: skip
+    audit = judged({"name": "adversary_search", "references": True}, every)
+    test = only(audit)
+    assert (test.name, test.verdict) == ("unique", found)
+    assert test.statistic == pytest.approx(0.3 - ours, abs=1e-6)
+    assert test.chance == pytest.approx(-0.35, abs=1e-6)
+    assert not audit.answer.startswith(("Yes", "No"))
+
+
+def test_unique_is_not_judged_between_flat_and_sharp_attention() -> None:
+    every = pl.concat([rows(who=w, epsilon=0.01, entropy=h, jsd=0.3) for w, h in (("model", 0.99), ("faithful", 0.3))])
+    test = only(judged({"name": "adversary_search", "references": True, "epsilons": [0.01]}, every))
+    assert test.verdict == "cannot tell"
+    assert "flatter" in test.doubt
+
+
+def asked(ask: Any, found: pl.DataFrame) -> Asked:
+    (one,) = ask("t", "m", found, None, load_criteria())
+    assert isinstance(one, Asked)
+    return one
+
+
+def test_needed_is_the_accuracy_lost_with_uniform_weights_in_training() -> None:
+    conditions = (("uniform", "training", -0.25), ("uniform", "inference", 0.0), ("none", "training", 1.0))
+    change = pl.concat([rows(5, condition=what, when=when, value=value) for what, when, value in conditions])
+    one = asked(necessity, change)
+    assert one.values.shape == (5, N)
+    assert one.values.mean().item() == pytest.approx(0.25)
+
+
+def test_stable_is_the_share_of_the_permuted_divergence_that_is_avoided() -> None:
+    found = pl.concat([rows(2, other=other, jsd=0.1, permuted_jsd=0.4) for other in (1, 2, 3)])
+    one = asked(seed_stability, found)
+    assert one.values.shape == (2, N)  # trainings are counted, not pairs of them
+    assert one.values.mean().item() == pytest.approx(0.75)
+
+
+def test_a_share_is_a_ratio_of_means() -> None:
+    found = rows(other=1, jsd=0.2, permuted_jsd=lambda i: 1e-6 if i == 0 else 0.4)
+    one = asked(seed_stability, found)
+    assert one.values.nanmean().item() == pytest.approx(0.5, abs=0.01)  # no single text with a tiny divisor decides
+
+
+def test_a_flat_pair_that_permuting_leaves_as_it_is_has_no_share() -> None:
+    one = asked(seed_stability, rows(other=1, jsd=0.0, permuted_jsd=0.0))
+    assert bool(one.values.isnan().all())
+
+
+def test_informative_is_imposed_against_uniform() -> None:
+    found = pl.concat([rows(weights=w, correct=c) for w, c in (("imposed", 1), ("uniform", 0), ("own", 1))])
+    assert asked(diagnostic, found).values.mean().item() == 1.0
+
+
+def adversaries(**tvd: float) -> pl.DataFrame:
+    """Unfrozen adversaries with larger and larger λ, which get further and further."""
+    return pl.concat(
+        [
+            rows(kind="unfrozen", lam=0.1 * (k + 1), tvd=value, jsd=0.1 * (k + 1), permuted_jsd=0.4)
+            for k, value in enumerate(tvd.values())
+        ]
+    )
+
+
+def test_the_adversary_that_gets_furthest_with_the_same_predictions_counts() -> None:
+    one = asked(adversary_training, adversaries(first=0.0, second=0.04, third=0.2))
+    assert one.values.shape == (1, N // 2)  # chosen on the other half
+    assert one.values.mean().item() == pytest.approx(1 - 0.2 / 0.4)
+    assert not one.doubt
+
+
+def test_adversaries_that_predict_otherwise_tell_nothing() -> None:
+    one = asked(adversary_training, adversaries(first=0.2, second=0.3))
+    assert "no adversary predicts the same" in one.doubt
+    assert asked(adversary_training, adversaries(first=0.2)).doubt
+
+
+def test_searched_adversaries_and_seeds_are_not_trained_to_fool() -> None:
+    assert adversary_training("t", "m", rows(kind="searched", lam=0.0, tvd=0.0, jsd=0.4), None, load_criteria()) == []
+
+
+def test_a_recipe_needs_seeds() -> None:
+    found = rows(1, condition="uniform", when="training", value=-0.25)
+    test = only(judged({"name": "necessity"}, found))
+    assert test.verdict == "cannot tell"
+    assert test.about == "this training recipe (1 seed)"
+    settled = only(
+        judged(
+            {"name": "necessity"},
+            rows(SEEDS_FOR_A_RECIPE, condition="uniform", when="training", value=lambda i: -(i % 2)),
+        )
+    )
+    assert settled.verdict == "holds"
+
+
+def test_what_few_seeds_leave_open_is_said_in_one_sentence() -> None:
+    audit = judged({"name": "necessity"}, rows(1, condition="uniform", when="training", value=-0.25))
+    said = " ".join(sayings({t.name: t for t in audit.tests}))
+    assert said == "Whether attention is needed is not settled here; a claim about training needs 5 seeds."
+
+
+def test_verdicts_of_a_checkpoint_need_no_seeds() -> None:
+    from exegete.measures.statistics import Interval
+
+    assert verdict(Interval(0.3, 0.2, 0.4, 100, 0), 0.1) == "holds"
+    assert verdict(Interval(0.3, 0.2, 0.4, 100, 0), 0.1, 1, recipe=True) == "cannot tell"

@@ -1,0 +1,72 @@
+"""The engine: one worker or many give the same, errors come through, and Ctrl-C doesn't wait."""
+
+import os
+import time
+
+import pytest
+import torch
+
+from exegete.base.errors import ExegeteError
+from exegete.base.progress import Progress
+from exegete.runs.engine.local import LocalEngine, cores
+
+
+def square(x: int, progress: Progress) -> tuple[int, int]:
+    progress("squares · one", 1, 1)
+    return x * x, torch.get_num_threads()
+
+
+def fail(x: int, progress: Progress) -> int:
+    raise ExegeteError(f"{x} is wrong")
+
+
+def dawdle(x: int, progress: Progress) -> int:
+    time.sleep(60 if x else 0)
+    return x
+
+
+def die(x: int, progress: Progress) -> int:
+    os._exit(1)
+
+
+def test_one_worker_works_here_in_one_thread() -> None:
+    before = torch.get_num_threads()
+    assert dict(LocalEngine(1).map(square, [1, 2, 3])) == {1: (1, 1), 2: (4, 1), 3: (9, 1)}
+    assert torch.get_num_threads() == before
+    with pytest.raises(ExegeteError, match="2 is wrong"):
+        list(LocalEngine(1).map(fail, [2]))
+    assert cores() >= 1
+
+
+@pytest.mark.slow
+def test_many_workers_stay_warm_and_pass_on_what_they_say() -> None:
+    told: list[str] = []
+    with LocalEngine(2) as engine:
+        assert dict(engine.map(square, [1, 2, 3], lambda label, done, total: told.append(label))) == {
+            1: (1, 1), 2: (4, 1), 3: (9, 1),
+        }  # fmt: skip
+        assert "squares · one" in told
+        start = time.monotonic()
+        list(engine.map(square, list(range(8))))
+        assert time.monotonic() - start < 2  # no second start
+        with pytest.raises(ExegeteError, match="is wrong"):
+            list(engine.map(fail, [1, 2]))
+
+
+@pytest.mark.slow
+def test_an_interrupt_does_not_wait_for_running_work() -> None:
+    def interrupted() -> None:
+        with LocalEngine(2) as engine:
+            for _ in engine.map(dawdle, [0, 1, 1]):
+                raise KeyboardInterrupt
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_one_sentence() -> None:
+    with LocalEngine(2) as engine, pytest.raises(ExegeteError, match="a worker process died"):
+        list(engine.map(die, [1, 2]))

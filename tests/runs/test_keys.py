@@ -1,0 +1,58 @@
+"""Keys: equal content, equal key; the code of everything that a stage imports is part of it."""
+
+from pathlib import Path
+
+import pytest
+
+from exegete.runs import keys
+
+
+def test_keys_depend_on_content_not_on_order() -> None:
+    assert keys.key_of(a=1, b=[2, 3]) == keys.key_of(b=[2, 3], a=1)
+    assert keys.key_of(a=1) != keys.key_of(a=2)
+
+
+def test_a_modules_code_reaches_what_it_imports() -> None:
+    reached = keys._reached("exegete.importance.leave_one_out")
+    assert {"exegete.models.ours.deletion", "exegete.tasks.batching", "exegete.base.noise"} <= reached
+    assert not any(name.startswith("exegete.runs") for name in reached)
+
+
+def test_a_change_in_what_is_imported_changes_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "littlehouse"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "low.py").write_text("X = 1\n")
+    (package / "high.py").write_text("def f():\n    from littlehouse import low\n    return low.X\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def fresh() -> str:
+        for cached in (keys.code_hash, keys._path, keys._imports):
+            cached.cache_clear()
+        return keys.code_hash("littlehouse.high")
+
+    before = fresh()
+    assert fresh() == before
+    (package / "low.py").write_text("X = 2\n")
+    assert fresh() != before
+
+
+def test_what_trains_a_model_does_not_hang_on_studies_or_on_the_front_door() -> None:
+    reached = keys._reached("exegete.training.train")
+    assert "exegete.training.fit" in reached
+    measures = {name for name in reached if name.startswith("exegete.measures.")}
+    assert measures <= {"exegete.measures.ratios"}  # F1, which is told after every epoch
+    assert not any(name.startswith(("exegete.runs", "exegete.experiments")) for name in reached)
+    assert "exegete" not in reached
+
+
+def test_drawing_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(name.startswith("exegete.page") for name in keys._reached("exegete.experiments.agreement.experiment"))
+    with_drawing = keys.code_hash("exegete.experiments.agreement.experiment")
+    without = {
+        name for name in keys._reached("exegete.experiments.agreement.experiment") if not keys.DRAWING.match(name)
+    }
+    monkeypatch.setattr(keys, "_reached", lambda module: without)
+    keys.code_hash.cache_clear()
+    assert keys.code_hash("exegete.experiments.agreement.experiment") == with_drawing
+    keys.code_hash.cache_clear()

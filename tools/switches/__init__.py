@@ -1,0 +1,1 @@
+"""Switches: where the literature's answer turns."""
