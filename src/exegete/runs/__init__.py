@@ -1,0 +1,1 @@
+"""Runs: many questions, many models, one run folder."""
