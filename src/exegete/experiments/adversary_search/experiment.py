@@ -23,6 +23,7 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.common.beside import permuted_jsd, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.counterfactual import facts, frame, furthest, grouped, members, several_keys, spread
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import SAME
@@ -45,7 +46,7 @@ LISTS: dict[str, pl.DataType] = {
 
 
 @dataclass(frozen=True)
-class AdversarySearch(Search):
+class AdversarySearch(Search, Question):
     """The farthest weights with the same prediction."""
 
     epsilons: tuple[float, ...] = (0.01, 0.05)
@@ -59,16 +60,6 @@ class AdversarySearch(Search):
             raise UsageError(
                 "experiment 'adversary_search': epsilons are changes of a probability, from 0 to 1, each once"
             )
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at the weights themselves."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be a last attention that pools, with weights that are a distribution."""

@@ -31,6 +31,7 @@ from exegete.experiments.common.beside import (
     unread,
 )
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.searched import searched
 from exegete.measures.divergence import tvd
 from exegete.models.contract import AttentionModel
@@ -55,7 +56,7 @@ class _Other(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AdversaryTraining:
+class AdversaryTraining(Question):
     """A model against models that were trained to attend elsewhere, other seeds, and searched weights."""
 
     lams: tuple[float, ...] = (0.001, 0.003, 0.01)  # λ of unfrozen adversaries
@@ -83,16 +84,6 @@ class AdversaryTraining:
             OBJECTIVES.make(self._objective(lam))
         if min(self.epochs, self.patience, self.draws) < 1:
             raise UsageError("experiment 'adversary_training': epochs, patience and draws are 1 or more")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at weights and predictions."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be a last attention that pools, with weights that are a distribution, and that can be moved."""

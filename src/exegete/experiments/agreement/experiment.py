@@ -16,6 +16,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import columns, interval_of, number
 from exegete.experiments.common.tallies import ALL, class_of
 from exegete.measures.rank import kendall, spearman
@@ -48,7 +49,7 @@ def _over_all_words(a: Tensor, b: Tensor) -> Iterator[_Found]:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Question):
     """Rank agreement of every pair of importances, and of noise with each of them."""
 
     against: tuple[str, ...] = ("attention", "gradient", "leave_one_out")
@@ -75,11 +76,6 @@ class Agreement:
     def importances(self) -> tuple[str, ...]:
         """Everything that is compared."""
         return (*self.against, self.noise)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

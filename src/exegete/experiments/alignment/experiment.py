@@ -18,6 +18,7 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
 from exegete.experiments.alignment.aligning import Aligned, Asked, Of, Pieces, align, links_of
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import check_methods
 from exegete.experiments.common.summaries import interval_of, number
 from exegete.experiments.common.tallies import clipped, told
@@ -61,7 +62,7 @@ SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(Question):
     """Links between words by attention and by saliency, against those of people."""
 
     whole = True  # it forces whole references on a translator, step by step
@@ -85,19 +86,9 @@ class Alignment:
             raise UsageError(f"experiment 'alignment': shown is 0 or more, not {self.shown}")
 
     @property
-    def importances(self) -> tuple[str, ...]:
-        """None of the study's: those explain one word of a sentence, this one asks about all."""
-        return ()
-
-    @property
     def builds(self) -> tuple[str, ...]:
         """Every method, and attention."""
         return tuple(dict.fromkeys((ATTENTION, *self.methods)))
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """Only a translation has words to link."""
@@ -165,10 +156,6 @@ class Alignment:
                 said |= {"seeds": group["seed"].n_unique(), "right": number(group["right"].mean())}
                 found += [said | numbers for numbers in _numbers(group, own)]
         return pl.DataFrame(found, infer_schema_length=None)
-
-    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
-        """None."""
-        return {}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Error rates and agreement by method, and the words of a few sentences."""

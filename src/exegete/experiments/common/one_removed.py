@@ -4,7 +4,7 @@ i* = argmax α, r = a random other key. `single_weight` measures how far the out
 decision does; the same seed gives both the same r.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import Pooled, unpooled
 from exegete.experiments.common.removal import Sampler, Single, frame_of, single
 from exegete.models.contract import AttentionModel
@@ -19,22 +20,12 @@ from exegete.tasks.example import Task
 
 
 @dataclass(frozen=True)
-class OneRemoved(ABC):
+class OneRemoved(Question):
     """The highest weight against a random other one."""
 
     sampler: Sampler = "other"  # or "legacy": any key but the first, which may be the highest itself
     seed: int = 0
     texts: int | None = None  # all, unless given
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: only the model's own weights are asked about."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """The last attention must pool states for a decoder."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import numbers, seen, unread
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import check_methods, marks
 from exegete.experiments.common.marking import numbers as summarised
 from exegete.experiments.known_answer.experiment import KnownAnswer
@@ -40,7 +41,7 @@ MASS, ACCURACY, PRECISION = "mass", "accuracy", "precision_at_k"
 
 
 @dataclass(frozen=True)
-class DeceptionExperiment:
+class DeceptionExperiment(Question):
     """A model and the same one trained to attend elsewhere, with what methods find in both."""
 
     lams: tuple[float, ...] = (0.1,)  # λ of the penalty on hidden words
@@ -64,11 +65,6 @@ class DeceptionExperiment:
             raise UsageError("experiment 'deception': epochs and patience are 1 or more")
         if not 0 < self.obedience <= 1:
             raise UsageError("experiment 'deception': obedience is a share of texts, above 0 and at most 1")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None of the study's: both models are scored here, in the same way."""
-        return ()
 
     @property
     def builds(self) -> tuple[str, ...]:

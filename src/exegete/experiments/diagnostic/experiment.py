@@ -20,6 +20,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
 from exegete.measures.divergence import tvd
 from exegete.models.contract import AttentionModel
@@ -42,7 +43,7 @@ LEVEL = ""  # what a number that is no difference is against
 
 
 @dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(Question):
     """A model of single words under weights from four places."""
 
     encoder: str = "average"  # the model of single words; words and vectors are those of the model in question
@@ -62,16 +63,6 @@ class Diagnostic:
     @property
     def _objective(self) -> str:
         return f"adversary:lam={self.adversary_lam:g}"
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at predictions."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be one attention, over words, whose weights can be imposed."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import unpooled
 from exegete.experiments.dispersion.state_importance import Output, state_importance
 from exegete.experiments.dispersion.state_jacobian import own_word, word_shares
@@ -40,7 +41,7 @@ ATTENTION, GRADIENT = "attention", "gradient:norm=l2"
 
 
 @dataclass(frozen=True)
-class Dispersion:
+class Dispersion(Question):
     """Entropies of importance, a word's share in its own state, and τ of attention with words and with states."""
 
     of: Output = "tvd"  # what leave-one-out compares: ½ Σ |Δp|, or |Δ logit| of the predicted class
@@ -65,11 +66,6 @@ class Dispersion:
     def importances(self) -> tuple[str, ...]:
         """Attention, the L2 norm of the gradient with attention part of the function, and leave-one-out."""
         return (ATTENTION, GRADIENT, self.leave_one_out)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     @property
     def builds(self) -> tuple[str, ...]:

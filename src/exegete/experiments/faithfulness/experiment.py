@@ -16,6 +16,7 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal, sharing
 from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, lost, order_of, without_words
@@ -61,7 +62,7 @@ class _Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Faithfulness:
+class Faithfulness(Question):
     """What removing the words of every method does to the prediction."""
 
     methods: tuple[str, ...] = METHODS

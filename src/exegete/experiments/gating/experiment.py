@@ -22,6 +22,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.beside import Seen, companion_sees, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.tallies import class_of, told
 from exegete.measures.rank import kendall
@@ -56,7 +57,7 @@ LEAST = {"change": -1.0, "tau": -1.0}  # that a measure can be, otherwise 0; the
 
 
 @dataclass(frozen=True)
-class Gating:
+class Gating(Question):
     """A model, the same with gates, and the same with another seed, on the same texts."""
 
     texts: int | None = None  # all, unless given
@@ -64,16 +65,6 @@ class Gating:
     def __post_init__(self) -> None:
         if self.texts is not None and self.texts < 1:
             raise UsageError("experiment 'gating': texts is a number of texts, 1 or more")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at the weights themselves."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be one attention over the words of a text, which could be gates and isn't."""

@@ -27,6 +27,7 @@ from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import Pooled, unpooled
 from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removable, removed
 from exegete.experiments.importance_sets.summary import paired, serrano_smith, summarised
@@ -38,7 +39,7 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
 @dataclass(frozen=True)
-class ImportanceSets:
+class ImportanceSets(Question):
     """The fraction of keys removed before the first flip, by scheme."""
 
     schemes: tuple[Scheme, ...] = SCHEMES
@@ -55,16 +56,6 @@ class ImportanceSets:
             )
         if self.orders < 1:
             raise UsageError(f"experiment 'importance_sets' needs orders of 1 or more, not {self.orders}")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: keys are ranked here."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """The last attention must pool states for a decoder."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import (
     Ranking,
     check_methods,
@@ -43,7 +44,7 @@ PRECISION, FIRST = "precision_at_k", "first"
 
 
 @dataclass(frozen=True)
-class KnownAnswer:
+class KnownAnswer(Question):
     """Every method against planted words."""
 
     methods: tuple[str, ...] = METHODS

@@ -19,6 +19,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import interval_of, number
 from exegete.experiments.common.tallies import by_seed, clipped, majority
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
@@ -49,7 +50,7 @@ AS_IT_IS = Condition(UNALTERED, 0, 0, ())
 
 
 @dataclass(frozen=True)
-class Layers:
+class Layers(Question):
     """Accuracy or BLEU with ever more layers permuted."""
 
     whole = True  # of a translator it asks about whole translations
@@ -64,16 +65,6 @@ class Layers:
             raise UsageError(f"experiment 'layers': draws is 1 or more, not {self.draws}")
         if len(set(self.groups)) < len(self.groups):
             raise UsageError("experiment 'layers': name every group only once")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at predictions."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be more than one attention, and one that is asked about."""
@@ -141,10 +132,6 @@ class Layers:
             for key, group in part.partition_by(KEYS[3:], as_dict=True, maintain_order=True).items()
         ]
         return pl.DataFrame(found, infer_schema_length=None)
-
-    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
-        """None."""
-        return {}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """Figure 4, for each measure that there is."""

@@ -20,6 +20,7 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.names import Spec, parse
 from exegete.experiments.agreement.experiment import TOPK
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import columns, interval_of, number
 from exegete.experiments.multiverse.shares import SPECIFICATION, decomposed
 from exegete.importance.contract import Quantity
@@ -35,7 +36,7 @@ CERTAIN = 1 - 1e-9  # a chance level from here on leaves nothing above it
 
 
 @dataclass(frozen=True)
-class Multiverse:
+class Multiverse(Question):
     """Attention against every size of the gradient and every leave-one-out, by every coefficient.
 
     A coefficient is `tau` (τ-b), `tau_corrected` (over the maximum that ties allow), `tau_nonzeros` (τ-b of the words
@@ -86,11 +87,6 @@ class Multiverse:
     def importances(self) -> tuple[str, ...]:
         """Attention and all that it is compared with."""
         return (ATTENTION, *self.others)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and specification: the coefficient and its chance level, null where undefined."""

@@ -19,6 +19,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.names import parse, varied
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
 from exegete.experiments.common.translating import changed, count_columns, counted, scored
@@ -45,7 +46,7 @@ SCHEMA = pl.Schema(
 
 
 @dataclass(frozen=True)
-class Necessity:
+class Necessity(Question):
     """Accuracy and F1, or BLEU, with other attention, at inference only and in training too."""
 
     whole = True  # of a translator it asks about whole translations
@@ -69,16 +70,6 @@ class Necessity:
             INTERVENTIONS.make(name)
         if self.epochs is not None and self.epochs < 1:
             raise UsageError(f"experiment 'necessity': epochs is 1 or more, not {self.epochs}")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at predictions."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be attention to replace."""

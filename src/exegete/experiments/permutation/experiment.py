@@ -20,6 +20,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, several_keys, spread
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.kinds import KINDS
 from exegete.experiments.common.pooling import Pooled, pooled, unpooled
 from exegete.interventions.permute import permuted
@@ -34,7 +35,7 @@ MOVED = 0.1  # median TVD beyond which permuting the weights has moved a predict
 
 
 @dataclass(frozen=True)
-class Permutation:
+class Permutation(Question):
     """The same weights on other words, many times."""
 
     draws: int = 100
@@ -44,16 +45,6 @@ class Permutation:
     def __post_init__(self) -> None:
         if self.draws < 1:
             raise UsageError("experiment 'permutation': draws is a number of permutations, 1 or more")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at the weights themselves."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be a last attention that pools."""

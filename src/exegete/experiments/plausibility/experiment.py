@@ -16,6 +16,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import (
     Ranking,
     all_and_right,
@@ -45,7 +46,7 @@ class _Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plausibility:
+class Plausibility(Question):
     """Every method against the words that people marked."""
 
     methods: tuple[str, ...] = METHODS
@@ -64,11 +65,6 @@ class Plausibility:
     def importances(self) -> tuple[str, ...]:
         """Every method."""
         return self.methods
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """Somebody must have marked words."""

@@ -21,6 +21,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import number
 from exegete.measures.divergence import tvd
 from exegete.measures.points import Related, related
@@ -40,7 +41,7 @@ FAKED = ("jsd", "tvd", "lost")  # numbers of the best adversary
 
 
 @dataclass(frozen=True)
-class Reliance:
+class Reliance(Question):
     """What uniform weights cost, and how far an adversary's are from a model's own."""
 
     lams: tuple[float, ...] = (0.001, 0.003, 0.01)  # λ of the adversaries' objective
@@ -62,11 +63,6 @@ class Reliance:
             raise UsageError("experiment 'reliance': tolerance is a TVD, above 0 and at most 1")
         if self.choose_on == TEST:
             raise UsageError("experiment 'reliance': choose the best adversary on another split than test")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at weights and predictions."""
-        return ()
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import columns, interval_of, number
 from exegete.experiments.sanity.axioms import axioms
 from exegete.experiments.sanity.rescoring import compared, scored
@@ -53,7 +54,7 @@ class Perturbation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sanity:
+class Sanity(Question):
     """How much of a ranking of words is left when the model is not what it was."""
 
     methods: tuple[str, ...] = METHODS
@@ -70,19 +71,9 @@ class Sanity:
             IMPORTANCES.make(name)
 
     @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it scores by itself, again and again."""
-        return ()
-
-    @property
     def builds(self) -> tuple[str, ...]:
         """Methods that are asked again, here."""
         return self.methods
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example, method, perturbation and draw; one without example for every axiom on a toy function.

@@ -28,6 +28,7 @@ from exegete.experiments.common.beside import (
     unread,
 )
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.searched import searched
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import ALL, SAME, shown_classes, told
@@ -44,7 +45,7 @@ MOST = {"tvd": 1.0, "ratio": math.inf}  # the largest value there can be; of a J
 
 
 @dataclass(frozen=True)
-class SeedStability:
+class SeedStability(Question):
     """The weights of a model against those of the same model with other seeds."""
 
     seeds: tuple[int, ...] = (1, 2, 3, 4)  # a model's own is left out
@@ -58,16 +59,6 @@ class SeedStability:
             raise UsageError("experiment 'seed_stability': give at least two seeds, and every one once")
         if self.draws < 1:
             raise UsageError("experiment 'seed_stability': draws is a number of permutations, 1 or more")
-
-    @property
-    def importances(self) -> tuple[str, ...]:
-        """None: it looks at the weights themselves."""
-        return ()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """There must be a last attention that pools, with weights that are a distribution."""

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import (
     Ranking,
     all_and_right,
@@ -39,7 +40,7 @@ Of = Literal["max", "mean", "sum"]
 
 
 @dataclass(frozen=True)
-class SupportingFacts:
+class SupportingFacts(Question):
     """Every method against the sentences that a question needs."""
 
     methods: tuple[str, ...] = METHODS
@@ -55,11 +56,6 @@ class SupportingFacts:
     def importances(self) -> tuple[str, ...]:
         """Every method."""
         return self.methods
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The study's."""
-        return ()
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
         """Whole sentences must be known to support the answer."""
@@ -95,10 +91,6 @@ class SupportingFacts:
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By method, ranking and measure, over all texts and over those answered right: n, mean, interval, chance."""
         return all_and_right(rows, KEYS)
-
-    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
-        """None besides the summary."""
-        return {}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """Methods by task, with intervals and chance."""

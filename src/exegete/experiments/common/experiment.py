@@ -1,0 +1,45 @@
+"""Question: what an experiment is unless it says otherwise; one of ours says only what it has of its own.
+
+An experiment is a frozen dataclass whose fields are its settings, so this class has none. Whoever fulfils the contract
+(`contract.Experiment`) in another way is an experiment, too.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from exegete.experiments.common.contract import Subject
+
+
+class Question(ABC):
+    """One question of the debate: of the study's own split, of all its texts, by the weights alone."""
+
+    texts: int | None = None
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """The importances whose scores it needs: none."""
+        return ()
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that it asks about: the study's."""
+        return ()
+
+    @abstractmethod
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example (× pair, measure, …)."""
+
+    @abstractmethod
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Numbers with n, interval and chance; `rows` carry task, model and seed too."""
+
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
+        """Further tables by name: none."""
+        return {}
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
+        """Charts by name: none."""
+        return {}
