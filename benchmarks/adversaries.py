@@ -13,7 +13,7 @@ from torch import Tensor
 
 from common import seconds
 from exegete.experiments.common.pooling import Pooled, pooled
-from exegete.interventions.search import Adversaries, Pool, Search, find_each
+from exegete.interventions.search import Adversaries, Search, find_each
 from exegete.models.ours.classifier import Classifier
 from trained import Read, decoded, read, trained
 
@@ -53,8 +53,8 @@ def literature(model: Classifier, batch: Read, search: Search) -> Adversaries:
         return Adversaries(weights.double(), change.double(), jsd(weights.double(), own.double()))
 
 
-def ours(model: Classifier, pools: Sequence[Pooled], search: Search) -> list[Adversaries]:
-    return find_each(model, [Pool(pool.encoded, pool.weights, pool.ids) for pool in pools], search)
+def ours(pools: Sequence[Pooled], search: Search) -> list[Adversaries]:
+    return find_each([pool.opened for pool in pools], search)
 
 
 def farthest(members: Sequence[Sequence[int]], found: Sequence[Adversaries], epsilon: float) -> dict[int, float]:
@@ -69,12 +69,12 @@ def main(every: int = EVERY) -> None:
     pools, search = list(pooled(model, examples)), Search()
     batches = list(read(model, examples))
     sample = batches[every // 2 :: every]
-    fast = seconds(lambda: ours(model, pools, search), 3)
+    fast = seconds(lambda: ours(pools, search), 3)
     theirs: list[Adversaries] = []
     measured = seconds(lambda: theirs.extend(literature(model, batch, search) for batch in sample))
     scale = sum(map(len, examples)) / sum(len(examples[i]) for batch in sample for i in batch.members)
     slow, ratio = measured * scale, measured * scale / fast
-    mine = ours(model, pools, search)
+    mine = ours(pools, search)
     said = (
         ""
         if every == 1

@@ -126,7 +126,7 @@ def ours(model: Classifier, data: Task, examples: tuple[Example, ...], clock: Cl
     predicted, own = torch.zeros(len(examples), dtype=torch.int64), [[0.0]] * len(examples)
     for pool in pools:
         predicted[pool.members] = pool.logits.argmax(-1)
-        for i, row in zip(pool.members, pool.weights.tolist(), strict=True):
+        for i, row in zip(pool.members, pool.key_weights.tolist(), strict=True):
             own[i] = row
     noise = uniform(0, torch.tensor([e.id for e in examples])[:, None], torch.arange(scores["gradient"].shape[1]))
     scores |= {"attention": padded(own), "random": noise.masked_fill(scores["gradient"].isnan(), torch.nan)}

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import torch
 
+from exegete.experiments.common.pooling import Pooled
 from exegete.models.build import make_classifier
+from exegete.models.opened import Decoder
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
@@ -109,6 +111,12 @@ def small_model(
 
 def vocabulary(examples: Sequence[Example], wrap: bool = False) -> Vocabulary:
     return fit_vocabulary(examples, wrap=wrap)
+
+
+def decoder_of(part: Pooled) -> Decoder:
+    """Texts of a model that pools, as they were encoded."""
+    assert isinstance(part.opened, Decoder)
+    return part.opened
 
 
 def batch_of(model: Classifier, examples: Sequence[Example]) -> Batch:

@@ -16,7 +16,7 @@ from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.section import Found
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
-from exegete.interventions.search import Pool, find_each
+from exegete.interventions.search import find_each
 from exegete.models.build import build
 from exegete.models.ours.classifier import Classifier
 from exegete.page.panels import with_panel
@@ -59,7 +59,7 @@ def test_the_largest_divergence_within_epsilon() -> None:
     rows = ASK.rows(whole)
     assert rows.height == 2 * len(EXAMPLES)
     pools = list(pooled(whole.model, EXAMPLES))
-    found = find_each(pools[0].model, [Pool(p.encoded, p.weights, p.ids) for p in pools], ASK)
+    found = find_each([p.opened for p in pools], ASK)
     for pool, adversaries in zip(pools, found, strict=True):
         for row, text in enumerate(pool.ids.tolist()):
             for epsilon in (0.01, 0.05):

@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
-from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.adversary_training import section as told
@@ -16,7 +15,7 @@ from exegete.experiments.adversary_training.figure import points
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.section import Found
 from exegete.interventions import search
-from exegete.models.contract import Encoded
+from exegete.models.opened import Opened
 from exegete.models.ours.classifier import SITE, Classifier
 from exegete.page.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
@@ -109,9 +108,9 @@ def test_the_searched_are_within_their_tolerance(rows: pl.DataFrame) -> None:
 
 
 def test_a_search_that_finds_nothing_leaves_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    def far(model: Classifier, encoded: Encoded, weights: Tensor, ids: Tensor, _: search.Search) -> search.Adversaries:
-        moved = weights[:, None].roll(1, -1)
-        return search.Adversaries(moved, torch.ones(len(ids), 1).double(), torch.ones(len(ids), 1).double())
+    def far(texts: Opened, _: search.Search) -> search.Adversaries:
+        moved, ones = texts.weights[:, None].roll(1, -1), torch.ones(len(texts.ids), 1).double()
+        return search.Adversaries(moved, ones, ones)
 
     monkeypatch.setattr(search, "find", far)
     found = ASK.rows(subject()).filter(pl.col("kind") == "searched")

@@ -106,16 +106,21 @@ def test_a_null_key_is_in_no_weights_of_words(monkeypatch: pytest.MonkeyPatch) -
     (found,) = searched(subject(model), base, (0.05,), seed=0)
     pools = list(pooled(model, EXAMPLES))
     for pool in pools:
-        assert word_keys(pool, EXAMPLES).tolist() == batch_of(model, [EXAMPLES[i] for i in pool.members]).words.tolist()
+        assert (
+            word_keys(model, pool, EXAMPLES).tolist()
+            == batch_of(model, [EXAMPLES[i] for i in pool.members]).words.tolist()
+        )
     assert float(found.jsd.nansum()) > 0.1
     for pool in pools[1:3]:
-        candidates = searching.find(model, pool.encoded, pool.weights, pool.ids, searching.Search())
-        words = word_keys(pool, EXAMPLES)
+        candidates = searching.find(pool.opened, searching.Search())
+        words = word_keys(model, pool, EXAMPLES)
         for row, place in enumerate(pool.members):
-            own = [w / sum(pool.weights[row, words[row]].tolist()) for w in pool.weights[row, words[row]].tolist()]
-            assert base.weights[place, : len(own)].tolist() == pytest.approx(own, abs=1e-6)
+            own = [
+                w / sum(pool.key_weights[row, words[row]].tolist()) for w in pool.key_weights[row, words[row]].tolist()
+            ]
+            assert base.key_weights[place, : len(own)].tolist() == pytest.approx(own, abs=1e-6)
             best = 0.0
-            for theirs, changed in zip(candidates.weights[row], candidates.tvd[row].tolist(), strict=True):
+            for theirs, changed in zip(candidates.weights[row, :, 0], candidates.tvd[row].tolist(), strict=True):
                 kept = theirs[words[row]].tolist()
                 if changed <= 0.05:
                     best = max(best, slow_jsd(own, [w / sum(kept) for w in kept]))
@@ -128,7 +133,7 @@ def test_the_permuted_divergence_is_a_mean_over_draws() -> None:
     ours, theirs = (torch.rand(3, 4).double().masked_fill(~real, 0) for _ in range(2))
     ours, theirs = (w / w.sum(-1, keepdim=True) for w in (ours, theirs))
     ids = torch.tensor([4, 7, 9])
-    found = permuted_jsd(ours, theirs, real, ids, 3, 6)
+    found = permuted_jsd(ours[:, None], theirs[:, None], real, ids, 3, 6)
     orders = permuted(theirs, real, ids, 3, 6)
     for row in (0, 1):
         every = [slow_jsd(ours[row].tolist(), order.tolist()) for order in orders[row]]

@@ -14,7 +14,6 @@ from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.pooling import Pooled, pooled
-from exegete.experiments.common.removal import removable
 from exegete.experiments.importance_sets.experiment import SCHEMES, ImportanceSets, backwards, first_flips
 from exegete.experiments.importance_sets.figure import CENSORED, EXCLUDED, quartiles
 from exegete.experiments.importance_sets.summary import median_interval
@@ -24,14 +23,14 @@ from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from tests.experiments.test_removal import ladder, slow, toy
 from tests.experiments.test_single_weight import EXAMPLES, SPARSE, SPEC, argmax, cell, softmax, subject_of
-from tests.small import vocabulary
+from tests.small import decoder_of, vocabulary
 
 ASK = ImportanceSets(orders=3)
 
 
 def slow_first_flip(part: Pooled, row: int, order: list[int]) -> tuple[float, float, bool]:
     """Fraction and mass removed when the decision first differs, one key after the other."""
-    weights, before = part.weights[row].tolist(), argmax(slow(part, row, set()))
+    weights, before = part.key_weights[row].tolist(), argmax(slow(part, row, set()))
     for j in range(1, len(order) + 1):
         if argmax(slow(part, row, set(order[:j]))) != before:
             return j / len(order), sum(weights[t] for t in order[:j]) / sum(weights), True
@@ -40,9 +39,10 @@ def slow_first_flip(part: Pooled, row: int, order: list[int]) -> tuple[float, fl
 
 def slow_gradient(part: Pooled, row: int) -> list[float]:
     """By differences: the probability of the predicted class with one weight a little larger."""
-    assert part.encoded.values is not None
-    values, weights = part.encoded.values[row].tolist(), part.weights[row].tolist()
-    bias = part.model.two_sided(part.model.decoder.bias).tolist()
+    assert part.opened.values is not None
+    values, weights = part.opened.values[row].tolist(), part.key_weights[row].tolist()
+    model = decoder_of(part).model
+    bias = model.two_sided(model.decoder.bias).tolist()
 
     def probability(alpha: list[float]) -> list[float]:
         return softmax([sum(a * v[c] for a, v in zip(alpha, values, strict=True)) + b for c, b in enumerate(bias)])
@@ -62,7 +62,7 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
     for part in pooled(subject.model, subject.examples):
         orders = ASK.ordered(part)
         for row, example in enumerate(part.ids.tolist()):
-            if part.weights.shape[1] == 1:
+            if part.weights.shape[-1] == 1:
                 assert found[example, "attention"]["value"] is None
                 continue
             for scheme in SCHEMES:
@@ -80,7 +80,7 @@ def test_orders_are_those_of_the_schemes() -> None:
     for part in pooled(subject.model, subject.examples):
         orders = {scheme: order.tolist() for scheme, order in ASK.ordered(part).items()}
         for row in range(len(part.ids)):
-            weights, slopes = part.weights[row].tolist(), slow_gradient(part, row)
+            weights, slopes = part.key_weights[row].tolist(), slow_gradient(part, row)
             products = [a * g for a, g in zip(weights, slopes, strict=True)]
             for scheme, scores in (("attention", weights), ("gradient", slopes), ("gradient_x_attention", products)):
                 ordered = [scores[t] for t in orders[scheme][row][0]]
@@ -140,11 +140,13 @@ def test_in_a_ladder_the_best_order_is_that_of_weighted_votes() -> None:
     """share = 1, two classes: no set of words flips a decision with fewer than the slope times attention needs."""
     ask, flipped = ImportanceSets(("gradient_x_attention", "attention")), 0
     for part in pooled(ladder(), EXAMPLES):
-        n = int(removable(part)[0].sum())
+        n = int(part.opened.removable[0].sum())
         if n < 2 or n > 6:
             continue
         sets = torch.tensor([[0, *s, 0] for s in itertools.product((0, 1), repeat=n)]).double()  # kept words
-        decisions = part.decode(sets * part.weights[:, None]).argmax(-1)  # the null key counts 0 whatever its weight
+        decisions = part.decode((sets * part.weights)[:, :, None]).argmax(
+            -1
+        )  # the null key counts 0 whatever its weight
         changed = decisions != part.logits.argmax(-1, keepdim=True)
         gone = n - sets[:, 1:-1].sum(-1).expand_as(changed)
         fewest = gone.masked_fill(~changed, n).amin(-1) / n

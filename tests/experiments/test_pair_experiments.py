@@ -75,8 +75,8 @@ def test_permutation_is_the_median_tvd_over_shuffled_weights(spec: str) -> None:
     model = a_pair(spec)
     rows = Permutation(draws=4).rows(subject_of(model))
     for pool in pooled(model, EXAMPLES):
-        draws = permuted(pool.weights, pool.mask, pool.ids, 0, 4)
-        for place, (row, drawn) in zip(pool.members, zip(pool.weights, draws, strict=True), strict=True):
+        draws = permuted(pool.key_weights, pool.mask, pool.ids, 0, 4)
+        for place, (row, drawn) in zip(pool.members, zip(pool.key_weights, draws, strict=True), strict=True):
             e, n = EXAMPLES[place], len(EXAMPLES[place])
             own, found = rows.row(place, named=True), slow(model, e, row[:n].tolist())[0]
             changes = [slow(model, e, draw[:n].tolist())[0] for draw in drawn]
@@ -103,9 +103,9 @@ def test_single_weight_and_flips_are_those_of_the_slow_model(spec: str) -> None:
     model = a_pair(spec)
     single, flips = (experiment.rows(subject_of(model)) for experiment in (SingleWeight(), DecisionFlips()))
     for pool in pooled(model, EXAMPLES):
-        top = pool.weights.argmax(-1)
+        top = pool.key_weights.argmax(-1)
         other = other_key(pool, top, "other", 0)
-        for place, row, i, r in zip(pool.members, pool.weights, top.tolist(), other.tolist(), strict=True):
+        for place, row, i, r in zip(pool.members, pool.key_weights, top.tolist(), other.tolist(), strict=True):
             e, n = EXAMPLES[place], len(EXAMPLES[place])
             weights = row[:n].tolist()
             if n == 1 or len({round(w, 9) for w in weights}) < n:  # ties of sparse weights are broken by noise

@@ -27,7 +27,7 @@ from exegete.page.violin import Axis, shapes, violin
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
-from tests.small import small_model, texts
+from tests.small import decoder_of, small_model, texts
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"
 EXAMPLES = (*texts(30), Example(90, (("a",),), 0))
@@ -74,16 +74,16 @@ def test_every_text_recomputed_slowly() -> None:
     rows = {row["example"]: row for row in asked.rows(whole).iter_rows(named=True)}
     assert list(rows) == [e.id for e in EXAMPLES]
     for pool in pooled(whole.model, EXAMPLES):
-        drawn = permuted(pool.weights, pool.mask, pool.ids, 3, 10)
+        decoder, drawn = decoder_of(pool), permuted(pool.key_weights, pool.mask, pool.ids, 3, 10)
         for row, text in enumerate(pool.ids.tolist()):
             found = rows[text]
             if pool.mask.shape[1] == 1:
                 assert found["median_tvd"] is found["median_logit"] is found["flips"] is found["entropy"] is None
                 continue
             with torch.no_grad():
-                mine = slow(pool.model, pool.encoded, row, pool.weights[row], drawn[row])
+                mine = slow(decoder.model, decoder.encoded, row, pool.key_weights[row], drawn[row])
             assert (found["median_tvd"], found["median_logit"], found["flips"]) == pytest.approx(mine, abs=1e-5)
-            assert found["max_attention"] == pytest.approx(float(pool.weights[row].max()))
+            assert found["max_attention"] == pytest.approx(float(pool.key_weights[row].max()))
             assert found["n"] == found["keys"] == len(whole.examples[pool.members[row]])
 
 

@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -15,21 +16,21 @@ from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.common.removal import (
     gradient,
     noise,
-    null_key,
     original,
     other_key,
     ranking,
-    removable,
     removed,
     single,
     without_each,
 )
 from exegete.models.build import make_classifier
 from exegete.models.contract import Encoded
+from exegete.models.opened import decoder
 from exegete.models.truths.ladder import Ladder
-from tests.small import SPECS, small_model, texts, vocabulary
+from tests.small import SPECS, decoder_of, small_model, texts, vocabulary
 
 EXAMPLES = texts(40, seed=3)
+EXPANDED = {"weights": 3, "mask": 2, "removable": 2}
 GATES = "average:size=7,hidden=6,scale=1,projection=gates"
 THREE = small_model("average:size=5,hidden=4,scale=1", EXAMPLES, labels=("a", "b", "c"))
 
@@ -48,14 +49,21 @@ def toy(values: Sequence[Sequence[float]], weights: Sequence[float], bias: Seque
     alpha = torch.tensor([[*weights, *[0.0] * pad]])
     encoded = Encoded(held, alpha, mask, held)
     logits = (alpha[..., None] * held).sum(1) + torch.tensor(bias)
-    return Pooled([0], torch.tensor([7]), model, encoded, alpha.double(), logits.double())
+    return Pooled([0], decoder(model, encoded.to(torch.float64), torch.tensor([7]), alpha), logits.double())
+
+
+def many_of(part: Pooled, n: int) -> Pooled:
+    """One text n times, under other names."""
+    rows = {name: getattr(part.opened, name).expand(n, *[-1] * (dims - 1)) for name, dims in EXPANDED.items()}
+    return part._replace(opened=replace(part.opened, ids=torch.arange(n), **rows))
 
 
 def slow(part: Pooled, row: int, gone: set[int]) -> list[float]:
     """Straight from the definition, in plain Python."""
-    assert part.encoded.values is not None
-    weights, values = part.weights[row].tolist(), part.encoded.values[row].tolist()
-    bias = part.model.two_sided(part.model.decoder.bias).tolist()
+    assert part.opened.values is not None
+    weights, values = part.key_weights[row].tolist(), part.opened.values[row].tolist()
+    model = decoder_of(part).model
+    bias = model.two_sided(model.decoder.bias).tolist()
     kept = [t for t in range(len(weights)) if t not in gone and bool(part.mask[row, t])]
     mass = math.fsum(weights[t] for t in kept)
     share = {t: math.fsum(weights) * weights[t] / mass if mass else 0.0 for t in kept}
@@ -70,8 +78,8 @@ def close(a: Tensor, b: Sequence[float]) -> bool:
 def test_removal_is_the_plain_loop(spec: str) -> None:
     model = small_model(spec, EXAMPLES)
     for part in pooled(model, EXAMPLES):
-        keys = part.weights.shape[1]
-        order = ranking(part.weights, part.mask, noise(part, 0, "ties"))
+        keys = part.weights.shape[-1]
+        order = ranking(part.key_weights, part.mask, noise(part, 0, "ties"))
         along, each = removed(part, order), without_each(part)
         for row in range(len(part.ids)):
             places = order[row].tolist()
@@ -84,7 +92,7 @@ def test_gates_with_nothing_removed_are_the_model_s_own_prediction() -> None:
     """Their weights sum to the mean gate: renormalised to 1 they would predict something else."""
     for part in pooled(small_model(GATES, EXAMPLES), EXAMPLES):
         assert bool((part.weights.sum(-1) < 0.99).all())
-        order = ranking(part.weights, part.mask, noise(part, 0, "ties"))
+        order = ranking(part.key_weights, part.mask, noise(part, 0, "ties"))
         for found in (original(part), removed(part, order)[:, 0]):
             assert torch.allclose(found, part.logits, rtol=0, atol=1e-12)
 
@@ -109,15 +117,15 @@ def test_a_ladder_s_word_takes_its_weighted_vote_with_it(room: int, labels: tupl
     m = model.encoder.strength.item()
     for part in pooled(model, EXAMPLES):
         lost = original(part)[:, None] - without_each(part)  # [batch, key, class]
-        order = ranking(part.weights, removable(part), noise(part, 0, "ties"))
+        order = ranking(part.key_weights, part.opened.removable, noise(part, 0, "ties"))
         for row, example in enumerate(part.members):
             words = EXAMPLES[example].words
-            assert int(removable(part)[row].sum()) == len(words)
+            assert int(part.opened.removable[row].sum()) == len(words)
             for place, word in enumerate(words, start=1):  # the null key is the start symbol
                 leaning = model.encoder.linear(model.embedding.weight[model.vocabulary.index[word]]).tolist()
                 signs = [1.0 if z >= 0 else -1.0 for z in leaning]
                 votes = signs if model.outputs > 1 else [-signs[0], signs[0]]
-                assert close(lost[row, place], [m * float(part.weights[row, place]) * s for s in votes])
+                assert close(lost[row, place], [m * float(part.key_weights[row, place]) * s for s in votes])
             effects = [float(lost[row, t].abs().max()) for t in order[row, : len(words)].tolist()]
             assert all(a >= b - 1e-12 for a, b in itertools.pairwise(effects))
 
@@ -126,16 +134,16 @@ def test_a_ladder_s_word_takes_its_weighted_vote_with_it(room: int, labels: tupl
 def test_removed_weight_goes_to_the_null_key(share: float) -> None:
     """Along any order: the model's own decoder under weights that the null key fills up; all gone, a constant."""
     for part in pooled(ladder(share), EXAMPLES):
-        null = null_key(part)
+        null = part.opened.null
         assert null is not None
-        order = ranking(part.weights, removable(part), noise(part, 0, "ties"))
-        along, n = removed(part, order), int(removable(part)[0].sum())
+        order = ranking(part.key_weights, part.opened.removable, noise(part, 0, "ties"))
+        along, n = removed(part, order), int(part.opened.removable[0].sum())
         assert torch.allclose(along[:, 0], part.logits, rtol=0, atol=1e-12)
         assert bool(null.gather(1, order)[:, n:].sum(-1).eq(1).all())  # never among the n words that go
         for j in range(n + 1):
-            weights = part.weights.scatter(1, order[:, :j], 0.0)
+            weights = part.key_weights.scatter(1, order[:, :j], 0.0)
             weights[null] += 1 - weights.sum(-1)
-            assert torch.allclose(along[:, j], part.decode(weights[:, None])[:, 0], rtol=0, atol=1e-10)
+            assert torch.allclose(along[:, j], part.decode(weights[:, None, None])[:, 0], rtol=0, atol=1e-10)
             assert share > 0 or torch.allclose(along[:, j], part.logits, rtol=0, atol=1e-12)
 
 
@@ -143,9 +151,9 @@ def test_the_null_key_is_neither_the_highest_nor_another() -> None:
     """It has nearly all the mass. Words are counted, and drawn as in a model without wrappers."""
     plain = {int(i): p for p in pooled(THREE, EXAMPLES) for i in p.ids}
     for part in pooled(ladder(), EXAMPLES):
-        null, found = null_key(part), single(part, "other", 3)
+        null, found = part.opened.null, single(part, "other", 3)
         assert null is not None
-        assert bool((part.weights[null] > 0.5).all())
+        assert bool((part.key_weights[null] > 0.5).all())
         assert found.keys.tolist() == [int(plain[int(i)].mask[0].sum()) for i in part.ids]
         assert bool((found.difference < 0.5).all())
         assert torch.equal(found.emptied, found.keys == 1)
@@ -183,7 +191,7 @@ def test_keys_that_are_not_real_change_nothing() -> None:
     plain, padded = toy(values, weights, [0.0, 0.5]), toy(values, weights, [0.0, 0.5], pad=2)
     a, b = (single(part, "other", 4) for part in (plain, padded))
     assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
-    orders = [ranking(part.weights, part.mask, noise(part, 0, "ties")) for part in (plain, padded)]
+    orders = [ranking(part.key_weights, part.mask, noise(part, 0, "ties")) for part in (plain, padded)]
     assert orders[1][0].tolist()[:3] == orders[0][0].tolist()
     assert torch.equal(removed(padded, orders[1])[:, :4], removed(plain, orders[0]))
 
@@ -192,34 +200,35 @@ def test_the_gradient_is_autograd_s() -> None:
     """∂p_c/∂α_t with weights as free variables, in closed form."""
     for part in pooled(THREE, EXAMPLES):
         logits = original(part)
-        assert part.encoded.values is not None
-        weights, values = part.weights.clone().requires_grad_(), part.encoded.values.double()
+        assert part.opened.values is not None
+        weights, values = part.key_weights.clone().requires_grad_(), part.opened.values.double()
         bias = THREE.decoder.bias.double().detach()
         p = ((weights[..., None] * values).sum(1) + bias).softmax(-1)
         (expected,) = torch.autograd.grad(p.gather(1, logits.argmax(-1)[:, None]).sum(), weights)
-        assert torch.allclose(gradient(part, logits), expected, atol=1e-6)
+        assert torch.allclose(gradient(part, logits)[:, 0], expected, atol=1e-6)
 
 
 def test_a_decoder_that_is_not_linear_is_decoded_again_and_again() -> None:
     """The same model without W h_t at hand: what it decodes one by one is what the sums give."""
 
     def curved(part: Pooled) -> Pooled:
-        values = part.encoded.values
+        values = part.opened.values
 
-        class Hidden(type(part.model)):  # type: ignore[misc]
+        class Hidden(type(decoder_of(part).model)):  # type: ignore[misc]
             def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
                 return super().decode(encoded._replace(values=values), weights)  # type: ignore[no-any-return]
 
-        model = copy.deepcopy(part.model)
+        model = copy.deepcopy(decoder_of(part).model)
         model.__class__ = Hidden
-        return part._replace(model=model, encoded=part.encoded._replace(values=None))
+        encoded = decoder_of(part).encoded._replace(values=None)
+        return part._replace(opened=decoder(model, encoded, part.ids))
 
     for part in (
         *pooled(THREE, EXAMPLES),
         *pooled(small_model(GATES, EXAMPLES), EXAMPLES),
         *pooled(ladder(), EXAMPLES),
     ):
-        order = ranking(part.weights, removable(part), noise(part, 0, "ties"))
+        order = ranking(part.key_weights, part.opened.removable, noise(part, 0, "ties"))
         both = torch.stack([order, order.flip(-1)], 1)
         other = curved(part)
         assert torch.allclose(removed(other, both), removed(part, both), atol=1e-5)
@@ -230,9 +239,7 @@ def test_a_decoder_that_is_not_linear_is_decoded_again_and_again() -> None:
 def test_ties_are_broken_by_the_text_and_not_by_place() -> None:
     flat = torch.zeros(200, 4)
     part = toy([[0.0, 0.0]] * 4, [0.25] * 4, [0.0, 0.0])
-    many = part._replace(
-        ids=torch.arange(200), encoded=part.encoded._replace(mask=part.mask.expand(200, -1)), weights=flat.double()
-    )
+    many = many_of(part, 200)
     first = ranking(flat, many.mask, noise(many, 0, "ties"))[:, 0]
     assert torch.bincount(first).min() > 25  # 50 expected
     assert torch.equal(ranking(-torch.arange(4.0)[None], part.mask, noise(part, 0, "ties")), torch.arange(4)[None])
@@ -241,7 +248,7 @@ def test_ties_are_broken_by_the_text_and_not_by_place() -> None:
 def draws(sampler: str, top: int, n: int = 6000) -> Tensor:
     """How often each of 4 keys is r."""
     part = toy([[0.0, 0.0]] * 4, [0.25] * 4, [0.0, 0.0])
-    many = part._replace(ids=torch.arange(n), encoded=part.encoded._replace(mask=part.mask.expand(n, -1)))
+    many = many_of(part, n)
     drawn = other_key(many, torch.full((n,), top), sampler, 0)  # type: ignore[arg-type]
     return torch.bincount(drawn, minlength=4) / n
 
@@ -266,4 +273,4 @@ def test_another_key_is_never_the_highest(weights: list[float], seed: int) -> No
     found = single(part, "other", seed)
     assert not found.same.any()
     assert float(found.difference) >= 0
-    assert bool(found.emptied) == (sum(sorted(part.weights[0].tolist())[:-1]) == 0)
+    assert bool(found.emptied) == (sum(sorted(part.key_weights[0].tolist())[:-1]) == 0)

@@ -166,7 +166,7 @@ def test_searched_adversaries_stand_beside(monkeypatch: pytest.MonkeyPatch) -> N
             continue
         model = small_model(DENSE, EXAMPLES)
         (batch,) = pooled(model, [e])
-        found = find(model, batch.encoded, batch.weights, batch.ids, searching.Search())
+        found = find(batch.opened, searching.Search())
         near = [j for j, t in zip(found.jsd[0].tolist(), found.tvd[0].tolist(), strict=True) if t <= 0.01]
         assert value == pytest.approx(max([0.0, *near]), abs=1e-3)  # steps of single precision
     assert "adversary_jsd" in asked.summary(cell(rows))["measure"].to_list()

@@ -65,7 +65,7 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
     flips = {row["example"]: row for row in DecisionFlips().rows(subject).iter_rows(named=True)}
     for part in pooled(subject.model, subject.examples):
         for row, example in enumerate(part.ids.tolist()):
-            mine, weights = found[example], part.weights[row].tolist()
+            mine, weights = found[example], part.key_weights[row].tolist()
             assert mine["keys"] == len(weights)
             if len(weights) == 1:
                 assert mine["value"] is None
@@ -242,7 +242,7 @@ def test_wrong_settings_and_models() -> None:
         assert unsuited(asked, subject.task, subject.model) is None
         reason = unsuited(asked, subject.task, Blind())  # type: ignore[arg-type]
         assert reason is not None
-        assert "last attention" in reason
-        with pytest.raises(UsageError, match="last attention"):
+        assert "from which a class is predicted" in reason
+        with pytest.raises(UsageError, match="from which a class is predicted"):
             asked.rows(replace(subject, model=Blind()))  # type: ignore[arg-type]
     assert isinstance(subject.model, Classifier)

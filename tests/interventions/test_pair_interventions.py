@@ -14,6 +14,7 @@ from exegete.interventions.impose import Impose
 from exegete.interventions.search import Search, find
 from exegete.interventions.table import BESIDE, Table
 from exegete.models.contract import Intervention, Site
+from exegete.models.opened import decoder
 from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
 from tests.interventions.test_interventions import LIGHT, is_distribution
@@ -111,11 +112,11 @@ def test_adversaries_keep_the_prediction_of_a_decoder_that_is_not_linear() -> No
     with torch.no_grad():
         encoded = model.encode(batch).to(torch.float64)
         weights = model.project(encoded.scores, encoded.mask)
-    found = find(model, encoded, weights, batch.ids, Search(count=3, steps=150, lr=0.05))
+    found = find(decoder(model, encoded, batch.ids, weights), Search(count=3, steps=150, lr=0.05))
     for row, e in enumerate(EXAMPLES):
         before = torch.tensor(slow(model, e, weights[row, : len(e)].tolist())[0], dtype=torch.float64).softmax(-1)
         for draw in range(3):
-            theirs = found.weights[row, draw, : len(e)]
+            theirs = found.weights[row, draw, 0, : len(e)]
             after = torch.tensor(slow(model, e, theirs.tolist())[0], dtype=torch.float64).softmax(-1)
             assert float(found.tvd[row, draw]) == pytest.approx(float((before - after).abs().sum() / 2), abs=1e-6)
             assert float(theirs.sum()) == pytest.approx(1)

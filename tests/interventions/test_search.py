@@ -1,6 +1,7 @@
 """Search: the objective written slowly, its gradient against autograd, and whole trajectories."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.pooling import pooled
 from exegete.interventions import search as module
 from exegete.interventions.climbing import ABSENT, Climb, Slopes
-from exegete.interventions.search import Adversaries, Pool, Search, find, find_each, first_log_weights, objective
+from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective
 from exegete.models.contract import Encoded
+from exegete.models.opened import Decoder, decoder
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
 from tests.small import small_model, texts
@@ -24,8 +26,8 @@ BINARY = "bilstm:size=7,hidden=6,scale=1"
 THREE = ("a", "b", "c")
 
 
-def pools_of(model: Classifier, examples: tuple[Example, ...] = EXAMPLES) -> list[Pool]:
-    return [Pool(p.encoded, p.weights, p.ids) for p in pooled(model, examples)]
+def pools_of(model: Classifier, examples: tuple[Example, ...] = EXAMPLES) -> list[Decoder]:
+    return [p.opened for p in pooled(model, examples) if isinstance(p.opened, Decoder)]
 
 
 def jsd(p: list[float], q: list[float]) -> float:
@@ -56,8 +58,18 @@ def test_the_objective_written_slowly(classes: int) -> None:
     torch.manual_seed(classes)
     weights, original = torch.randn(3, 4, 6).double().softmax(-1), torch.randn(3, 6).double().softmax(-1)
     p, own = torch.randn(3, 4, classes).double().softmax(-1), torch.randn(3, classes).double().softmax(-1)
-    found = objective(weights, original, p, own, Search(count=4))
+    found = objective(weights[:, :, None], original[:, None], p, own, Search(count=4))
     assert found.tolist() == pytest.approx(slow_objective(weights, original, p, own), abs=1e-10)
+
+
+def test_divergences_of_several_heads_are_averaged() -> None:
+    """With JSD linear in its heads, two heads give the mean of both objectives: the penalty is the same in each."""
+    torch.manual_seed(3)
+    weights, original = torch.randn(3, 4, 2, 6).double().softmax(-1), torch.randn(3, 2, 6).double().softmax(-1)
+    p, own = torch.randn(3, 4, 2).double().softmax(-1), torch.randn(3, 2).double().softmax(-1)
+    found = objective(weights, original, p, own, Search(count=4))
+    alone = [torch.tensor(slow_objective(weights[:, :, h], original[:, h], p, own)) for h in range(2)]
+    torch.testing.assert_close(found, ((alone[0] + alone[1]) / 2).double(), atol=1e-4, rtol=1e-6)
 
 
 @settings(max_examples=8, deadline=None)
@@ -72,7 +84,7 @@ def test_the_gradient_is_that_of_autograd(count: int, keys: int, classes: int, s
     def f(x: Tensor) -> Tensor:
         weights = x.softmax(-1)
         p = (weights @ values + bias[:, None]).softmax(-1)
-        return objective(weights, original, p, own, search).sum()
+        return objective(weights[:, :, None], original[:, None], p, own, search).sum()
 
     own = (original[:, None] @ values + bias[:, None]).softmax(-1)[:, 0]
     leaf = x.clone().requires_grad_()
@@ -88,24 +100,25 @@ def test_the_gradient_is_that_of_autograd(count: int, keys: int, classes: int, s
     torch.testing.assert_close(climb.gradient().permute(2, 0, 1), leaf.grad, atol=1e-8, rtol=1e-8)
 
 
-def slow_search(model: Classifier, pool: Pool, search: Search, more: Tensor | float = 0.0) -> Tensor:
-    """The same steps on the words alone, by autograd and torch's own Adam: weights [batch, candidate, key]."""
+def slow_search(model: Classifier, pool: Decoder, search: Search, more: Tensor | float = 0.0) -> Tensor:
+    """The same steps on the words alone, by autograd and torch's own Adam: weights [batch, candidate, 1, key]."""
     real, values = pool.encoded.mask[0], pool.encoded.values  # texts of one length have the same mask
     assert values is not None
     values, bias = values[:, real].double(), model.two_sided(model.decoder.bias).detach().double() + more
-    original = pool.weights[:, real]
+    original = pool.weights[:, 0, real]
     own = (original[:, None] @ values + bias).softmax(-1)[:, 0]
-    x = first_log_weights(pool.encoded.mask, pool.ids, search)[..., real].requires_grad_()
+    x = first_log_weights(pool.encoded.mask, pool.ids, search)[:, :, 0, real].requires_grad_()
     adam = torch.optim.Adam([x], lr=search.lr, amsgrad=True)
     for _ in range(search.steps):
         weights = x.softmax(-1)
-        loss = objective(weights, original, (weights @ values + bias).softmax(-1), own, search).sum()
+        p = (weights @ values + bias).softmax(-1)
+        loss = objective(weights[:, :, None], original[:, None], p, own, search).sum()
         adam.zero_grad()
         loss.backward()
         adam.step()
     found = torch.zeros(len(x), search.count, len(real), dtype=torch.float64)
     found[..., real] = x.detach().softmax(-1)
-    return found
+    return found[:, :, None]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +132,7 @@ def slow_search(model: Classifier, pool: Pool, search: Search, more: Tensor | fl
 def test_the_same_trajectory_as_autograd(spec: str, labels: tuple[str, ...], wrap: bool) -> None:
     model, search = small_model(spec, EXAMPLES, wrap=wrap, labels=labels), Search(steps=12)
     pools = pools_of(model)
-    single, double = find_each(model, pools, search), find_each(model, pools, search, torch.float64)
+    single, double = find_each(pools, search), find_each(pools, search, torch.float64)
     for pool, ours, exact in zip(pools, single, double, strict=True):
         theirs = slow_search(model, pool, search)
         torch.testing.assert_close(exact.weights, theirs, atol=1e-7, rtol=0)
@@ -148,18 +161,18 @@ class Straight(Bent):
 @pytest.mark.parametrize("wrap", [False, True])
 def test_autograd_serves_a_decoder_that_is_not_linear(wrap: bool) -> None:
     model, search = small_model(BINARY, EXAMPLES, wrap=wrap), Search(steps=8)
-    linear = find_each(model, pools_of(model), search)
+    linear = find_each(pools_of(model), search)
     model.__class__ = Straight
-    for a, b in zip(linear, find_each(model, pools_of(model), search), strict=True):
+    for a, b in zip(linear, find_each(pools_of(model), search), strict=True):
         torch.testing.assert_close(a.weights, b.weights, atol=1e-5, rtol=0)
         torch.testing.assert_close(a.tvd, b.tvd, atol=1e-5, rtol=0)
     model.__class__ = Bent
     pool = pools_of(model)[-1]
-    found = find(model, *pool, Search(steps=60, lr=0.1))
+    found = find(pool, Search(steps=60, lr=0.1))
     assert (found.tvd <= 0.05).any(1).double().mean() > 0.8
     with torch.no_grad():
         both = torch.cat([pool.weights[:, None], found.weights], 1)
-        p = model.decode(pool.encoded, both).softmax(-1).double()
+        p = model.decode(pool.encoded, both[:, :, 0]).softmax(-1).double()
     torch.testing.assert_close(found.tvd, (p[:, 1:, 1] - p[:, :1, 1]).abs(), atol=1e-6, rtol=0)
 
 
@@ -176,7 +189,7 @@ def test_a_decoder_that_heeds_weights_by_half(monkeypatch: pytest.MonkeyPatch) -
     model, search = small_model(BINARY, EXAMPLES), Search(steps=8)
     model.__class__ = Half
     pools = pools_of(model)
-    for pool, found in zip(pools, find_each(model, pools, search, torch.float64), strict=True):
+    for pool, found in zip(pools, find_each(pools, search, torch.float64), strict=True):
         words, values = pool.encoded.mask.sum(-1)[:, None, None], pool.encoded.values
         assert values is not None
         v = values.double()
@@ -184,22 +197,23 @@ def test_a_decoder_that_heeds_weights_by_half(monkeypatch: pytest.MonkeyPatch) -
         def heeded(weights: Tensor, v: Tensor = v, words: Tensor = words) -> Tensor:
             return ((weights + 1 / words) / 2 @ v + model.two_sided(model.decoder.bias).double()).softmax(-1).detach()
 
-        p, q = heeded(found.weights), heeded(pool.weights[:, None])
+        p, q = heeded(found.weights[:, :, 0]), heeded(pool.weights)
         torch.testing.assert_close(found.tvd, (p - q).abs().sum(-1) / 2, atol=1e-9, rtol=0)
-        half = pool._replace(encoded=pool.encoded._replace(values=values / 2))
+        half = replace(pool, encoded=pool.encoded._replace(values=values / 2))
         moved = slow_search(model, half, search, (v / 2).mean(1, keepdim=True))
         torch.testing.assert_close(found.weights, moved, atol=1e-7, rtol=0)
 
 
 def test_numbers_are_those_of_the_weights() -> None:
     model = small_model(BINARY, EXAMPLES, labels=THREE)
-    for pool, found in zip(pools_of(model), find_each(model, pools_of(model), Search(steps=5)), strict=True):
+    for pool, found in zip(pools_of(model), find_each(pools_of(model), Search(steps=5)), strict=True):
         assert found.weights.dtype == found.tvd.dtype == found.jsd.dtype == torch.float64
-        torch.testing.assert_close(found.weights.sum(-1), torch.ones_like(found.tvd))
-        p, q = (model.decode(pool.encoded, w).softmax(-1) for w in (found.weights, pool.weights[:, None]))
+        torch.testing.assert_close(found.weights.sum(-1), torch.ones_like(found.tvd)[..., None])
+        p, q = (model.decode(pool.encoded, w).softmax(-1) for w in (found.weights[:, :, 0], pool.weights))
         torch.testing.assert_close(found.tvd, (p - q).abs().sum(-1) / 2, atol=1e-9, rtol=0)
         slow = [
-            [jsd(a, own) for a in some] for some, own in zip(found.weights.tolist(), pool.weights.tolist(), strict=True)
+            [jsd(a, own) for a in some]
+            for some, own in zip(found.weights[:, :, 0].tolist(), pool.weights[:, 0].tolist(), strict=True)
         ]
         torch.testing.assert_close(found.jsd, torch.tensor(slow).double(), atol=1e-6, rtol=0)
 
@@ -208,15 +222,15 @@ def test_batches_and_padding_change_nothing() -> None:
     """Not even a last bit: chaos would make much of it within 500 steps."""
     model, search = small_model(BINARY, EXAMPLES), Search(steps=60)
     pools = pools_of(model)
-    together = find_each(model, pools, search)
+    together = find_each(pools, search)
     pool, found = pools[4], together[4]
     for row in range(len(pool.ids)):
         some = slice(row, row + 1)
         encoded = Encoded(*(None if part is None else part[some] for part in pool.encoded))  # type: ignore[arg-type]
-        alone = find(model, encoded, pool.weights[some], pool.ids[some], search)
+        alone = find(decoder(model, encoded, pool.ids[some], pool.weights[some, 0]), search)
         assert torch.equal(alone.weights, found.weights[some])
     padded = Encoded(*(None if part is None else _padded(part) for part in pool.encoded))  # type: ignore[arg-type]
-    again = find(model, padded, _padded(pool.weights), pool.ids, search)
+    again = find(decoder(model, padded, pool.ids, _padded(pool.weights[:, 0])), search)
     torch.testing.assert_close(again.weights[..., 3:-40], found.weights, atol=1e-6, rtol=0)
     assert not again.weights[..., :3].any()
     assert not again.weights[..., -40:].any()
@@ -229,16 +243,16 @@ def _padded(part: Tensor) -> Tensor:
 
 def test_many_groups_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     model, search = small_model(BINARY, EXAMPLES), Search(steps=20)
-    whole = find_each(model, pools_of(model, texts(150)), search)
+    whole = find_each(pools_of(model, texts(150)), search)
     monkeypatch.setattr(module, "ROOM", 1)
-    for a, b in zip(whole, find_each(model, pools_of(model, texts(150)), search), strict=True):
+    for a, b in zip(whole, find_each(pools_of(model, texts(150)), search), strict=True):
         assert torch.equal(a.weights, b.weights)
 
 
 def test_the_best_is_within_epsilon() -> None:
     tvd = torch.tensor([[0.005, 0.03, 0.2], [0.3, 0.3, 0.3], [0.0, 0.01, 0.0]], dtype=torch.float64)
     jsd = torch.tensor([[0.1, 0.4, 0.6], [0.5, 0.5, 0.5], [0.0, 0.2, 0.1]], dtype=torch.float64)
-    found = Adversaries(torch.zeros(3, 3, 2), tvd, jsd)
+    found = Adversaries(torch.zeros(3, 3, 1, 2), tvd, jsd)
     assert found.best(0.01).tolist() == [0, -1, 1]
     assert found.best(0.05).tolist() == [1, -1, 1]
 
@@ -252,6 +266,9 @@ def test_the_first_log_weights_are_normal_and_keyed() -> None:
     assert real.std() == pytest.approx(3, abs=0.05)
     assert (drawn[..., 1] == ABSENT).all()
     assert not torch.equal(drawn, first_log_weights(mask, torch.arange(2000), Search(seed=2)))
+    heads = first_log_weights(mask, torch.arange(2000), Search(seed=1), heads=2)
+    assert torch.equal(heads[:, :, :1], drawn)
+    assert torch.corrcoef(heads[..., 0].flatten(0, 1).T)[0, 1].abs() < 0.05
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"steps": 0}, {"lr": 0.0}, {"strength": -1.0}, {"tolerance": -0.1}])

@@ -1,14 +1,16 @@
 """Search: toys whose answers are known by hand, and the adversary as an intervention."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
-from exegete.interventions.search import Pool, Search, find
+from exegete.interventions.search import Search, find
 from exegete.models.contract import Encoded
+from exegete.models.opened import Decoder, decoder
 from exegete.models.ours.classifier import Classifier
 from tests.small import batch_of, small_model, texts
 
@@ -16,45 +18,45 @@ EXAMPLES = texts(40)
 BINARY = "bilstm:size=7,hidden=6,scale=1"
 
 
-def toy(values: list[list[float]], weights: list[float]) -> tuple[Classifier, Pool]:
+def toy(values: list[list[float]], weights: list[float]) -> Decoder:
     """One text whose words have the values z, with the given weights."""
     model = small_model(BINARY, EXAMPLES)
     z = torch.tensor(values)[:, :, None]
     mask = torch.ones(z.shape[:2], dtype=torch.bool)
     encoded = Encoded(torch.zeros(*z.shape[:2], 12), torch.zeros(z.shape[:2]), mask, torch.cat([-z / 2, z / 2], -1))
-    return model, Pool(encoded, torch.tensor([weights] * len(values), dtype=torch.float64), torch.arange(len(values)))
+    own = torch.tensor([weights] * len(values), dtype=torch.float64)
+    return decoder(model, encoded.to(torch.float64), torch.arange(len(values)), own)
 
 
 def test_words_of_equal_value_may_have_any_weights() -> None:
     """No prediction can change, so JSD goes to its bound ln 2: all weight where the original has none."""
-    model, pool = toy([[2.0, 2.0]], [1.0, 0.0])
-    found = find(model, *pool, Search(steps=1000, lr=0.05))
+    pool = toy([[2.0, 2.0]], [1.0, 0.0])
+    found = find(pool, Search(steps=1000, lr=0.05))
     assert found.tvd.max() < 1e-12
     best = int(found.best(0.01)[0])
     assert found.jsd[0, best] > 0.95 * math.log(2)
-    assert found.weights[0, best, 1] > 0.95
+    assert found.weights[0, best, 0, 1] > 0.95
 
 
 def test_two_words_of_different_value_leave_no_choice() -> None:
     """p fixes the weight of one of two words: JSD stays near 0."""
-    model, pool = toy([[4.0, -4.0]], [0.5, 0.5])
-    found = find(model, *pool, Search())
+    pool = toy([[4.0, -4.0]], [0.5, 0.5])
+    found = find(pool, Search())
     assert (found.tvd <= 0.02).all()
     assert found.jsd[0, int(found.best(0.02)[0])] < 1e-3
 
 
 def test_a_single_word_keeps_its_weight() -> None:
-    model, pool = toy([[3.0]], [1.0])
-    found = find(model, *pool, Search(steps=5))
+    pool = toy([[3.0]], [1.0])
+    found = find(pool, Search(steps=5))
     assert found.weights.eq(1).all()
     assert found.jsd.abs().max() == found.tvd.abs().max() == 0
     assert found.best(0.01).tolist() == [-1]
 
 
 def test_a_text_without_any_key() -> None:
-    model, pool = toy([[1.0, 2.0]], [0.0, 0.0])
-    nothing = pool.encoded._replace(mask=torch.zeros(1, 2, dtype=torch.bool))
-    found = find(model, nothing, pool.weights, pool.ids, Search(steps=5))
+    pool = toy([[1.0, 2.0]], [0.0, 0.0])
+    found = find(replace(pool, mask=torch.zeros(1, 2, dtype=torch.bool)), Search(steps=5))
     assert not found.weights.any()
     assert found.jsd.tolist() == found.tvd.tolist() == [[0.0] * 5]
 

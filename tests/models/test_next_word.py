@@ -13,7 +13,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.pooling import pooled, unpooled
+from exegete.experiments.common.pooling import pooled
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.checks import finite
 from exegete.importance.contract import Scores, refusal
@@ -21,6 +21,7 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
 from exegete.models.contract import Encoded
+from exegete.models.opened import unopened
 from exegete.models.ours.next_word import NextWord
 from exegete.models.ours.translator import Translator
 from exegete.tasks.batching import batches_of_one_length, collate
@@ -160,12 +161,12 @@ def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
     for pool in pooled(model, EXAMPLES):
         found[pool.members] = pool.logits
     assert torch.allclose(found.float(), predict(model, EXAMPLES), atol=1e-5)
-    assert unpooled(model) is None
+    assert unopened(model) is None
 
 
 def test_pools_are_small_where_classes_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     model = NextWord(translator())
-    monkeypatch.setattr("exegete.experiments.common.pooling.LOGITS", 100 * len(model.labels) * 2)
+    monkeypatch.setattr("exegete.experiments.common.pooling.NUMBERS", 100 * len(model.labels) * 2)
     pools = list(pooled(model, EXAMPLES))
     assert max(len(pool.members) for pool in pools) == 2
     assert sorted(itertools.chain(*(pool.members for pool in pools))) == list(range(len(EXAMPLES)))
@@ -177,7 +178,7 @@ def test_a_translator_that_does_not_pool_is_refused_with_its_own_sentence() -> N
     model = NextWord(translator(TRANSFORMER))
     sentence = translator(TRANSFORMER).unpooled()
     assert sentence is not None
-    assert unpooled(model) == sentence
+    assert unopened(model) == sentence
     with pytest.raises(UsageError, match="many layers"):
         model.encode(collate(EXAMPLES, model.vocabulary))
     with pytest.raises(UsageError, match="many layers"):
@@ -251,7 +252,7 @@ def test_permutation_is_that_of_the_last_step(spec: str) -> None:
             batch = collate([example], model.vocabulary)
             own = model.trace(batch).logits.double().softmax(-1)[0]
             encoded = model.encode(batch).to(torch.float64)
-            weights = permuted(pool.weights, pool.mask, pool.ids, 0, 1)[place]  # [1, key]
+            weights = permuted(pool.key_weights, pool.mask, pool.ids, 0, 1)[place]  # [1, key]
             other = model.decode(encoded, weights[None, :, : encoded.mask.shape[1]])[0, 0].softmax(-1)
             said = rows.filter(pl.col("example") == example.id)["median_tvd"].to_list()
             expected = None if len(example) == 1 else float((own - other).abs().sum() / 2)

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.pooling import pooled, unpooled
+from exegete.experiments.common.pooling import pooled
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
 from exegete.models.contract import Intervention, Site
+from exegete.models.opened import unpooled
 from exegete.models.own.classifier import Own
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
@@ -191,7 +192,7 @@ def test_pooled_and_searched(text: str | None, tmp_path: Path) -> None:
     for pool in pooled(model, EXAMPLES):
         logits = model.trace(collate([EXAMPLES[i] for i in pool.members], model.vocabulary)).logits
         assert torch.allclose(pool.logits, logits.double(), atol=1e-5)
-        found = find(model, pool.encoded, pool.weights, pool.ids, Search(steps=3))
+        found = find(pool.opened, Search(steps=3))
         assert float((found.weights.sum(-1) - 1).abs().max()) < 1e-9
 
 

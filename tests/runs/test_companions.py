@@ -65,7 +65,7 @@ class Beside:
                     "example": [e.id for e in subject.examples],
                     "n": [len(e) for e in subject.examples],
                     "companion": name,
-                    "first": other.weights[:, 0].tolist(),
+                    "first": other.key_weights[:, 0].tolist(),
                     "p": other.probabilities[:, 0].tolist(),
                 }
             )

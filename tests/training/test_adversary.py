@@ -1,6 +1,7 @@
 """The adversary's objective: its value by hand, its cache, sparse bases, and what training with it does."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from exegete.training.adversary import FLOOR, Adversary, AgainstBase, real_keys
 from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.settings import TrainingSettings
+from tests.models.own_models import GENERAL, own, written
 from tests.small import SPECS, small_model, small_task, texts
 
 TASK = small_task()
@@ -135,13 +137,28 @@ def test_real_keys_are_the_words() -> None:
     assert torch.equal(real_keys(base.trace(batch), SITE), batch.words)
 
 
-def test_a_site_with_heads_is_refused() -> None:
+def test_the_divergence_of_several_heads_is_their_mean(tmp_path: Path) -> None:
+    """Two models with two heads: written slowly, text by text and head by head."""
+    spec = written(tmp_path, GENERAL)
+    base, other = own(spec), own(spec)
+    for parameter in other.parameters():
+        parameter.add_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)) * 0.5)
+    batch = collate(TEXTS, base.vocabulary)
+    loss, slow = Adversary(LAM).bound(base, TASK), 0.0
+    for row in range(len(batch.ids)):
+        one = batch.rows(torch.tensor([row]), int(batch.lengths[row]))
+        traces = other.trace(one), base.trace(one)
+        a, b = (trace.attention["pool"][0, :, 0].tolist() for trace in traces)
+        p, q = (trace.logits[0].softmax(-1).tolist() for trace in traces)
+        kl = [sum(x * math.log(x / y) for x, y in zip(a[h], b[h], strict=True)) for h in range(2)]
+        slow += sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 - LAM * sum(kl) / 2
+    assert float(loss(other.trace(batch), batch)) == pytest.approx(slow / len(batch.ids), abs=1e-5)
+
+
+def test_a_site_that_is_not_there_is_refused() -> None:
     base, other = pair(SPECS[0])
     batch = collate(TEXTS, base.vocabulary)
     trace = other.trace(batch)
-    heads = trace._replace(attention={SITE: trace.attention[SITE].expand(-1, 2, -1, -1)})
-    with pytest.raises(UsageError, match="2 heads and 1 queries"):
-        Adversary(LAM).bound(base, TASK)(heads, batch)
     with pytest.raises(UsageError, match="none of that name"):
         Adversary(LAM).bound(base, TASK)(trace._replace(attention={}), batch)
 

@@ -1,6 +1,6 @@
 """Adversarial: the weights farthest from a model's own that leave its prediction (Jain & Wallace 2019, section 4.3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.interventions.search import Search, find
 from exegete.models.contract import AttentionModel, Site
-from exegete.models.ours.classifier import Classifier
+from exegete.models.opened import opened, unopened
 from exegete.models.ours.next_word import NextWord
 
 
@@ -17,7 +17,7 @@ class Adversarial(Search):
     """Search for adversaries, and take the one of largest JSD whose prediction changes by at most ε.
 
     The change is the total variation distance of the predicted distributions. Where no candidate is within ε the
-    model's own weights stay. It rewrites the last site, which pools states for the decoder; other sites stay.
+    model's own weights stay. It rewrites the readout, a model's last site; other sites stay.
     """
 
     epsilon: float = 0.01
@@ -35,17 +35,14 @@ class Adversarial(Search):
         )
 
     def bound(self, model: AttentionModel) -> "Deceiving":
-        """The intervention for a model whose last attention pools states."""
-        if not isinstance(model, Classifier) or not model.sites:
-            raise UsageError(
-                f"intervention 'adversarial' rewrites a last attention that pools states, and {type(model).__name__} "
-                "has none"
-            )
+        """The intervention for a model that predicts one class through attention."""
         if isinstance(model, NextWord):
             raise UsageError(
                 "intervention 'adversarial' searches for one weighting of a text, and a translator weighs it anew at "
                 "every step: use the experiment adversary_search, which asks about one step"
             )
+        if (reason := unopened(model)) is not None:
+            raise UsageError(f"intervention 'adversarial' can't be bound to this model: {reason}")
         return Deceiving(self, model)
 
 
@@ -54,17 +51,16 @@ class Deceiving:
     """Adversarial weights for one model."""
 
     asked: Adversarial
-    model: Classifier
+    model: AttentionModel
 
     def __call__(self, site: Site) -> Tensor:
         """The adversary's weights at the last site; constants, for gradients."""
         if site.name != self.model.sites[-1]:
             return site.weights
         with torch.no_grad():  # a search needs no gradients of the encoder, which are dear
-            encoded = self.model.encode(site.batch)
-        own = site.weights.detach()[:, 0, 0]  # [batch, key]
-        found = find(self.model, encoded, own, site.batch.ids, self.asked)
+            texts = opened(self.model, site.batch)
+        own = site.weights.detach().flatten(1, 2)  # [batch, head · query, key]
+        found = find(replace(texts, weights=own.double()), self.asked)
         best = found.best(self.asked.epsilon)
-        chosen = found.weights.gather(1, best.clamp(min=0).view(-1, 1, 1).expand(-1, 1, own.shape[1]))[:, 0]
-        chosen = chosen.to(own.dtype).where((best >= 0)[:, None], own)
-        return chosen[:, None, None].expand_as(site.weights)
+        chosen = found.weights[torch.arange(len(own)), best.clamp(min=0)].to(own.dtype)
+        return chosen.where((best >= 0)[:, None, None], own).view_as(site.weights)

@@ -43,6 +43,15 @@ def permuted(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, draws: int) 
     return found
 
 
+def permuted_together(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, draws: int) -> Tensor:
+    """The same of several heads, all in one order: weights [batch, head, key] -> [batch, draw, head, key]."""
+    if weights.shape[1] == 1:
+        return permuted(weights[:, 0], mask, ids, seed, draws)[:, :, None]
+    places = permuted(torch.arange(mask.shape[1]).expand(mask.shape), mask, ids, seed, draws)[:, :, None]
+    moved = weights[:, None].expand(-1, draws, -1, -1).gather(-1, places.expand(-1, -1, weights.shape[1], -1))
+    return moved.masked_fill(~mask[:, None, None], 0.0)
+
+
 def shuffled(weights: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
     """Weights in the order of keyed integers [..., key], over the real keys alone; the rest is 0.
 

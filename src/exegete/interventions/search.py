@@ -5,8 +5,10 @@ For every text K candidates a^k = softmax(x^k), from x = 3 · N(0, 1), after 500
     f = Σ_k [ −JSD(a^k, α) + 500 · max(0, d_k − 0.01) ] − (1/K²) Σ_k,k' JSD(a^k, a^k')
 
 d_k is how far the prediction under a^k is from that under α: |Δp| for two classes, which is the total variation
-distance, and Σ_c |Δp_c| for more, which is twice that (PROTOCOLS 6.2). States and decoder don't change. With a linear
-decoder the gradient has a closed form (exegete.interventions.climbing); any other is differentiated.
+distance, and Σ_c |Δp_c| for more, which is twice that (PROTOCOLS 6.2). Nothing but the weights changes
+(exegete.models.opened). With a linear decoder the gradient has a closed form (exegete.interventions.climbing); through
+any other, and through whole passes of a model, it is differentiated. With several heads every one has log-weights of
+its own, and JSD is the mean over heads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +22,7 @@ from torch.nn.functional import pad
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal, stable_seed
 from exegete.interventions.climbing import ABSENT, BETAS, EPS, Climb, Rates, Slopes
-from exegete.models.contract import Encoded
-from exegete.models.ours.classifier import Classifier
+from exegete.models.opened import Opened
 
 PURPOSE = stable_seed("adversary")
 ROOM = 1 << 16  # log-weights that climb together: what stays in a core's cache
@@ -54,20 +55,12 @@ class Search:
         return Rates(self.lr, self.tolerance, self.strength)
 
 
-class Pool(NamedTuple):
-    """Texts after encoding, with their own weights."""
-
-    encoded: Encoded
-    weights: Tensor  # [batch, key]
-    ids: Tensor  # [batch]
-
-
 class Adversaries(NamedTuple):
     """The K candidates of every text, in float64; 0 on masked keys."""
 
-    weights: Tensor  # [batch, candidate, key]
+    weights: Tensor  # [batch, candidate, head, key]
     tvd: Tensor  # [batch, candidate], of the predictions under these and under the original weights
-    jsd: Tensor  # [batch, candidate], of these and the original weights
+    jsd: Tensor  # [batch, candidate], of these and the original weights, the mean over heads
 
     def best(self, epsilon: float) -> Tensor:
         """Which candidate has the largest JSD of those with TVD ≤ ε; −1, the original, where there is none: [batch]."""
@@ -75,82 +68,66 @@ class Adversaries(NamedTuple):
         return torch.where(jsd.amax(1) > 0, jsd.argmax(1), -1)
 
 
-def find(model: Classifier, encoded: Encoded, weights: Tensor, ids: Tensor, search: Search) -> Adversaries:
-    """Adversaries of the texts of one batch: weights [batch, key], ids [batch]."""
-    return find_each(model, [Pool(encoded, weights, ids)], search)[0]
+def find(texts: Opened, search: Search) -> Adversaries:
+    """Adversaries of the texts of one batch."""
+    return find_each([texts], search)[0]
 
 
 @torch.no_grad()
-def find_each(
-    model: Classifier, pools: Sequence[Pool], search: Search, dtype: torch.dtype = torch.float32
-) -> list[Adversaries]:
+def find_each(pools: Sequence[Opened], search: Search, dtype: torch.dtype = torch.float32) -> list[Adversaries]:
     """Adversaries of many batches, fastest from the shortest texts to the longest; `dtype` is that of the search.
 
     Steps don't depend on the texts beside, so that batches only matter for speed.
     """
-    linear = [pool.encoded.values is not None for pool in pools]
-    climbed = iter(
-        _climbed(model, [pool for pool, is_linear in zip(pools, linear, strict=True) if is_linear], search, dtype)
-    )
-    return [
-        _judged(model, pool, next(climbed) if is_linear else _descended(model, pool, search))
-        for pool, is_linear in zip(pools, linear, strict=True)
-    ]
+    climbed = iter(_climbed([pool for pool in pools if pool.values is not None], search, dtype))
+    return [_judged(pool, _descended(pool, search) if pool.values is None else next(climbed)) for pool in pools]
 
 
 def objective(weights: Tensor, original: Tensor, p: Tensor, own: Tensor, search: Search) -> Tensor:
     """f of every text, [batch].
 
-    Weights [batch, candidate, key] with the probabilities p under them [batch, candidate, class]; original weights
-    [batch, key] with the model's own probabilities [batch, class].
+    Weights [batch, candidate, head, key] with the probabilities p under them [batch, candidate, class]; original
+    weights [batch, head, key] with the model's own probabilities [batch, class].
     """
     count, between = weights.shape[1], _jsd(weights[:, :, None], weights[:, None])  # [batch, candidate, candidate]
-    far = _jsd(weights, original[:, None])
+    far = _jsd(weights, original[:, None])  # [batch, candidate]
     over = (_distance(p, own[:, None]) - search.tolerance).clamp(min=0)
     return (search.strength * over - far).sum(1) - between.sum((1, 2)) / count**2
 
 
-def first_log_weights(mask: Tensor, ids: Tensor, search: Search) -> Tensor:
-    """Keyed normal numbers times the spread, [batch, candidate, key]; masked keys are as good as −∞."""
-    key = mask.long().cumsum(-1)  # counted among real keys: padding changes nothing
-    drawn = normal(search.seed, PURPOSE, ids.view(-1, 1, 1), torch.arange(search.count).view(1, -1, 1), key[:, None])
-    return (search.spread * drawn).masked_fill(~mask[:, None], ABSENT)
+def first_log_weights(mask: Tensor, ids: Tensor, search: Search, heads: int = 1) -> Tensor:
+    """Keyed normal numbers times the spread, [batch, candidate, head, key]; masked keys are as good as −∞."""
+    key = mask.long().cumsum(-1)[:, None, None]  # counted among real keys: padding changes nothing
+    purpose = torch.tensor([PURPOSE, *(stable_seed("adversary", head) for head in range(1, heads))]).view(1, 1, -1, 1)
+    candidate = torch.arange(search.count).view(1, -1, 1, 1)
+    drawn = normal(search.seed, purpose, ids.view(-1, 1, 1, 1), candidate, key)
+    return (search.spread * drawn).masked_fill(~mask[:, None, None], ABSENT)
 
 
-def decoded(model: Classifier, encoded: Encoded, weights: Tensor) -> Tensor:
-    """Logits [batch, draw, class] in float64, as is what the decoder is given; weights [batch, draw, key]."""
-    return model.decode(encoded.to(torch.float64), weights.double()).double()
-
-
-def _native(model: Classifier, encoded: Encoded) -> Encoded:
-    """In the precision of the model's own parameters: steps in float64 would take twice as long."""
-    return encoded.to(next(model.parameters()).dtype)
-
-
-def _slopes(model: Classifier, encoded: Encoded) -> tuple[Tensor, Tensor]:
+def _slopes(pool: Opened) -> tuple[Tensor, Tensor]:
     """What a linear decoder makes of a weight at each key [batch, key, class], and of none at all [batch, class].
 
     It is asked with one-hot weights: what it does to weights beside multiplying them with W h_t is then in the slopes.
     """
-    batch, keys = encoded.mask.shape
-    bias = decoded(model, encoded, torch.zeros(batch, 1, keys))
-    one_hot = torch.eye(keys).split(BLOCK)
-    return torch.cat([decoded(model, encoded, some.expand(batch, -1, -1)) - bias for some in one_hot], 1), bias[:, 0]
+    batch, keys = pool.mask.shape
+    bias = pool.logits(torch.zeros(batch, 1, 1, keys))
+    one_hot = torch.eye(keys)[:, None].split(BLOCK)
+    return torch.cat([pool.logits(some.expand(batch, -1, -1, -1)) - bias for some in one_hot], 1), bias[:, 0]
 
 
-def _judged(model: Classifier, pool: Pool, x: Tensor) -> Adversaries:
-    """Log-weights [batch, candidate, key] as adversaries, measured in float64."""
-    mask, original = pool.encoded.mask[:, None], pool.weights.double()[:, None]
+def _judged(pool: Opened, x: Tensor) -> Adversaries:
+    """Log-weights [batch, candidate, head, key] as adversaries, measured in float64."""
+    mask, original = pool.mask[:, None, None], pool.weights[:, None]
     weights = x.double().masked_fill(~mask, ABSENT).softmax(-1) * mask
-    logits = decoded(model, pool.encoded, torch.cat([original, weights], 1)).softmax(-1)
+    logits = pool.logits(torch.cat([original, weights], 1)).softmax(-1)
     tvd = (logits[:, 1:] - logits[:, :1]).abs().sum(-1) / 2
     return Adversaries(weights, tvd, _jsd(weights, original))
 
 
 def _jsd(p: Tensor, q: Tensor) -> Tensor:
-    """½ KL(p, m) + ½ KL(q, m) over the last dimension, m = (p + q)/2; its gradient is finite at 0, too."""
+    """½ KL(p, m) + ½ KL(q, m) over keys, m = (p + q)/2; its gradient is finite at 0, too: [..., head, key] -> [...]."""
     m = (p + q) / 2
-    return (_p_ln_p(p) + _p_ln_p(q) - 2 * _p_ln_p(m)).sum(-1).clamp(min=0) / 2
+    return ((_p_ln_p(p) + _p_ln_p(q) - 2 * _p_ln_p(m)).sum(-1).clamp(min=0) / 2).mean(-1)
 
 
 def _p_ln_p(p: Tensor) -> Tensor:
@@ -162,26 +139,26 @@ def _distance(p: Tensor, q: Tensor) -> Tensor:
     return (p - q).abs().sum(-1) / (2 if p.shape[-1] == 2 else 1)
 
 
-def _descended(model: Classifier, pool: Pool, search: Search) -> Tensor:
-    """Log-weights after the search, by automatic differentiation, for any decoder."""
-    encoded = _native(model, pool.encoded)
-    mask, dtype = encoded.mask[:, None], encoded.states.dtype
+def _descended(pool: Opened, search: Search) -> Tensor:
+    """Log-weights after the search, by automatic differentiation, for any decoder and any pass."""
+    native, mask = pool.native(), pool.mask[:, None, None]
+    dtype = native.own.dtype
     original = pool.weights.to(dtype)
-    own = decoded(model, pool.encoded, original[:, None])[:, 0].softmax(-1).to(dtype)
-    x = first_log_weights(pool.encoded.mask, pool.ids, search).to(dtype).requires_grad_()
+    own = pool.logits(original[:, None])[:, 0].softmax(-1).to(dtype)
+    x = first_log_weights(pool.mask, pool.ids, search, pool.weights.shape[1]).to(dtype).requires_grad_()
     adam = torch.optim.Adam([x], lr=search.lr, betas=BETAS, eps=EPS, amsgrad=True)
     for _ in range(search.steps):
         with torch.enable_grad():
             weights = x.softmax(-1) * mask
-            p = model.decode(encoded, weights).softmax(-1)
+            p = native.logits(weights).softmax(-1)
             (x.grad,) = torch.autograd.grad(objective(weights, original, p, own, search).sum(), x)
         adam.step()
     return x.detach()
 
 
-def _climbed(model: Classifier, pools: Sequence[Pool], search: Search, dtype: torch.dtype) -> list[Tensor]:
-    """Log-weights after the search, for linear decoders: [batch, candidate, key] of every pool."""
-    problems = [_problem(model, pool, search) for pool in pools]
+def _climbed(pools: Sequence[Opened], search: Search, dtype: torch.dtype) -> list[Tensor]:
+    """Log-weights after the search, for linear decoders: [batch, candidate, 1, key] of every pool."""
+    problems = [_problem(pool, search) for pool in pools]
     found = [torch.empty_like(problem[0]) for problem in problems]
     for group in _groups([(len(x), x.shape[-1]) for x, *_ in problems], search.count):
         parts = [[tensor[some] for tensor in problems[place]] for place, some in group]
@@ -193,17 +170,17 @@ def _climbed(model: Classifier, pools: Sequence[Pool], search: Search, dtype: to
             rows, width = some.stop - some.start, found[place].shape[-1]
             found[place][some] = climb.x[:, :width, start : start + rows].permute(2, 0, 1).double()
             start += rows
-    return found
+    return [x[:, :, None] for x in found]
 
 
-def _problem(model: Classifier, pool: Pool, search: Search) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _problem(pool: Opened, search: Search) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """First log-weights [batch, candidate, key], original weights, values [batch, output, key], bias, probability."""
-    values, bias = _slopes(model, pool.encoded)
-    values = values.masked_fill(~pool.encoded.mask[..., None], 0).mT
-    own = decoded(model, pool.encoded, pool.weights[:, None])[:, 0].softmax(-1)
+    values, bias = _slopes(pool)
+    values = values.masked_fill(~pool.mask[..., None], 0).mT
+    own = pool.own.softmax(-1)
     if values.shape[1] == 2:
         values, bias, own = values[:, 1:] - values[:, :1], bias[:, 1:] - bias[:, :1], own[:, 1:]
-    return first_log_weights(pool.encoded.mask, pool.ids, search), pool.weights.double(), values, bias, own
+    return first_log_weights(pool.mask, pool.ids, search)[:, :, 0], pool.weights[:, 0], values, bias, own
 
 
 def _groups(sizes: Sequence[tuple[int, int]], count: int) -> Iterator[list[tuple[int, slice]]]:

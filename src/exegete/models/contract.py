@@ -39,14 +39,14 @@ class Trace(NamedTuple):
     owner: dict[str, Tensor]  # by site: [batch, token] -> the key that a token belongs to, or -1
 
     def word_weights(self, site: str, batch: Batch) -> Tensor | None:
-        """The weights of the explained words at a pooling site, [batch, token], 0 elsewhere.
+        """The weights of the explained words at a site, [batch, token], the mean over heads and queries; 0 elsewhere.
 
         None where its keys are not these words one by one: sentences, or the words of another text.
         """
         places = torch.arange(batch.tokens.shape[1])
         if not torch.equal(self.owner[site], torch.where(batch.words, places, -1)):
             return None
-        weights = self.attention[site][:, 0, 0]  # [batch, key]
+        weights = self.attention[site].mean((1, 2))  # [batch, key]
         return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
 
 

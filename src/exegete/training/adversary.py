@@ -6,6 +6,7 @@ a is the adversary, b the base, which stays as it is. TVD is the true one, ½ Σ
 that is |Δp|. The authors' code halves it once more (`legacy`): their printed TVD is half of ours, and their λ does what
 ours does at 2λ. KL is in nats, over real keys, with 0 ln 0 = 0. Sparse attention of the base may be exactly 0, where KL
 would be infinite: weights count as at least 1e-10 inside logarithms, so no text has more than 23 nats.
+With several heads KL is the mean over them.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Stored(NamedTuple):
     """What the base does with a text."""
 
     probabilities: Tensor  # [class]
-    weights: Tensor  # [key], without padding
+    weights: Tensor  # [head, key], without padding
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +63,12 @@ class AgainstBase:
             raise UsageError(f"an adversary has its base's site '{self.site}', and this model has none of that name")
         keys = _reach(trace, self.site)  # [batch, key]
         theirs = self._stored(batch)
-        weights = torch.zeros(keys.shape)
-        weights[keys] = torch.cat([stored.weights for stored in theirs])  # row after row, as the mask is read
+        ours = trace.attention[self.site].flatten(1, 2)  # [batch, head · query, key]
+        weights = torch.zeros(len(keys), keys.shape[1], ours.shape[1])  # keys before heads: a text's come together
+        weights[keys] = torch.cat([stored.weights.T for stored in theirs])  # text after text, as the mask is read
         probabilities = torch.stack([stored.probabilities for stored in theirs])  # [batch, class]
         tvd = (trace.logits.softmax(-1) - probabilities).abs().sum(-1) / 2  # [batch]
-        kl = relative_entropy(trace.attention[self.site][:, 0, 0], weights, keys)  # [batch]
+        kl = relative_entropy(ours, weights.mT, keys[:, None]).mean(-1)  # [batch]
         return (tvd / 2 if self.settings.legacy else tvd).mean() - self.settings.lam * kl.mean()
 
     def _stored(self, batch: Batch) -> list[Stored]:
@@ -79,13 +81,13 @@ class AgainstBase:
     def _run(self, batch: Batch) -> list[Stored]:
         with torch.no_grad():
             trace = self.base.trace(batch)
-        probabilities, rows = trace.logits.softmax(-1), trace.attention[self.site][:, 0, 0]
+        probabilities, rows = trace.logits.softmax(-1), trace.attention[self.site].flatten(1, 2)
         reached = _reach(trace, self.site)
-        return [Stored(p.clone(), row[keys]) for p, row, keys in zip(probabilities, rows, reached, strict=True)]
+        return [Stored(p.clone(), heads[:, keys]) for p, heads, keys in zip(probabilities, rows, reached, strict=True)]
 
 
 def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:
-    """KL(a ‖ b) = Σ a (ln a − ln b) over these keys, in nats, with weights of at least FLOOR in logarithms: [batch].
+    """KL(a ‖ b) = Σ a (ln a − ln b) over these keys, in nats, with weights of at least FLOOR in logarithms: [...].
 
     A clamped logarithm has a finite gradient where a is 0, and 0 · ln FLOOR = 0 there, as it must be.
     """
@@ -94,22 +96,19 @@ def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:
 
 
 def last_site(model: Classifier) -> str:
-    """The attention that pools for the decoder: the only one, or the last of a hierarchical model."""
+    """The attention that a class is predicted from: the only one, or the last, as of a hierarchical model."""
     if not isinstance(model, Classifier) or not model.sites:
         raise UsageError(
-            f"this objective is about the attention that pools states for a decoder, and {type(model).__name__} has "
+            f"this objective is about the attention that a class is predicted from, and {type(model).__name__} has "
             "none: choose a model such as bilstm, average or cnn"
         )
     return model.sites[-1]
 
 
 def real_keys(trace: Trace, site: str) -> Tensor:
-    """Which keys of a pooling site some word belongs to: bool [batch, key]; what does not pool is refused."""
-    weights, owner = trace.attention[site], trace.owner[site]
-    batch, heads, queries, keys = weights.shape
-    if (heads, queries) != (1, 1):
-        raise UsageError(f"'{site}' has {heads} heads and {queries} queries: this objective needs one that pools")
-    owned = torch.zeros(batch, keys + 1, dtype=torch.bool)
+    """Which keys of a site some word belongs to: bool [batch, key]."""
+    owner, keys = trace.owner[site], trace.attention[site].shape[-1]
+    owned = torch.zeros(len(owner), keys + 1, dtype=torch.bool)
     return owned.scatter(1, owner + 1, True)[:, 1:]
 
 

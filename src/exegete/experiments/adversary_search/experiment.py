@@ -27,9 +27,8 @@ from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import SAME
-from exegete.interventions.search import Adversaries, Pool, Search, find_each
+from exegete.interventions.search import Adversaries, Search, find_each
 from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Recipe
 
@@ -62,7 +61,7 @@ class AdversarySearch(Search, Question):
             )
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """There must be a last attention that pools, with weights that are a distribution."""
+        """There must be weights from which a class is predicted, and which are a distribution."""
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
@@ -88,8 +87,7 @@ class AdversarySearch(Search, Question):
 
     def _searched(self, subject: Subject, who: str, pools: Sequence[Pooled]) -> Iterator[dict[str, Any]]:
         """Rows of one model, which are of its own predictions."""
-        adversaries = _all_found(pools, self)
-        for pool, found in zip(pools, adversaries, strict=True):
+        for pool, found in zip(pools, find_each([pool.opened for pool in pools], self), strict=True):
             predicted = None if who == MODEL else pool.logits.argmax(-1)
             shuffled = permuted_jsd(pool.weights, pool.weights, pool.mask, pool.ids, self.seed)
             texts = facts(subject, pool, predicted) | {"permuted_jsd": shuffled}
@@ -127,14 +125,6 @@ class AdversarySearch(Search, Question):
         return {"histogram": spread(first), "violins": violin(own, "jsd", axis), "pairs": pairs(own)}
 
 
-def _all_found(pools: Sequence[Pooled], search: Search) -> list[Adversaries]:
-    """Adversaries of all texts of a model."""
-    if not pools:
-        return []
-    model: Classifier = pools[0].model
-    return find_each(model, [Pool(pool.encoded, pool.weights, pool.ids) for pool in pools], search)
-
-
 def _best(pool: Pooled, found: Adversaries, epsilon: float) -> dict[str, Any]:
     """ε-max JSD, the TVD that goes with it, the share of candidates within ε and whether there is any."""
     best, within, several = furthest(pool.weights, found, epsilon), found.tvd <= epsilon, several_keys(pool)
@@ -144,14 +134,14 @@ def _best(pool: Pooled, found: Adversaries, epsilon: float) -> dict[str, Any]:
 
 
 def _told(examples: list[Example], pool: Pooled, found: Adversaries, epsilon: float) -> dict[str, list[Any]]:
-    """Words with the model's own and the adversary's weights, of short texts whose keys are words."""
+    """Words with the model's own and the adversary's weights (means over heads) of short texts whose keys are words."""
     told: dict[str, list[Any]] = {name: [] for name in LISTS}
     for row, (e, best) in enumerate(zip(examples, found.best(epsilon).tolist(), strict=True)):
         real = pool.mask[row]
         fits = best >= 0 and e.explained == 0 and len(e) <= SHOWN and int(real.sum()) == len(e)
         told["words"].append(list(e.words) if fits else None)
-        told["attention"].append(pool.weights[row, real].tolist() if fits else None)
-        told["adversary"].append(found.weights[row, best, real].tolist() if fits else None)
+        told["attention"].append(pool.key_weights[row, real].tolist() if fits else None)
+        told["adversary"].append(found.weights[row, best].mean(0)[real].tolist() if fits else None)
     return told
 
 

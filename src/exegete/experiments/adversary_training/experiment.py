@@ -86,7 +86,7 @@ class AdversaryTraining(Question):
             raise UsageError("experiment 'adversary_training': epochs, patience and draws are 1 or more")
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """There must be a last attention that pools, with weights that are a distribution, and that can be moved."""
+        """There must be weights from which a class is predicted, which are a distribution, and which can be moved."""
         if self.frozen and isinstance(model, Own) and not list(model.attention_parameters()):
             return "its attention has no parameters of its own, so nothing could move alone: set frozen = false"
         return unread(model)
@@ -115,7 +115,7 @@ class AdversaryTraining(Question):
         gold = torch.tensor([e.label for e in subject.examples])
         facts = pl.DataFrame(text_facts(subject, base)).with_columns(
             correct=pl.Series((base.answers == gold).numpy()),
-            max_attention=numbers(base.weights.nan_to_num(0.0).amax(-1)),
+            max_attention=numbers(base.key_weights.nan_to_num(0.0).amax(-1)),
             positive=pl.lit(labels[1] if len(labels) == 2 else None, pl.String),
         )
         parts = [facts.with_columns(**_columns(other, gold, labels)) for other in self._others(subject, base)]

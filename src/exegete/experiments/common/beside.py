@@ -9,10 +9,11 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.pooling import Pooled, unpooled
-from exegete.interventions.permute import permuted
+from exegete.experiments.common.pooling import Pooled
+from exegete.interventions.permute import permuted_together
 from exegete.measures.divergence import jsd
 from exegete.models.contract import AttentionModel, Intervention
+from exegete.models.opened import unopened
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example
@@ -25,18 +26,23 @@ DRAWS = 10  # permutations of a text's weights, whose mean divergence is a refer
 class Seen(NamedTuple):
     """Some texts as a model sees them."""
 
-    weights: Tensor  # [example, key], float64, of the last attention, as `worded` has them; NaN beyond a text's keys
+    weights: Tensor  # [example, head, key], float64, of the readout, as `worded` has them; NaN beyond a text's keys
     logits: Tensor  # [example, class], float64
 
     @property
     def keys(self) -> Tensor:
         """How many keys every text has: [example]."""
-        return (~self.weights.isnan()).sum(-1)
+        return (~self.key_weights.isnan()).sum(-1)
+
+    @property
+    def key_weights(self) -> Tensor:
+        """The mean over heads, the weight of a key: [example, key]."""
+        return self.weights.nanmean(1)
 
     @property
     def compared(self) -> Tensor:
         """Whether a text has a divergence: several keys, and weight on some of them: [example]."""
-        return (self.keys > 1) & (self.weights.nansum(-1) > 0)
+        return (self.keys > 1) & (self.weights.nansum((1, 2)) > 0)
 
     @property
     def probabilities(self) -> Tensor:
@@ -51,7 +57,7 @@ class Seen(NamedTuple):
 
 def unread(model: AttentionModel) -> str | None:
     """Why the weights of a model can't be compared with others as distributions; None if they can."""
-    if (reason := unpooled(model)) is not None:
+    if (reason := unopened(model)) is not None:
         return reason
     gated = isinstance(model, Classifier) and model.settings.projection == "gates"
     return "it compares attention as a distribution over words, and gates don't sum to 1" if gated else None
@@ -63,18 +69,27 @@ def seen(model: AttentionModel, examples: Sequence[Example], intervene: Interven
     Weights are those of the words (`worded`).
     """
     if not isinstance(model, Classifier):
-        raise UsageError(unpooled(model) or f"{type(model).__name__} has no vocabulary of ours")
+        raise UsageError(unopened(model) or f"{type(model).__name__} has no vocabulary of ours")
     site = last_site(model)
-    rows: list[Tensor] = [torch.empty(0)] * len(examples)
+    rows: list[Tensor] = [torch.empty(0, 0)] * len(examples)
     logits = torch.empty(len(examples), len(model.labels), dtype=torch.float64)
     for members in batches_of_one_length(examples, size=512, budget=32_768):
         with torch.no_grad():
             trace = model.trace(collate([examples[i] for i in members], model.vocabulary), intervene=intervene)
         logits[members] = trace.logits.double()
-        weights = trace.attention[site][:, 0, 0].double()  # [batch, key]
-        for place, row, real in zip(members, weights, real_keys(trace, site), strict=True):
-            rows[place] = worded(row, real)[real]
-    return Seen(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=torch.nan), logits)
+        weights = trace.attention[site].flatten(1, 2).double()  # [batch, head · query, key]: as `opened` has them
+        for place, heads, real in zip(members, weights, real_keys(trace, site), strict=True):
+            rows[place] = worded(heads, real)[:, real]
+    return Seen(_side_by_side(rows), logits)
+
+
+def _side_by_side(rows: Sequence[Tensor]) -> Tensor:
+    """Weights [head, key] of texts of any number of either: [example, head, key], NaN beyond."""
+    heads, keys = (max((row.shape[side] for row in rows), default=0) for side in (0, 1))
+    found = torch.full((len(rows), heads, keys), torch.nan, dtype=torch.float64)
+    for text, row in zip(found, rows, strict=True):
+        text[: row.shape[0], : row.shape[1]] = row
+    return found
 
 
 def worded(weights: Tensor, real: Tensor) -> Tensor:
@@ -88,11 +103,11 @@ def worded(weights: Tensor, real: Tensor) -> Tensor:
     return kept / total.where(total > 0, 1.0)
 
 
-def word_keys(pool: Pooled, examples: Sequence[Example]) -> Tensor:
+def word_keys(model: Classifier, pool: Pooled, examples: Sequence[Example]) -> Tensor:
     """Which keys of a pool some word belongs to, [batch, key]: those whose weights `seen` has."""
     with torch.no_grad():
-        trace = pool.model.trace(collate([examples[i] for i in pool.members], pool.model.vocabulary))
-    return real_keys(trace, last_site(pool.model))
+        trace = model.trace(collate([examples[i] for i in pool.members], model.vocabulary))
+    return real_keys(trace, last_site(model))
 
 
 def companion_sees(companion: Companion, examples: Sequence[Example]) -> Seen:
@@ -101,28 +116,42 @@ def companion_sees(companion: Companion, examples: Sequence[Example]) -> Seen:
 
 
 def distance(one: Seen, other: Seen) -> Tensor:
-    """JSD of the weights of every text, float64 [example].
+    """JSD of the weights of every text, the mean over heads, float64 [example].
 
-    NaN for one key, whose weight can be nothing but 1, and where either model has no weight on any word.
+    NaN for one key, whose weight can be nothing but 1, and where either model has no weight on any word. Models with
+    other numbers of heads are compared by the mean weights of keys.
     """
-    return jsd(one.weights, other.weights).where(one.compared & other.compared, torch.nan)
+    alike = one.weights.shape == other.weights.shape
+    far = jsd(one.weights, other.weights).nanmean(-1) if alike else jsd(one.key_weights, other.key_weights)
+    return far.where(one.compared & other.compared, torch.nan)
 
 
 def permuted_distance(one: Seen, other: Seen, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
     """The same with the other's weights permuted over a text's keys: `permuted_jsd`, [example]."""
     ours, theirs = (found.weights.nan_to_num(0.0) for found in (one, other))
-    found = permuted_jsd(ours, theirs, ~one.weights.isnan(), ids, seed, draws)
+    there = ~one.weights.isnan().all(-1)  # [example, head]: of texts with a query per word, not all have as many
+    found = permuted_jsd(ours, theirs, ~one.key_weights.isnan(), ids, seed, draws, there)
     return found.where(one.compared & other.compared, torch.nan)
 
 
-def permuted_jsd(ours: Tensor, theirs: Tensor, real: Tensor, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
-    """JSD(α, α' permuted over the real keys), the mean over draws: [text, key] -> [text]; NaN for a single key.
+def permuted_jsd(
+    ours: Tensor,
+    theirs: Tensor,
+    real: Tensor,
+    ids: Tensor,
+    seed: int,
+    draws: int = DRAWS,
+    there: Tensor | None = None,
+) -> Tensor:
+    """JSD(α, α' permuted over the real keys), the mean over heads and draws: [text, head, key] -> [text].
 
     The reference of a divergence: what weights of these shapes have when nothing else is common to them. Weights are 0
-    outside the mask.
+    outside the mask [text, key]; NaN for a single key. Heads that are not `there` [text, head] don't count.
     """
-    shuffled = permuted(theirs, real, ids, seed, draws)  # [text, draw, key]
-    return jsd(ours[:, None].expand_as(shuffled), shuffled).mean(-1).where(real.sum(-1) > 1, torch.nan)
+    shuffled = permuted_together(theirs, real, ids, seed, draws)  # [text, draw, head, key]
+    far = jsd(ours[:, None].expand_as(shuffled), shuffled)  # [text, draw, head]
+    far = far if there is None else far.where(there[:, None], torch.nan)
+    return far.nanmean(-1).mean(-1).where(real.sum(-1) > 1, torch.nan)
 
 
 def text_facts(subject: Subject, base: Seen) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Counterfactual attention: what permuted and adversarial weights share: facts of a text, bins of max attention, means.
 
-"The largest weight" and "keys" are those of the last attention: words, sentences of a hierarchical model, and the null
-key of a ladder.
+"The largest weight" and "keys" are those of the readout: words, sentences of a hierarchical model, and the null key of
+a ladder. With several heads the weight of a key is its mean over them, and entropies are averaged over them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,18 +29,18 @@ class Furthest(NamedTuple):
 
     jsd: Tensor  # [batch], ε-max JSD; 0 for its own weights
     tvd: Tensor  # [batch], of the prediction under them
-    weights: Tensor  # [batch, key]
+    weights: Tensor  # [batch, head, key]
 
 
 def furthest(own: Tensor, found: Adversaries, epsilon: float) -> Furthest:
-    """ε-max JSD: the largest JSD to a text's own weights [batch, key] among candidates that move its prediction by a
-    TVD of at most ε, and the own weights, which are always within ε (Jain & Wallace 2019, section 4.3).
+    """ε-max JSD: the largest JSD to a text's own weights [batch, head, key] among candidates that move its prediction
+    by a TVD of at most ε, and the own weights, which are always within ε (Jain & Wallace 2019, section 4.3).
     """
     best = found.best(epsilon)
     there, place = best >= 0, best.clamp(min=0)[:, None]
     jsd, tvd = (of.gather(1, place)[:, 0].where(there, 0.0) for of in (found.jsd, found.tvd))
-    weights = found.weights.gather(1, place[..., None].expand(-1, -1, own.shape[-1]))[:, 0]
-    return Furthest(jsd, tvd, weights.where(there[:, None], own))
+    weights = found.weights[torch.arange(len(own)), place[:, 0]]
+    return Furthest(jsd, tvd, weights.where(there[:, None, None], own))
 
 
 def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> di
         "kind": [kind_of(subject)] * len(examples),
         "gold": [labels[e.label] for e in examples],
         "predicted": [labels[c] for c in own.tolist()],
-        "max_attention": pool.weights.amax(-1),
-        "entropy": normalised_entropy(pool.weights, pool.mask),
+        "max_attention": pool.key_weights.amax(-1),
+        "entropy": normalised_entropy(pool.weights, pool.mask[:, None]).mean(-1),
     }
 
 

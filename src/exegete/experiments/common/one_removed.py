@@ -13,9 +13,10 @@ from torch import Tensor
 
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.pooling import Pooled, unpooled
+from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import Sampler, Single, frame_of, single
 from exegete.models.contract import AttentionModel
+from exegete.models.opened import unopened
 from exegete.tasks.example import Task
 
 
@@ -28,8 +29,8 @@ class OneRemoved(Question):
     texts: int | None = None  # all, unless given
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """The last attention must pool states for a decoder."""
-        return unpooled(model)
+        """There must be weights from which a class is predicted."""
+        return unopened(model)
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example: the difference of weights, and what both removals did."""

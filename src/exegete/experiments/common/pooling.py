@@ -1,7 +1,7 @@
-"""Pooling: texts encoded once, to be decoded under any weights.
+"""Pooling: texts opened at the readout, in batches: whatever changes only the weights there starts here.
 
-Everything that changes only the weights after encoding starts here. With a linear decoder logits = Σ_t α_t (W h_t) + b,
-and `values` = W h_t is all that is needed of a text.
+With several heads "the weight of a key" is its mean over them. What compares weights compares head by head, and takes
+the mean over heads afterwards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,56 +11,65 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import AttentionModel, Encoded
+from exegete.models.contract import AttentionModel
+from exegete.models.opened import Opened, opened, unopened, unpooled
 from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.next_word import NextWord
-from exegete.models.own.classifier import Own
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.example import Example
 
-SIZE, BUDGET = 512, 32_768  # texts and words that are encoded together
-DRAWS, LOGITS = 100, 12_500_000  # weightings that a caller decodes together, and the logits they may take: 100 MB
+SIZE, BUDGET = 512, 32_768  # texts and words that are opened together
+DRAWS, NUMBERS = 100, 12_500_000  # weightings that a caller asks about together, and what they may take: 100 MB
 
 
 class Pooled(NamedTuple):
-    """Some texts after encoding: what is left of the model is its last attention and its decoder."""
+    """Some texts of one length, of which only the weights of the readout are left to choose."""
 
     members: list[int]  # places among the examples that were given
-    ids: Tensor  # [batch]
-    model: Classifier
-    encoded: Encoded
-    weights: Tensor  # [batch, key], float64: the model's own
-    logits: Tensor  # [batch, class], float64, under these weights
+    opened: Opened
+    logits: Tensor  # [batch, class], float64, under the model's own weights
+
+    @property
+    def ids(self) -> Tensor:
+        """[batch]."""
+        return self.opened.ids
 
     @property
     def mask(self) -> Tensor:
         """[batch, key], True on real keys."""
-        return self.encoded.mask
+        return self.opened.mask
+
+    @property
+    def weights(self) -> Tensor:
+        """[batch, head, key], float64: the model's own."""
+        return self.opened.weights
+
+    @property
+    def key_weights(self) -> Tensor:
+        """[batch, key]: the mean over heads, by which keys are ranked."""
+        return self.opened.weights.mean(1)
 
     def decode(self, weights: Tensor) -> Tensor:
-        """Logits [batch, draw, class] in float64 under weights [batch, draw, key]."""
+        """Logits [batch, draw, class] in float64 under weights [batch, draw, head, key]."""
         with torch.no_grad():
-            return self.model.decode(self.encoded, weights)
-
-
-def unpooled(model: AttentionModel) -> str | None:
-    """Why a model's last attention can't be rewritten after encoding; None if it can."""
-    if isinstance(model, NextWord | Own):
-        return model.unpooled()
-    if isinstance(model, Classifier) and model.sites:
-        return None
-    return f"it rewrites the weights of a last attention that pools states, and {type(model).__name__} has none"
+            return self.opened.logits(weights)
 
 
 def pooled(model: AttentionModel, examples: Sequence[Example]) -> Iterator[Pooled]:
-    """Every example, in batches, encoded once; in float64 from there on."""
-    if not isinstance(model, Classifier) or (reason := unpooled(model)) is not None:
-        raise UsageError(unpooled(model) or reason)
-    few = max(1, min(SIZE, LOGITS // (DRAWS * len(model.labels))))  # where classes are the words of a vocabulary
-    for members in batches_of_one_length(examples, few, BUDGET):
-        batch = collate([examples[i] for i in members], model.vocabulary)
+    """Every example, in batches, opened once."""
+    if not isinstance(model, Classifier) or (reason := unopened(model)) is not None:
+        raise UsageError(unopened(model) or reason)
+    for members in batches_of_one_length(examples, _together(model, examples), BUDGET):
         with torch.no_grad():
-            encoded = model.encode(batch).to(torch.float64)  # small differences are what is measured
-            weights = model.project(encoded.scores, encoded.mask)
-            logits = model.decode(encoded, weights[:, None])[:, 0]
-        yield Pooled(members, batch.ids, model, encoded, weights, logits)
+            texts = opened(model, collate([examples[i] for i in members], model.vocabulary))
+            logits = texts.own
+        yield Pooled(members, texts, logits)
+
+
+def _together(model: Classifier, examples: Sequence[Example]) -> int:
+    """How many texts fit: classes may be the words of a vocabulary, and of a pass all weights of all draws are held."""
+    each = len(model.labels)
+    if unpooled(model) is not None and examples:
+        with torch.no_grad():
+            longest = opened(model, collate([max(examples, key=len)], model.vocabulary))
+        each = max(each, longest.weights.numel())
+    return max(1, min(SIZE, NUMBERS // (DRAWS * each)))

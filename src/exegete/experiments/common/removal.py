@@ -14,6 +14,9 @@ is no word, so it is never removed, ranked or counted; it takes what is removed,
 So all cumulative removals along an order are two cumulative sums (PROTOCOLS 12). Sums run over what is kept, from the
 end of the order: a total minus what is gone would lose the small weights. Where no weight is left, because every key is
 gone or because sparse attention has none on the others, the context is zero and the bias decides.
+
+With several heads a key is gone from all of them, and each head's rest is renormalised to its own mass. Keys are ranked
+by their mean weight; the gradient by a key is the sum of those by its weights, which is what moving all of them does.
 """
 
 from collections.abc import Callable
@@ -31,17 +34,6 @@ from exegete.experiments.common.pooling import Pooled, pooled
 
 Sampler = Literal["other", "legacy"]
 ROOM = 1 << 22  # weights decoded at a time, where the decoder is not linear
-
-
-def null_key(pooled: Pooled) -> Tensor | None:
-    """The key of value 0 that takes the weight that no word has, [batch, key]; None for models without one."""
-    return pooled.model.null_keys(pooled.encoded)
-
-
-def removable(pooled: Pooled) -> Tensor:
-    """Keys that may be removed, [batch, key]: the real ones, without a null key."""
-    null = null_key(pooled)
-    return pooled.mask if null is None else pooled.mask & ~null
 
 
 def removed(pooled: Pooled, order: Tensor) -> Tensor:
@@ -65,7 +57,7 @@ def original(pooled: Pooled) -> Tensor:
     """Logits with nothing removed, in the arithmetic of the others: [batch, class]."""
     terms = _terms(pooled)
     if terms is None:
-        return _decode(pooled, pooled.weights[:, None])[:, 0]
+        return pooled.logits
     return _context(pooled, terms.sum(1)) + _bias(pooled)[:, 0]
 
 
@@ -73,7 +65,7 @@ def without_each(pooled: Pooled) -> Tensor:
     """Logits with each key removed alone, [batch, key, class], in float64: sums before it and after it."""
     terms = _terms(pooled)
     if terms is None:
-        alone = torch.eye(pooled.weights.shape[1], dtype=torch.bool)
+        alone = torch.eye(pooled.weights.shape[-1], dtype=torch.bool)[:, None]  # [draw, 1, key]
         return _decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
     before = pad(terms.cumsum(1)[:, :-1], (0, 0, 1, 0))
     after = pad(terms.flip(1).cumsum(1).flip(1)[:, 1:], (0, 0, 0, 1))
@@ -82,76 +74,72 @@ def without_each(pooled: Pooled) -> Tensor:
 
 def _terms(pooled: Pooled) -> Tensor | None:
     """α_t (1, v_t): weight and weighted value of every key, [batch, key, 1 + class]; None without a linear decoder."""
-    values, weights = pooled.encoded.values, pooled.weights[..., None]
+    values, weights = pooled.opened.values, pooled.weights[:, 0, :, None]
     return None if values is None else torch.cat([weights, weights * values.double()], -1)
 
 
 def _context(pooled: Pooled, sums: Tensor) -> Tensor:
     """M Σ α v / Σ α, and zero where there is no weight: [batch, ..., 1 + class] -> [batch, ..., class]."""
-    if null_key(pooled) is not None:
+    if pooled.opened.null is not None:
         return sums[..., 1:]  # what was removed is on the null key, whose value is 0
     mass = sums[..., :1]
-    whole = pooled.weights.sum(-1).view(-1, *[1] * (sums.dim() - 1))
+    whole = pooled.weights[:, 0].sum(-1).view(-1, *[1] * (sums.dim() - 1))
     return sums[..., 1:] * (whole / mass.where(mass > 0, 1))  # without weight the weighted values are 0 too
 
 
 def _bias(pooled: Pooled) -> Tensor:
     """What the decoder says of a zero context, [batch, 1, class]."""
-    return _decode(pooled, torch.zeros_like(pooled.weights)[:, None])
-
-
-def _decode(pooled: Pooled, weights: Tensor) -> Tensor:
-    """Logits in float64, computed in the model's own precision."""
-    return pooled.decode(weights.to(pooled.encoded.states.dtype)).double()
+    return pooled.decode(torch.zeros_like(pooled.weights)[:, None])
 
 
 def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
     """`removed` for any decoder: every weighting is decoded."""
-    steps = torch.arange(order.shape[-1] + 1)[:, None]
+    steps = torch.arange(order.shape[-1] + 1)[:, None, None]  # [draw, 1, 1]
 
-    def along(rank: Tensor) -> Tensor:  # [batch, 1, key]: when a key goes
+    def along(rank: Tensor) -> Tensor:  # [batch, 1, 1, key]: when a key goes
         return _decoded(pooled, lambda some: pooled.weights[:, None] * (rank >= steps[some]), len(steps))
 
-    return torch.stack([along(rank) for rank in order.argsort(-1)[:, :, None].unbind(1)], 1)
+    return torch.stack([along(rank) for rank in order.argsort(-1)[:, :, None, None].unbind(1)], 1)
 
 
 def _decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
     """Decode kept weights, filled up to the original mass, some draws at a time: [batch, draw, class]."""
     some = torch.arange(draws).split(max(1, ROOM // max(1, pooled.weights.numel())))
-    return torch.cat([_decode(pooled, _filled(pooled, weights(part))) for part in some], 1)
+    return torch.cat([pooled.decode(_filled(pooled, weights(part))) for part in some], 1)
 
 
 def _filled(pooled: Pooled, kept: Tensor) -> Tensor:
-    """Kept weights with the original mass again, by the null key or by renormalising: [batch, draw, key]."""
-    whole, null = pooled.weights.sum(-1)[:, None, None], null_key(pooled)
+    """Kept weights with the original mass again, by the null key or by renormalising: [batch, draw, head, key]."""
+    whole, null = pooled.weights.sum(-1)[:, None, :, None], pooled.opened.null
     if null is None:
         mass = kept.sum(-1, keepdim=True)
         return kept * (whole / mass.where(mass > 0, 1))
-    words = kept.masked_fill(null[:, None], 0)
-    return torch.where(null[:, None], whole - words.sum(-1, keepdim=True), words)
+    nowhere = null[:, None, None]  # [batch, 1, 1, key]
+    words = kept.masked_fill(nowhere, 0)
+    return torch.where(nowhere, whole - words.sum(-1, keepdim=True), words)
 
 
 def gradient(pooled: Pooled, logits: Tensor) -> Tensor:
-    """∂p_c/∂α_t of the predicted class c, signed, weights as free variables: [batch, key].
+    """∂p_c/∂α_t of the predicted class c, signed, weights as free variables: [batch, head, key].
 
     With a linear decoder it is p_c (v_{t,c} − Σ_y p_y v_{t,y}) (PROTOCOLS 12); any other is derived by autograd. logits
     [batch, class] are those under the model's own weights.
     """
     label = logits.argmax(-1)
-    if pooled.encoded.values is None:
+    if pooled.opened.values is None:
         return _derived(pooled, label)
-    p, values = logits.softmax(-1), pooled.encoded.values.double()
+    p, values = logits.softmax(-1), pooled.opened.values.double()
     own = values[torch.arange(len(label)), :, label]  # [batch, key]
     mean = (values @ p[..., None])[..., 0]
-    return p.gather(1, label[:, None]) * (own - mean)
+    return (p.gather(1, label[:, None]) * (own - mean))[:, None]
 
 
 def _derived(pooled: Pooled, label: Tensor) -> Tensor:
     with torch.enable_grad():
-        weights = pooled.weights.to(pooled.encoded.states.dtype, copy=True).requires_grad_()
-        p = pooled.model.decode(pooled.encoded, weights[:, None])[:, 0].softmax(-1)
+        weights = pooled.weights.clone().requires_grad_()
+        p = pooled.opened.logits(weights[:, None])[:, 0].softmax(-1)
         (found,) = torch.autograd.grad(p.gather(1, label[:, None]).sum(), weights)
-    return found.double()
+    return found
 
 
 def noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Tensor:
@@ -159,7 +147,7 @@ def noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Te
 
     draw [draw, 1] gives [batch, draw, key].
     """
-    place = removable(pooled).long().cumsum(-1)  # [batch, key]: neither padding nor wrappers change it
+    place = pooled.opened.removable.long().cumsum(-1)  # [batch, key]: neither padding nor wrappers change it
     ids = pooled.ids[:, None]
     if isinstance(draw, Tensor):
         ids, place = ids[:, None], place[:, None]
@@ -190,8 +178,8 @@ class Single(NamedTuple):
 
 def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
     """Remove i* = argmax α, and a random r (Serrano & Smith 2019, section 4)."""
-    rows, may_go = torch.arange(len(pooled.ids)), removable(pooled)
-    weights = pooled.weights * may_go
+    rows, may_go = torch.arange(len(pooled.ids)), pooled.opened.removable
+    weights = pooled.key_weights * may_go
     order = ranking(weights, may_go, noise(pooled, seed, "ties"))
     top = order[:, 0]
     other = other_key(pooled, top, sampler, seed)
@@ -213,7 +201,7 @@ def other_key(pooled: Pooled, top: Tensor, sampler: Sampler, seed: int) -> Tenso
     `legacy` is the released sampler: a rank between the second and the last, used as a position. So r is any key but
     the *first*, and may be i*.
     """
-    mask = removable(pooled)
+    mask = pooled.opened.removable
     others = mask.sum(-1) - 1
     draw = (uniform(seed, pooled.ids, stable_seed("other key")) * others).long().clamp(max=others - 1)
     first = mask.long().cumsum(-1).gather(1, top[:, None])[:, 0] - 1 if sampler == "other" else torch.zeros_like(draw)

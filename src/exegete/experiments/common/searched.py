@@ -17,6 +17,7 @@ from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions import search as searching
 from exegete.interventions.search import Adversaries
 from exegete.measures.divergence import jsd
+from exegete.models.ours.classifier import Classifier
 
 
 class Searched(NamedTuple):
@@ -33,7 +34,8 @@ def searched(
 ) -> Iterator[Searched]:
     """For every tolerance what the search finds; texts are searched once, with its default settings."""
     pools = list(pooled(subject.model, subject.examples))
-    real = [word_keys(pool, subject.examples) for pool in pools]
+    assert isinstance(subject.model, Classifier)  # what can be opened
+    real = [word_keys(subject.model, pool, subject.examples) for pool in pools]
     found = [_found(pool, words) for pool, words in zip(pools, real, strict=True)]
     order = torch.tensor([place for pool in pools for place in pool.members]).argsort()
     for tolerance in tolerances:
@@ -45,15 +47,16 @@ def searched(
 
 def _found(pool: Pooled, words: Tensor) -> Adversaries:
     """The candidates of a pool, with the JSD of weights of words."""
-    found = searching.find(pool.model, pool.encoded, pool.weights, pool.ids, searching.Search())
-    theirs = worded(found.weights, words[:, None])  # [batch, candidate, key]
-    far = jsd(worded(pool.weights, words)[:, None].expand_as(theirs), theirs)
-    return found._replace(jsd=far.where(theirs.sum(-1) > 0, 0.0))  # all on the null key: no weights to compare
+    found = searching.find(pool.opened, searching.Search())
+    theirs = worded(found.weights, words[:, None, None])  # [batch, candidate, head, key]
+    far = jsd(worded(pool.weights, words[:, None])[:, None].expand_as(theirs), theirs)
+    far = far.where(theirs.sum(-1) > 0, 0.0)  # all on the null key: no weights to compare
+    return found._replace(jsd=far.mean(-1))
 
 
 def _picked(pool: Pooled, words: Tensor, found: Adversaries, tolerance: float, seed: int, draws: int) -> Searched:
     """The chosen candidate of every text of a pool, [text] each."""
     best = furthest(pool.weights, found, tolerance)
-    ours, theirs = (worded(weights, words) for weights in (pool.weights, best.weights))
+    ours, theirs = (worded(weights, words[:, None]) for weights in (pool.weights, best.weights))
     shuffled = permuted_jsd(ours, theirs, words, pool.ids, seed, draws)
     return Searched(best.tvd, best.jsd, shuffled, pool.decode(best.weights[:, None])[:, 0].argmax(-1))

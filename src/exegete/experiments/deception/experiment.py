@@ -109,7 +109,7 @@ class DeceptionExperiment(Question):
                 "gold": [labels[e.label] for e in examples],
                 "predicted": [labels[c] for c in found.answers.tolist()],
                 "correct": (found.answers == torch.tensor([e.label for e in examples])).numpy(),
-                "mass": _mass(found.weights, marked),
+                "mass": _mass(found.key_weights, marked),
             }
         ).with_columns(who=pl.lit(who), lam=pl.lit(float(lam) if lam else None, pl.Float64))
         obeys = torch.from_numpy(facts["correct"].to_numpy().copy())

@@ -32,6 +32,7 @@ from exegete.experiments.dispersion.summary import (
 from exegete.measures.divergence import normalised_entropy
 from exegete.measures.rank import kendall, tau
 from exegete.models.contract import AttentionModel
+from exegete.models.opened import unpooled
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import batches_of_one_length, collate
 from exegete.tasks.choosing import chosen

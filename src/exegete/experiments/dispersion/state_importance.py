@@ -16,6 +16,7 @@ from torch import Tensor
 
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.detach import Detach
+from exegete.models.opened import Decoder
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, batches_of_one_length, collate
 from exegete.tasks.example import Example
@@ -77,8 +78,9 @@ def by_removal(texts: Pooled, label: Tensor, of: Output) -> tuple[Tensor, Tensor
 
 @torch.no_grad()
 def _removed(texts: Pooled, rows: Tensor, label: Tensor, of: Output) -> tuple[Tensor, Tensor]:
-    model, mask = texts.model, texts.mask[rows]
-    encoded = texts.encoded.rows(rows).to(torch.float64)
+    assert isinstance(texts.opened, Decoder)  # importances of states are for models that pool them
+    model, mask = texts.opened.model, texts.mask[rows]
+    encoded = texts.opened.encoded.rows(rows)
     scores = encoded.scores
     weights = model.project(scores, mask)  # [text, key]
     others = ~torch.eye(mask.shape[1], dtype=torch.bool)  # [removed, key]

@@ -137,7 +137,7 @@ def _gates(model: Classifier, examples: Sequence[Example]) -> tuple[Tensor, Tens
     mean, spread = torch.full((2, len(examples)), torch.nan, dtype=torch.float64)
     for pool in pooled(model, examples):
         n = pool.mask.sum(-1).where(pool.mask.any(-1), torch.nan)  # weights are gates / n
-        gates = pool.weights * n[:, None]  # [batch, key]
+        gates = pool.key_weights * n[:, None]  # [batch, key]
         mean[pool.members] = gates.sum(-1) / n
         apart = (gates - mean[pool.members][:, None]).square() * pool.mask
         spread[pool.members] = (apart.sum(-1) / n).sqrt()
@@ -146,7 +146,7 @@ def _gates(model: Classifier, examples: Sequence[Example]) -> tuple[Tensor, Tens
 
 def _tau(one: Seen, other: Seen) -> Tensor:
     """τ-b of the weights of every text; gates and weights are compared by their order alone."""
-    return kendall(one.weights, other.weights).tau
+    return kendall(one.key_weights, other.key_weights).tau
 
 
 def _numbers(group: pl.DataFrame, measure: str, who: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ on:
 
 - attention: falling α;
 - gradient: falling ∂p_c/∂α_t of the predicted class, signed;
-- gradient_x_attention: their product;
+- gradient_x_attention: their product, summed over heads;
 - random: keyed orders; a text's value is the mean over them, `first` that of the first alone (the paper's box plots);
 - attention_ascending: attention read backwards.
 
@@ -28,10 +28,11 @@ from torch.nn.functional import pad
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.pooling import Pooled, unpooled
-from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removable, removed
+from exegete.experiments.common.pooling import Pooled
+from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
 from exegete.experiments.importance_sets.summary import paired, serrano_smith, summarised
 from exegete.models.contract import AttentionModel
+from exegete.models.opened import unopened
 from exegete.tasks.example import Task
 
 Scheme = Literal["attention", "gradient", "gradient_x_attention", "random", "attention_ascending"]
@@ -58,8 +59,8 @@ class ImportanceSets(Question):
             raise UsageError(f"experiment 'importance_sets' needs orders of 1 or more, not {self.orders}")
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """The last attention must pool states for a decoder."""
-        return unpooled(model)
+        """There must be weights from which a class is predicted."""
+        return unopened(model)
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and scheme.
@@ -75,18 +76,18 @@ class ImportanceSets(Question):
         flips = first_flips(part, torch.cat(list(orders.values()), 1))
         ends = np.cumsum([order.shape[1] for order in orders.values()])
         spans = zip(orders, [0, *ends], ends, strict=False)
-        keys = removable(part).sum(-1)
+        keys = part.opened.removable.sum(-1)
         return pl.concat([_frame(scheme, flips, slice(start, end), keys) for scheme, start, end in spans])
 
     def ordered(self, part: Pooled) -> dict[str, Tensor]:
         """The orders of every scheme, [batch, order, key]: one, but for random."""
-        mask, ties = removable(part), noise(part, self.seed, "ties")
-        descending = ranking(part.weights, mask, ties)
+        mask, ties = part.opened.removable, noise(part, self.seed, "ties")
+        descending = ranking(part.key_weights, mask, ties)
         slope = gradient(part, original(part))
         by = {
             "attention": lambda: descending[:, None],
-            "gradient": lambda: ranking(slope, mask, ties)[:, None],
-            "gradient_x_attention": lambda: ranking(slope * part.weights, mask, ties)[:, None],
+            "gradient": lambda: ranking(slope.sum(1), mask, ties)[:, None],
+            "gradient_x_attention": lambda: ranking((slope * part.weights).sum(1), mask, ties)[:, None],
             "random": lambda: self._random(part),
             "attention_ascending": lambda: backwards(descending, mask)[:, None],
         }
@@ -95,7 +96,7 @@ class ImportanceSets(Question):
     def _random(self, part: Pooled) -> Tensor:
         draws = torch.arange(self.orders)[:, None]
         shuffled = noise(part, self.seed, "importance sets", draws)  # [batch, draw, key]
-        return shuffled.masked_fill(~removable(part)[:, None], torch.inf).argsort(-1)
+        return shuffled.masked_fill(~part.opened.removable[:, None], torch.inf).argsort(-1)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By scheme: mean and median fraction with intervals, censored, and with the paper's exclusion."""
@@ -126,8 +127,8 @@ def first_flips(part: Pooled, order: Tensor) -> Flips:
     decisions = removed(part, order).argmax(-1)  # [batch, order, key + 1]
     changed = decisions[..., 1:] != decisions[..., :1]  # [batch, order, key]: after j = 1, 2, … keys
     flips, at = changed.max(-1)  # of equal ones the first
-    may_go = removable(part)
-    left = (part.weights * may_go)[:, None].expand(order.shape).gather(-1, order)
+    may_go = part.opened.removable
+    left = (part.key_weights * may_go)[:, None].expand(order.shape).gather(-1, order)
     gone, keys = left.cumsum(-1), may_go.sum(-1, keepdim=True)
     at = at.where(flips, (keys - 1).clamp(min=0))
     kept = pad(left.flip(-1).cumsum(-1).flip(-1)[..., 1:], (0, 1))  # weight that is left after j = 1, 2, … keys

@@ -1,6 +1,7 @@
 """Permutation: does the prediction care which word carries which weight? (Jain & Wallace 2019, section 4.2, figure 6)
 
-Weights are shuffled over the keys of a text, many times, with the states as they are. Per text the median over draws of
+Weights are shuffled over the keys of a text, many times, with the states as they are; those of several heads all in the
+same order. Per text the median over draws of
 
     TVD = ½ Σ_c |p_c − p'_c|        and of        |Δ margin|, margin = z_ĉ − max_{c≠ĉ} z_c
 
@@ -22,10 +23,10 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, several_keys, spread
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.kinds import KINDS
-from exegete.experiments.common.pooling import Pooled, pooled, unpooled
-from exegete.interventions.permute import permuted
-from exegete.interventions.search import decoded
+from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.interventions.permute import permuted_together
 from exegete.models.contract import AttentionModel
+from exegete.models.opened import unopened
 from exegete.tasks.example import Task
 
 KEYS = ("task", "model", "split")
@@ -47,8 +48,8 @@ class Permutation(Question):
             raise UsageError("experiment 'permutation': draws is a number of permutations, 1 or more")
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """There must be a last attention that pools."""
-        return unpooled(model)
+        """There must be weights from which a class is predicted."""
+        return unopened(model)
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example: medians over draws, and the share of draws with another class."""
@@ -61,9 +62,8 @@ class Permutation(Question):
 
     def _permuted(self, pool: Pooled, predicted: Tensor) -> dict[str, Tensor]:
         """Medians over draws and the share of flips, [batch] each; NaN for a single key."""
-        draws = permuted(pool.weights, pool.mask, pool.ids, self.seed, self.draws)  # [batch, draw, key]
-        with torch.no_grad():
-            own, logits = (decoded(pool.model, pool.encoded, w) for w in (pool.weights[:, None], draws))
+        draws = permuted_together(pool.weights, pool.mask, pool.ids, self.seed, self.draws)  # [batch, draw, head, key]
+        own, logits = pool.logits[:, None], pool.decode(draws)
         margin, other = margins(own, predicted), margins(logits, predicted)  # [batch, 1], [batch, draw]
         found = {
             "median_tvd": median(_tvd(own, logits, margin, other)),

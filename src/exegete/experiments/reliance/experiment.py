@@ -70,7 +70,7 @@ class Reliance(Question):
         return (self.choose_on, TEST)
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """There must be a last attention that pools, with weights that are a distribution."""
+        """There must be weights from which a class is predicted, and which are a distribution."""
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002

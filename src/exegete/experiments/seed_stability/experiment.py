@@ -61,7 +61,7 @@ class SeedStability(Question):
             raise UsageError("experiment 'seed_stability': draws is a number of permutations, 1 or more")
 
     def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
-        """There must be a last attention that pools, with weights that are a distribution."""
+        """There must be weights from which a class is predicted, and which are a distribution."""
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
@@ -72,8 +72,8 @@ class SeedStability(Question):
         """One row per example and other seed; divergences of texts with one key, or without weights, are null."""
         base = seen(subject.model, subject.examples)
         facts = pl.DataFrame(text_facts(subject, base)).with_columns(
-            max_attention=numbers(base.weights.nan_to_num(0.0).amax(-1)),
-            entropy=numbers(normalised_entropy(base.weights).where(base.compared, torch.nan)),
+            max_attention=numbers(base.key_weights.nan_to_num(0.0).amax(-1)),
+            entropy=numbers(normalised_entropy(base.weights).nanmean(-1).where(base.compared, torch.nan)),
         )
         searched = numbers(self._searched(subject, base))
         ids = torch.tensor([e.id for e in subject.examples])

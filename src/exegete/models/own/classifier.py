@@ -109,7 +109,7 @@ class Own(Classifier):
         if isinstance(self.own, OwnPooling):
             return None
         return (
-            f"it rewrites the weights of a last attention that pools states, and {self.who} doesn't say that it has "
+            f"it asks about the states that a last attention pools, and {self.who} doesn't say that it has "
             "one: make it an OwnPooling, if it has"
         )
 

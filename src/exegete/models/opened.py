@@ -1,0 +1,200 @@
+"""Opened: a batch run once, up to one site; then its logits under any weights there.
+
+Whatever asks "and if attention had looked elsewhere?" starts here: permuted, removed, searched weights. A site is named
+or it is the readout, the last one of a model, from which its prediction is made. There are two ways to the logits:
+
+- *Decoder.* Where that site pools states for a decoder, the batch is encoded once and decoded many times, in float64:
+  small differences are what is measured. With a linear decoder logits = Σ_t α_t v_t + b, and `values` v_t = W h_t is
+  all that is needed of a text.
+- *Pass.* Elsewhere the whole model runs once for every weighting, with an intervention that imposes it at this site;
+  all other sites do what they do. It is exact for any model, as slow as that many predictions, and in the precision of
+  the model's own parameters: differences of probabilities below 1e-6 are rounding.
+
+Head is always an axis. Where every token has a query of its own (self-attention whose states are averaged afterwards),
+the prediction reads all of these rows, so that each head of each query counts as a head here: own weights give the
+model's own logits, one permutation moves the keys of all rows, a removed key is gone from all of them. A row that may
+look at some of the keys only, as under a causal mask, keeps what it is given on these, scaled to the sum that it was
+given on all.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from exegete.base.errors import UsageError, unknown
+from exegete.models.contract import AttentionModel, Encoded, Intervention, Site
+from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.next_word import NextWord
+from exegete.models.own.classifier import Own
+from exegete.tasks.batching import Batch
+
+TOKENS, WEIGHTS = 32_768, 1 << 22  # tokens and imposed weights that pass through a model together
+
+
+@dataclass(frozen=True)
+class Opened(ABC):
+    """Texts of which only the weights of one site are left to choose."""
+
+    ids: Tensor  # [batch]
+    weights: Tensor  # [batch, head, key]: the model's own, float64
+    mask: Tensor  # [batch, key]: True on real keys
+    removable: Tensor  # [batch, key]: keys that may be removed, ranked and counted
+    null: Tensor | None  # [batch, key]: keys of value 0 that take the weight that no word has; None: the model has none
+    values: Tensor | None  # [batch, key, class]: v_t, where logits are linear in the weights of a single head
+
+    @abstractmethod
+    def logits(self, weights: Tensor) -> Tensor:
+        """Weights [batch, draw, head, key] to logits [batch, draw, class], differentiable by the weights."""
+
+    @abstractmethod
+    def native(self) -> "Opened":
+        """The same in the precision of the model's own parameters: many steps in float64 would take twice as long."""
+
+    @property
+    def own(self) -> Tensor:
+        """Logits under the model's own weights: [batch, class]."""
+        return self.logits(self.weights[:, None])[:, 0]
+
+
+@dataclass(frozen=True)
+class Decoder(Opened):
+    """A site that pools states: encoded once, decoded under any weights, in the precision of what was encoded.
+
+    A call decodes all of its draws together: how many may stand side by side is for the caller to say, who makes them.
+    """
+
+    model: Classifier
+    encoded: Encoded
+
+    def logits(self, weights: Tensor) -> Tensor:
+        """The rest of the model after its pooling."""
+        dtype = self.encoded.states.dtype
+        return self.model.decode(self.encoded, weights[:, :, 0].to(dtype)).to(dtype)
+
+    def native(self) -> "Decoder":
+        """States and values as the model made them."""
+        return replace(self, encoded=self.encoded.to(_precision(self.model)))
+
+
+@dataclass(frozen=True)
+class Pass(Opened):
+    """Any site of any model: a whole pass per draw, some of them at a time."""
+
+    model: AttentionModel
+    batch: Batch
+    site: str
+    queries: int  # of every head
+    intervene: Intervention | None  # at all other sites
+    dtype: torch.dtype = torch.float64  # of the logits
+
+    def logits(self, weights: Tensor) -> Tensor:
+        """Every draw of every text as a text of its own; where gradients need several passes, each is run again."""
+        texts, draws = weights.shape[:2]
+        flat, text = weights.flatten(0, 1), torch.arange(texts).repeat_interleave(draws)  # [row, head, key], [row]
+        parts = torch.arange(len(text)).split(self._together)
+        again = len(parts) > 1 and torch.is_grad_enabled() and weights.requires_grad
+        found = [
+            checkpoint(self._run, text[some], flat[some], use_reentrant=False)
+            if again
+            else self._run(text[some], flat[some])
+            for some in parts
+        ]
+        return torch.cat(found).view(texts, draws, -1)
+
+    def native(self) -> "Pass":
+        """Logits as the model makes them."""
+        return replace(self, dtype=_precision(self.model))
+
+    @property
+    def _together(self) -> int:
+        """Rows of one pass."""
+        return max(1, min(TOKENS // self.batch.tokens.shape[1], WEIGHTS // max(1, self.weights[0].numel())))
+
+    def _run(self, text: Tensor, weights: Tensor) -> Tensor:
+        """Texts by their place in the batch, each under its own weights [row, head, key]: logits [row, class]."""
+
+        def impose(site: Site) -> Tensor:
+            if site.name == self.site:
+                return _within(weights.unflatten(1, (-1, self.queries)).to(site.weights.dtype), site)
+            return site.weights if self.intervene is None else self.intervene(site)
+
+        return self.model.trace(self.batch.rows(text), intervene=impose).logits.to(self.dtype)
+
+
+def _within(weights: Tensor, site: Site) -> Tensor:
+    """Given weights on the keys that their rows may look at, with the sum that they had on all."""
+    kept = weights.where(site.mask.expand_as(weights), 0.0)
+    before, after = weights.sum(-1, keepdim=True), kept.sum(-1, keepdim=True)
+    there = after > 0
+    return kept * (before / after.where(there, 1.0)).where(there, 1.0)  # where nothing is outside: times 1 exactly
+
+
+def opened(
+    model: AttentionModel, batch: Batch, *, site: str | None = None, intervene: Intervention | None = None
+) -> Opened:
+    """A batch, ready for other weights at a site; the readout, unless one is named.
+
+    An intervention rewrites the model's attention before: own weights are those that it leaves at this site, and it
+    goes on to act at all others.
+    """
+    if (reason := unopened(model)) is not None:
+        raise UsageError(reason)
+    if site is not None and site not in model.sites:
+        raise unknown("site", site, model.sites)
+    if site in (None, model.sites[-1]) and intervene is None and unpooled(model) is None:
+        assert isinstance(model, Classifier)
+        return decoder(model, model.encode(batch).to(torch.float64), batch.ids)
+    return passing(model, batch, site or model.sites[-1], intervene)
+
+
+def decoder(model: Classifier, encoded: Encoded, ids: Tensor, weights: Tensor | None = None) -> Decoder:
+    """What is encoded already, with given own weights [batch, key] or those that the model makes of its scores."""
+    own: Tensor = model.project(encoded.scores, encoded.mask) if weights is None else weights.double()
+    null = model.null_keys(encoded)
+    removable = encoded.mask if null is None else encoded.mask & ~null
+    return Decoder(ids, own[:, None], encoded.mask, removable, null, encoded.values, model, encoded)
+
+
+def passing(model: AttentionModel, batch: Batch, site: str, intervene: Intervention | None = None) -> Pass:
+    """The same by whole passes, for any model: one pass shows which rows and keys a site has."""
+    met: list[Site] = []
+
+    def watch(at: Site) -> Tensor:
+        weights = at.weights if intervene is None else intervene(at)
+        if at.name == site:
+            met.append(at._replace(weights=weights))
+        return weights
+
+    model.trace(batch, intervene=watch)
+    if len(met) != 1:
+        raise UsageError(
+            f"weights can't be imposed at site '{site}': {type(model).__name__} computes them {len(met)} times in one "
+            "pass; name a site where all of them are made at once"
+        )
+    weights = met[0].weights.detach().double()
+    mask = met[0].mask.expand_as(weights).flatten(1, 2).any(1)  # [batch, key]
+    own, queries = weights.flatten(1, 2), weights.shape[2]  # [batch, head · query, key]
+    return Pass(batch.ids, own, mask, mask, None, None, model, batch, site, queries, intervene)
+
+
+def unopened(model: AttentionModel) -> str | None:
+    """Why no other weights can be given to a model's readout, as a sentence; None if they can."""
+    if isinstance(model, NextWord):
+        return model.unpooled()
+    if isinstance(model, Classifier) and model.sites:
+        return None
+    return f"it rewrites the weights from which a class is predicted, and {type(model).__name__} has none"
+
+
+def unpooled(model: AttentionModel) -> str | None:
+    """Why a model's last attention can't be rewritten after encoding, as a sentence; None if it can."""
+    return model.unpooled() if isinstance(model, Own) else unopened(model)
+
+
+def _precision(model: AttentionModel) -> torch.dtype:
+    """That of a model's parameters."""
+    parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    return next((p.dtype for p in parameters if p.is_floating_point()), torch.get_default_dtype())
