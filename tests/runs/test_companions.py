@@ -16,8 +16,8 @@ from polars.testing import assert_frame_equal
 from exegete.base.errors import UsageError
 from exegete.base.files import read_json
 from exegete.base.names import Entry
-from exegete.experiments.common.beside import companion_sees, seen
 from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.beside import companion_sees, seen
 from exegete.experiments.common.contract import Subject
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study

@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from exegete.audits.audit import Asking, audit_study, study_for
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.report.build import headlines, predictions, write_report
-from exegete.audits.audit import Asking, audit_study, study_for
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked

@@ -16,7 +16,8 @@ def key_of(**content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-DRAWING = re.compile(r"exegete\.page\.|exegete\.experiments\..*(figure|section|tests)$")  # how a result is shown determines nothing
+# How a result is shown, or judged, doesn't determine it.
+DRAWING = re.compile(r"exegete\.page\.|exegete\.experiments\..*(figure|section|tests)$")
 BY_NAME = "exegete.interventions.catalogue"  # its things are used without an import that shows them
 
 

@@ -16,8 +16,8 @@ from exegete.experiments.common.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
-from exegete.models.ours.classifier import Classifier
 from exegete.models.contract import AttentionModel
+from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.translator import Translator
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.scoring import milliseconds, padded, score_frames, shards

@@ -17,7 +17,6 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.pooling import unpooled
 from exegete.experiments.dispersion.state_importance import Output, state_importance
 from exegete.experiments.dispersion.state_jacobian import own_word, word_shares
 from exegete.experiments.dispersion.summary import (
