@@ -3,13 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-import polars as pl
-import torch
-
 from exegete.experiments.common.contract import Subject
 from exegete.models.ours.translator import Translator
 from exegete.tasks.example import Example, Link, Links, Task
 from tests.models.small_translation import BAHDANAU, small_translator
+from tests.subjects import subject_of
 
 TRANSFORMER = "translator:architecture=transformer,hidden=8,heads=2,layers=2"
 FEW = ("attention", "gradient_x_input", "occlusion", "random")
@@ -33,9 +31,4 @@ def translator(spec: str = BAHDANAU) -> Translator:
 
 
 def subject(model: Any, task: Task = KNOWN) -> Subject:
-    return Subject(model, task, task.split("test"), torch.zeros(0), {}, 3.0)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0, task: str = "pairs") -> pl.DataFrame:
-    where = {"task": task, "model": BAHDANAU, "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, task)

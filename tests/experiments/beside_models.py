@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-import polars as pl
 import torch
 
 from exegete.experiments.common.contract import Subject
@@ -55,9 +54,3 @@ def slow_jsd(p: Sequence[float], q: Sequence[float]) -> float:
 
 def slow_tvd(p: Sequence[float], q: Sequence[float]) -> float:
     return sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
-
-
-def cell(rows: pl.DataFrame, seed: int = 0, model: str = "bilstm", split: str = "test") -> pl.DataFrame:
-    """Rows as a study keeps them."""
-    where = {"task": "small", "model": model, "seed": seed, "split": split}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())

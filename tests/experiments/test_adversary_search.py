@@ -25,6 +25,7 @@ from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import batch_of, small_model, texts
+from tests.subjects import cell, subject_of
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"
 EXAMPLES = (*texts(24, longest=10), Example(90, (("a",),), 0))
@@ -46,12 +47,7 @@ def balanced(examples: tuple[Example, ...] = EXAMPLES) -> Classifier:
 def subject(examples: tuple[Example, ...] = EXAMPLES, **companions: Classifier) -> Subject:
     model = balanced(examples)
     beside = {name: Companion(other) for name, other in companions.items()}
-    return Subject(model, TASK, examples, predict(model, examples).argmax(-1), {}, 5.0, companions=beside)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
-    where = {"task": "small", "model": "bilstm", "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, TASK, examples, companions=beside)
 
 
 def test_the_largest_divergence_within_epsilon() -> None:

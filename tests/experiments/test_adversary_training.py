@@ -26,6 +26,7 @@ from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, texts
+from tests.subjects import cell, subject_of
 
 EXAMPLES = (*texts(8, seed=2, longest=6), Example(50, (("a",),), 1))  # the last has a single word
 SINGLE = sum(len(e) == 1 for e in EXAMPLES)
@@ -46,13 +47,7 @@ def other(seed: int) -> Classifier:
 def subject() -> Subject:
     model = small_model(SPEC, EXAMPLES)
     companions = {name: Companion(other(i)) for i, name in enumerate(ASK.companions(SPEC, 0))}
-    predicted = predict(model, EXAMPLES).argmax(-1)
-    return Subject(model, TASK, EXAMPLES, predicted, {}, 4.0, companions=companions)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
-    where = {"task": TASK.name, "model": SPEC, "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, TASK, companions=companions)
 
 
 @pytest.fixture(scope="module")

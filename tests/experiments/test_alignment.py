@@ -28,11 +28,11 @@ from tests.experiments.aligned_pairs import (
     KNOWN,
     SENTENCES,
     TASK,
-    cell,
     subject,
     translator,
 )
 from tests.small import small_model, texts
+from tests.subjects import cell
 
 ASK = Alignment(methods=FEW)
 

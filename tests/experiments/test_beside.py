@@ -24,10 +24,10 @@ from exegete.models.build import build, make_classifier
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
-from tests.experiments.beside_models import cell, slow_jsd
+from tests.experiments.beside_models import slow_jsd
 from tests.small import batch_of, texts
+from tests.subjects import cell, subject_of
 
 EXAMPLES = (*texts(12, longest=6), Example(90, (("b", "b", "b"),), 0), Example(91, (("a",),), 1))
 TASK = Task("small", ("no", "yes"), {"train": EXAMPLES, "dev": EXAMPLES, "test": EXAMPLES}, "by hand")
@@ -47,9 +47,7 @@ def selective(seed: int = 0, spec: str = RATIONALE) -> Classifier:
 
 
 def subject(model: Classifier, **companions: Classifier) -> Subject:
-    beside = {name: Companion(other) for name, other in companions.items()}
-    predicted = predict(model, EXAMPLES).argmax(-1)
-    return Subject(model, TASK, EXAMPLES, predicted, {}, 4.0, companions=beside)
+    return subject_of(model, TASK, companions={name: Companion(other) for name, other in companions.items()})
 
 
 def test_texts_of_which_nothing_is_selected_have_no_divergence() -> None:

@@ -23,6 +23,7 @@ from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, small_task
+from tests.subjects import cell, subject_of
 
 EXAMPLES = (
     Example(1, (("a", "zqx", "b", "zqy"),), 1, (1, 3)),
@@ -44,14 +45,7 @@ def other() -> Classifier:
 
 
 def subject() -> Subject:
-    model = small_model(SPEC, EXAMPLES)
-    predicted = predict(model, EXAMPLES).argmax(-1)
-    return Subject(model, TASK, EXAMPLES, predicted, {}, 4.0, companions={"deceiver_0.5": Companion(other())})
-
-
-def cell(rows: pl.DataFrame) -> pl.DataFrame:
-    where = {"task": TASK.name, "model": SPEC, "seed": 0, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(small_model(SPEC, EXAMPLES), TASK, companions={"deceiver_0.5": Companion(other())})
 
 
 def weights(model: Classifier, example: Example) -> list[float]:

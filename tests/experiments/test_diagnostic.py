@@ -16,8 +16,9 @@ from exegete.models.settings import MODELS
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of
+from tests.experiments.beside_models import shaken, slow, slow_jsd, slow_tvd, subject_of
 from tests.small import small_model, texts
+from tests.subjects import cell
 
 EXAMPLES = (*texts(30, longest=6), Example(90, (("a",),), 1))
 SPEC, WORDS = "bilstm:size=7,hidden=6,scale=1", "average:size=7,hidden=6,scale=1"

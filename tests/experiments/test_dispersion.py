@@ -25,9 +25,9 @@ from exegete.models.ours.classifier import Classifier
 from exegete.page.theme import numbers, to_svg
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.evaluation import predict
 from tests.experiments.test_state_importance import slow_shares
 from tests.small import batch_of, small_model, texts
+from tests.subjects import cell, subject_of
 
 EXAMPLES = (*texts(11, seed=3, longest=7), Example(50, (("a",),), 0))
 TASK = Task("hand", ("no", "yes"), {"train": EXAMPLES[:4], "test": EXAMPLES}, "by hand")
@@ -55,12 +55,7 @@ def of_model(model: Classifier, ask: Dispersion = ASK, examples: tuple[Example, 
         scores[name] = torch.full((len(examples), max(map(len, examples))), math.nan, dtype=torch.float64)
         for row, e in enumerate(examples):
             scores[name][row, : len(e)] = values[row][words[row]]
-    return Subject(model, TASK, examples, predict(model, examples).argmax(-1), scores, 4.0)
-
-
-def cell(rows: pl.DataFrame, model: str = BILSTM, task: str = "hand", seed: int = 0) -> pl.DataFrame:
-    where = {"task": task, "model": model, "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, TASK, examples, scores=scores)
 
 
 def entropy(p: list[float]) -> float | None:
@@ -193,7 +188,7 @@ def swept(slope: float, texts: int = 12, seed: int = 0) -> pl.DataFrame:
         }  # fmt: skip
         rest = {m: [0.4 + 0.01 * i for i in range(texts)] for m in MEASURES if m != "support_share"}
         moved = {"entropy_gradient_inputs": [0.5 + slope * place + 0.01 * i for i in range(texts)]}
-        parts.append(cell(pl.DataFrame(base | rest | moved), model, seed=seed))
+        parts.append(cell(pl.DataFrame(base | rest | moved), seed, model))
     return pl.concat(parts)
 
 
@@ -203,12 +198,12 @@ def test_the_sign_of_table_2(slope: float, sign: int, says: str) -> None:
     tables = ASK.tables(swept(slope))
     two = tables["meister_2"]
     assert two["reading"].to_list() == ["grid", "pooled", "text"]
-    assert two["hand"].to_list()[0::2] == [sign, sign]
+    assert two["small"].to_list()[0::2] == [sign, sign]
     assert two["hand n"].to_list() == [5, 60, 12]
     lams = [lam for lam in (-10, -1, 0, 0.5, 0.9) for _ in range(12)]
     values = [0.5 + slope * place + 0.01 * i for place in range(5) for i in range(12)]
     expected = stats.kendalltau(lams, values)
-    assert two["hand"].to_list()[1] == pytest.approx(expected.statistic)
+    assert two["small"].to_list()[1] == pytest.approx(expected.statistic)
     assert two["hand p"].to_list() == [pytest.approx(2 / 120), None, None]  # 2 of the 120 orders of 5 points
     moving = f"{says} as attention gets sparser"
     assert two["hand meaning"].to_list() == [moving, FEW_SEEDS, FEW_SEEDS]
@@ -240,7 +235,7 @@ def test_too_few_values_of_lambda_are_no_sweep() -> None:
 
 
 def test_the_papers_tables() -> None:
-    rows = pl.concat([cell(rows_of(spec), spec, task) for spec in (BILSTM, SPARSE) for task in ("x", "y")])
+    rows = pl.concat([cell(rows_of(spec), model=spec, task=task) for spec in (BILSTM, SPARSE) for task in ("x", "y")])
     tables = ASK.tables(rows)
     one, three, six = (tables[f"meister_{k}"] for k in (1, 3, 6))
     assert one.columns == ["model", "x", "x std", "x n", "y", "y std", "y n"]

@@ -31,6 +31,7 @@ from exegete.models.ours.classifier import Classifier
 from exegete.page.theme import numbers
 from tests.measures.test_faithfulness import biased, predicted, slow
 from tests.small import SPECS, batch_of, small_task
+from tests.subjects import cell
 
 NAMES = ("attention", "gradient:norm=l2", "leave_one_out:of=logit", "random")
 ASK = Faithfulness(methods=NAMES)
@@ -49,11 +50,6 @@ def subject(names: tuple[str, ...] = NAMES, split: str = "test", spec: str = SPE
         {name: one.values.double().detach() for name, one in found.items()}, 4.0,
         {name: one.signed for name, one in found.items()},
     )  # fmt: skip
-
-
-def in_cell(rows: pl.DataFrame, split: str = "test", seed: int = 0) -> pl.DataFrame:
-    cell = {"task": "small", "model": SPECS[0], "seed": seed, "split": split}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in cell.items()), pl.all())
 
 
 def value(rows: pl.DataFrame, **where: object) -> float:
@@ -165,12 +161,12 @@ def made(
 ) -> pl.DataFrame:
     """Rows by hand: (split, removal, method) to the values of texts 0, 1, …"""
     parts = [
-        in_cell(
+        cell(
             pl.DataFrame(
                 {"example": range(len(given)), "n": 4, "gold": "no", "predicted": "no", "method": method,
                  "removal": removal, "ranking": "signed", "measure": measure,
                  "fraction": "all" if measure == "flip" else "aopc", "value": given}
-            ), split, seed)
+            ), seed, SPECS[0], split=split)
         for (split, removal, method), given in values.items()
     ]  # fmt: skip
     return pl.concat(parts)
@@ -184,12 +180,12 @@ ATTENTION, GRADIENT, DELETION, NOISE = (
 )
 
 
-def cell(split: str = "test", removal: str = "delete") -> dict[tuple[str, str, str], list[float]]:
+def methods(split: str = "test", removal: str = "delete") -> dict[tuple[str, str, str], list[float]]:
     return {(split, removal, n): v for n, v in zip(NAMES, (ATTENTION, GRADIENT, DELETION, NOISE), strict=True)}
 
 
 def test_the_summary_recomputed_slowly() -> None:
-    row = summary(made(cell())).filter(pl.col("method") == NAMES[1]).row(0, named=True)
+    row = summary(made(methods())).filter(pl.col("method") == NAMES[1]).row(0, named=True)
     a, g, r = (torch.tensor(x, dtype=torch.float64) for x in (ATTENTION, GRADIENT, NOISE))
     mean = bootstrap_mean(g)
     assert (row["seeds"], row["n"], row["undefined"], row["better"]) == (1, 4, 0, "high")
@@ -201,15 +197,15 @@ def test_the_summary_recomputed_slowly() -> None:
 
 
 def test_several_seeds_are_crossed() -> None:
-    later = {key: [v + 0.01 * i * i for i, v in enumerate(given)] for key, given in cell().items()}
-    row = summary(pl.concat([made(cell()), made(later, seed=1)])).row(2, named=True)
+    later = {key: [v + 0.01 * i * i for i, v in enumerate(given)] for key, given in methods().items()}
+    row = summary(pl.concat([made(methods()), made(later, seed=1)])).row(2, named=True)
     values = torch.tensor([DELETION, later["test", "delete", NAMES[2]]], dtype=torch.float64)
     assert (row["method"], row["seeds"], row["n"]) == (NAMES[2], 2, 8)
     assert (row["mean"], row["low"], row["high"]) == pytest.approx(crossed_mean(values)[:3])
 
 
 def test_without_a_control_there_is_no_difference() -> None:
-    rows = made({key: given for key, given in cell().items() if key[2] != "attention"})
+    rows = made({key: given for key, given in methods().items() if key[2] != "attention"})
     found = summary(rows)
     assert found["over_attention"].null_count() == len(found)
     assert found["over_random"].null_count() == 0
@@ -227,7 +223,7 @@ def test_columns_are_resampled_like_one() -> None:
 
 
 def test_the_leaderboard_marks_who_erases_alike() -> None:
-    rows = pl.concat([made(cell()), made(cell(removal="zero")), made(cell("dev")), made(cell(), "flip")])
+    rows = pl.concat([made(methods()), made(methods(removal="zero")), made(methods("dev")), made(methods(), "flip")])
     board = leaderboard(rows)
     assert board["method"].to_list() == [NAMES[2], NAMES[1], NAMES[0], NAMES[3]]  # best first
     assert board["shares_removal"].to_list() == [True, False, False, False]
@@ -255,7 +251,7 @@ def test_how_methods_erase() -> None:
 
 
 def test_an_order_that_survives_and_one_that_turns() -> None:
-    same = survival(made(cell() | cell(removal="zero")))
+    same = survival(made(methods() | methods(removal="zero")))
     assert same["tau"].to_list() == [1, 1]
     assert same["methods"].to_list() == [3, 2]  # random is left out; deletion shares a removal
     assert same["among"].to_list() == [EVERY, UNRELATED]
@@ -280,7 +276,7 @@ def test_survival_hangs_on_the_texts() -> None:
 def test_the_best_is_chosen_on_dev_not_on_test() -> None:
     swapped = {("dev", "delete", NAMES[0]): [0.2, 0.2], ("dev", "delete", NAMES[1]): [0.9, 0.9],
                ("dev", "delete", NAMES[2]): [0.8, 0.8], ("dev", "delete", NAMES[3]): [1.0, 1.0]}  # fmt: skip
-    found = best(made(swapped | cell()))
+    found = best(made(swapped | methods()))
     assert found["method"].to_list() == [NAMES[1], NAMES[1]]  # on test NAMES[2] is better; random is no candidate
     assert found["chosen_at"].to_list() == pytest.approx([0.9, 0.9])
     expected = paired_difference(torch.tensor(GRADIENT).double(), torch.tensor(ATTENTION).double())
@@ -291,12 +287,12 @@ def test_the_best_is_chosen_on_dev_not_on_test() -> None:
 def test_the_best_where_low_is_good_and_without_who_erases_alike() -> None:
     low = {("dev", "delete", NAMES[0]): [0.5, 0.5], ("dev", "delete", NAMES[1]): [0.3, 0.3],
            ("dev", "delete", NAMES[2]): [0.2, 0.2], ("dev", "delete", NAMES[3]): [0.1, 0.1]}  # fmt: skip
-    found = best(made(low | cell(), "flip"))
+    found = best(made(low | methods(), "flip"))
     assert found.select("among", "method").rows() == [(EVERY, NAMES[2]), (UNRELATED, NAMES[1])]
     margin = found.row(1, named=True)  # a lower flip is better: the margin is attention's value minus the method's
     assert margin["over_attention"] == pytest.approx(sum(ATTENTION) / 4 - sum(GRADIENT) / 4)
     assert margin["over_attention_low"] <= margin["over_attention"] <= margin["over_attention_high"]
-    assert best(made(cell())).is_empty()  # no dev rows, no choice
+    assert best(made(methods())).is_empty()  # no dev rows, no choice
 
 
 def test_every_measure_has_a_direction() -> None:
@@ -328,7 +324,7 @@ def test_random_is_where_it_should_be() -> None:
 
 def test_tables_and_figures_of_real_rows() -> None:
     ask = Faithfulness(methods=NAMES, removals=("delete", "zero"))
-    rows = pl.concat([in_cell(ask.rows(subject(split=split)), split) for split in ("dev", "test")])
+    rows = pl.concat([cell(ask.rows(subject(split=split)), split=split) for split in ("dev", "test")])
     tables = ask.tables(rows)
     assert set(tables) == {"leaderboard", "survival", "best"}
     assert len(tables["leaderboard"]) == 4

@@ -26,10 +26,10 @@ from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import small_model, small_task, texts, without_repeats
 from tests.studied import reviews
+from tests.subjects import cell, subject_of
 
 ASK = Gating()
 EXAMPLES = (*without_repeats(texts(20, seed=3)), Example(90, (("a",),), 1))
@@ -53,13 +53,7 @@ def models() -> dict[str, Classifier]:
 def subject() -> Subject:
     made = models()
     beside = {name: Companion(made[name]) for name in (GATED, AGAIN)}
-    predicted = predict(made["base"], EXAMPLES).argmax(-1)
-    return Subject(made["base"], TASK, EXAMPLES, predicted, {}, 5.0, companions=beside)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
-    where = {"task": "small", "model": SPEC, "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(made["base"], TASK, companions=beside)
 
 
 def test_rows_recomputed_text_by_text() -> None:

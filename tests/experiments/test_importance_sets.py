@@ -12,7 +12,6 @@ from scipy import stats
 
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.importance_sets.experiment import SCHEMES, ImportanceSets, backwards, first_flips
 from exegete.experiments.importance_sets.figure import CENSORED, EXCLUDED, quartiles
@@ -20,10 +19,10 @@ from exegete.experiments.importance_sets.summary import median_interval
 from exegete.models.build import make_classifier
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
-from exegete.training.evaluation import predict
 from tests.experiments.test_removal import ladder, slow, toy
-from tests.experiments.test_single_weight import EXAMPLES, SPARSE, SPEC, argmax, cell, softmax, subject_of
+from tests.experiments.test_single_weight import EXAMPLES, SPARSE, SPEC, argmax, asked_of, softmax
 from tests.small import decoder_of, vocabulary
+from tests.subjects import cell, subject_of
 
 ASK = ImportanceSets(orders=3)
 
@@ -57,7 +56,7 @@ def slow_gradient(part: Pooled, row: int) -> list[float]:
 
 @pytest.mark.parametrize("spec", [SPEC, SPARSE])
 def test_rows_are_the_plain_loop(spec: str) -> None:
-    subject = subject_of(spec, scale=3)
+    subject = asked_of(spec, scale=3)
     found = {(row["example"], row["scheme"]): row for row in ASK.rows(subject).iter_rows(named=True)}
     for part in pooled(subject.model, subject.examples):
         orders = ASK.ordered(part)
@@ -76,7 +75,7 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
 
 
 def test_orders_are_those_of_the_schemes() -> None:
-    subject = subject_of()
+    subject = asked_of()
     for part in pooled(subject.model, subject.examples):
         orders = {scheme: order.tolist() for scheme, order in ASK.ordered(part).items()}
         for row in range(len(part.ids)):
@@ -164,8 +163,8 @@ def test_backwards_keeps_what_is_not_real_at_the_end() -> None:
 
 
 def test_a_batch_is_its_texts_one_by_one() -> None:
-    whole = ASK.rows(subject_of(scale=3))
-    single = pl.concat([ASK.rows(subject_of(examples=(e,), scale=3)) for e in EXAMPLES[:10]])
+    whole = ASK.rows(asked_of(scale=3))
+    single = pl.concat([ASK.rows(asked_of(examples=(e,), scale=3)) for e in EXAMPLES[:10]])
     part = whole.head(single.height)
     assert part.select("example", "scheme", "flips").equals(single.select("example", "scheme", "flips"))
     for name in ("value", "first", "mass"):
@@ -233,7 +232,7 @@ def test_the_interval_of_a_median_holds_it_often_enough() -> None:
 
 def test_texts_of_one_key_are_counted_apart() -> None:
     short = sum(len(e) == 1 for e in EXAMPLES)
-    rows = cell(ASK.rows(subject_of()))
+    rows = cell(ASK.rows(asked_of()))
     assert rows.filter(pl.col("keys") == 1)["flips"].null_count() == short * len(SCHEMES)
     assert set(ASK.summary(rows)["undefined"]) == {short}
     assert set(ASK.summary(rows)["n"]) == {len(EXAMPLES) - short}
@@ -251,7 +250,7 @@ def test_the_boxes_draw_what_was_measured() -> None:
     never = quartiles(rows_of({"attention": [None, None], "random": [0.5, None]}))
     assert never.height == 4
     assert never.filter(scheme="attention", texts=EXCLUDED)["n"].item() == 0
-    assert "lowest first" in to_svg(ASK.figures(cell(ASK.rows(subject_of())), pl.DataFrame())["boxes"])
+    assert "lowest first" in to_svg(ASK.figures(cell(ASK.rows(asked_of())), pl.DataFrame())["boxes"])
 
 
 @pytest.mark.parametrize(
@@ -280,7 +279,7 @@ def test_keys_of_a_hierarchical_model_are_sentences() -> None:
     task = Task("small", ("no", "yes"), {"test": examples}, "made up")
 
     def asked(some: tuple[Example, ...]) -> pl.DataFrame:
-        return ASK.rows(Subject(model, task, some, predict(model, some).argmax(-1), {}, 6.0))
+        return ASK.rows(subject_of(model, task, some))
 
     whole, single = asked(examples), pl.concat([asked((e,)) for e in examples])
     assert whole.unique("example", maintain_order=True)["keys"].to_list() == [1, 2, 3, 2, 2, 3]

@@ -22,10 +22,10 @@ from exegete.page.theme import to_svg
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.planting import Kind, Planting
-from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task
+from tests.subjects import cell, subject_of
 
 NAN = math.nan
 EXAMPLES = (
@@ -56,13 +56,7 @@ def subject() -> Subject:
     model.__class__ = Obedient
     scores = {name: torch.tensor(rows, dtype=torch.float64) for name, rows in SCORES.items()}
     signed = {"attention": False, "gradient_x_input": True}
-    predicted = predict(model, EXAMPLES).argmax(-1)
-    return Subject(model, TASK, EXAMPLES, predicted, scores, 4.0, signed, {"random": "not today"})
-
-
-def cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
-    where = {"task": TASK.name, "model": "bilstm", "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, TASK, scores=scores, signed=signed, refused={"random": "not today"})
 
 
 def values(rows: pl.DataFrame, **where: str) -> list[float | None]:
@@ -219,9 +213,8 @@ def test_a_model_learns_the_shortcut_and_erasure_finds_it(kind: Kind) -> None:
     for method in methods:
         importance: Importance = IMPORTANCES.make(method)
         scores[method] = importance(model, collate(examples, model.vocabulary)).values.double()
-    predicted = predict(model, examples).argmax(-1)
     asked = KnownAnswer(methods)
-    whole = Subject(model, task, examples, predicted, scores, 4.0, dict.fromkeys(methods, True))
+    whole = subject_of(model, task, scores=scores, signed=dict.fromkeys(methods, True))
     summary = asked.summary(cell(asked.rows(whole)))
     assert summary["learnt"].all()
     assert summary["needed"][0] > 0.9

@@ -15,7 +15,7 @@ from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common import translating
-from exegete.experiments.common.contract import Subject, asks_whole, unsuited
+from exegete.experiments.common.contract import asks_whole, unsuited
 from exegete.experiments.common.section import Found
 from exegete.experiments.common.translating import COLUMNS, translated
 from exegete.experiments.layers import section
@@ -35,6 +35,7 @@ from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, UNKNOWN
 from exegete.training.evaluation import predict
 from tests.small import small_model, texts, vocabulary
+from tests.subjects import cell, subject_of
 
 ASK = Layers()
 TEXTS = texts(30)
@@ -74,23 +75,14 @@ def translator() -> TransformerTranslator:
     return model.eval()
 
 
-def subject(model: Any, task: Task) -> Subject:
-    return Subject(model, task, task.split("test"), torch.zeros(0), {}, 4.0)
-
-
 @pytest.fixture(scope="module")
 def classes() -> pl.DataFrame:
-    return Layers(draws=2).rows(subject(classifier(), CLASSES))
+    return Layers(draws=2).rows(subject_of(classifier(), CLASSES))
 
 
 @pytest.fixture(scope="module")
 def translations() -> pl.DataFrame:
-    return ASK.rows(subject(translator(), TRANSLATION))
-
-
-def cell(rows: pl.DataFrame, seed: int = 0, model: str = "transformer", task: str = "small") -> pl.DataFrame:
-    where = {"task": task, "model": model, "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return ASK.rows(subject_of(translator(), TRANSLATION))
 
 
 def picked(frame: pl.DataFrame, group: str, layers: int) -> pl.DataFrame:
@@ -132,7 +124,7 @@ def test_the_number_of_conditions(classes: pl.DataFrame, translations: pl.DataFr
     assert found == [("unaltered", 0, 0), ("encoder", 1, 3), ("encoder", 2, 3), ("encoder", 3, 3), ("attention", 1, 1)]
     assert classes.height == len(TEXTS) * 5
     assert translations.height == len(PAIRS) * (1 + 3 * 2)
-    only = Layers(groups=("cross",)).rows(subject(translator(), TRANSLATION))
+    only = Layers(groups=("cross",)).rows(subject_of(translator(), TRANSLATION))
     assert set(only["group"]) == {"unaltered", "cross"}
     for layers in (1, 2):
         assert picked(only, "cross", layers).equals(picked(translations, "cross", layers))
@@ -206,7 +198,7 @@ def test_several_seeds(translations: pl.DataFrame) -> None:
 
 def test_draws_are_pooled(translations: pl.DataFrame) -> None:
     model = translator()
-    rows = picked(Layers(draws=2, groups=("cross",)).rows(subject(model, TRANSLATION)), "cross", 1)
+    rows = picked(Layers(draws=2, groups=("cross",)).rows(subject_of(model, TRANSLATION)), "cross", 1)
     at = [AtSites(("cross.0",), Permute(seed=stable_seed("layers", 0, draw))) for draw in range(2)]
     texts_ = translated(model, PAIRS, at[0]) + translated(model, PAIRS, at[1])
     references = [" ".join(word[1:] for word in e.texts[1]) for e in PAIRS] * 2
@@ -219,7 +211,7 @@ def test_draws_are_pooled(translations: pl.DataFrame) -> None:
 
 def test_shards_are_the_whole(translations: pl.DataFrame) -> None:
     model, ask = translator(), Layers(groups=("decoder",))
-    parts = [ask.rows(replace(subject(model, TRANSLATION), examples=some)) for some in (PAIRS[:3], PAIRS[3:])]
+    parts = [ask.rows(replace(subject_of(model, TRANSLATION), examples=some)) for some in (PAIRS[:3], PAIRS[3:])]
     assert pl.concat(parts).equals(translations.filter(pl.col("group").is_in(["unaltered", "decoder"])))
 
 
@@ -257,7 +249,7 @@ def test_whom_it_is_not_for() -> None:
     one = small_model("bilstm:size=4,hidden=3", TEXTS)
     assert "at most one attention" in str(unsuited(ASK, CLASSES, one))
     with pytest.raises(UsageError, match="at most one attention"):
-        ASK.rows(subject(one, CLASSES))
+        ASK.rows(subject_of(one, CLASSES))
     lacking = unsuited(Layers(groups=("cross",)), CLASSES, classifier())
     assert lacking == "it was asked about cross, and this model has encoder, attention"
     assert unsuited(ASK, CLASSES, classifier()) is None

@@ -28,8 +28,8 @@ from exegete.measures.statistics import bootstrap_mean
 from exegete.page.theme import inline_svg, to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from exegete.training.evaluation import predict
 from tests.small import small_model, texts
+from tests.subjects import cell, subject_of
 
 NAN = math.nan
 SMALL = Multiverse(
@@ -61,11 +61,6 @@ def subject(refused: dict[str, str] | None = None) -> Subject:
 @cache
 def small_rows() -> pl.DataFrame:
     return SMALL.rows(subject())
-
-
-def cell(rows: pl.DataFrame) -> pl.DataFrame:
-    where = {"task": "hand", "model": "bilstm:vectors=glove", "seed": 0, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
 
 
 def values(rows: pl.DataFrame, importance: str, coefficient: str) -> list[float | None]:
@@ -285,7 +280,7 @@ def test_on_a_model_with_one_output_the_target_of_a_gradient_does_nothing() -> N
         importance: Importance = IMPORTANCES.make(name)
         scores[name] = importance(model, batch).values
     task = Task("small", ("no", "yes"), {"test": examples}, "made up")
-    rows = asked.rows(Subject(model, task, examples, predict(model, examples).argmax(-1), scores, 3.0))
+    rows = asked.rows(subject_of(model, task, scores=scores))
     tau = rows.filter(pl.col("coefficient") == "tau")
     for one, other in combinations(asked.of, 2):
         for norm, detach in product(asked.norms, ("false", "true")):

@@ -24,6 +24,7 @@ from exegete.training.fit import Fit
 from exegete.training.recipe import Companion, Recipe
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task
+from tests.subjects import cell, subject_of
 
 ASK = Necessity()
 WORDS = (("a", "b"), ("a", "b", "b"), ("b", "b"), ("a",), ("b", "a", "b", "b", "b"), ("b",))
@@ -47,14 +48,7 @@ def attentive() -> Classifier:
 
 
 def subject(model: Classifier | None = None, **companions: Companion) -> Subject:
-    model = model or attentive()
-    predicted = predict(model, EXAMPLES).argmax(-1)
-    return Subject(model, TASK, EXAMPLES, predicted, {}, 2.5, companions=companions)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0, task: str = "hand", model: str = "bilstm") -> pl.DataFrame:
-    where = {"task": task, "model": model, "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model or attentive(), TASK, companions=companions)
 
 
 def column(rows: pl.DataFrame, name: str, **where: str) -> list[object]:
@@ -98,7 +92,7 @@ def test_both_levels_are_altered() -> None:
     examples = tuple(Example(i, (words,), i % 2) for i, words in enumerate(texts))
     torch.manual_seed(2)
     model = make_classifier("hierarchical:size=4,hidden=3,scale=2", fit_vocabulary(examples), ("no", "yes")).eval()
-    asked = Subject(model, TASK, examples, torch.zeros(3).long(), {}, 5.0)
+    asked = subject_of(model, TASK, examples)
     assert unsuited(ASK, TASK, model) is None
     rows = Necessity(trained=(), inferred=("uniform",)).rows(asked)
     with torch.no_grad():
@@ -227,9 +221,7 @@ def test_trained_companions() -> None:
         at = {"uniform": Uniform(), "random": Random(), "permute": Permute()}.get(name)
         Fit(model, task, settings, 0, at).run()
         companions[name] = Companion(model, at)
-    test = task.split("test")
-    asked = Subject(base, task, test, predict(base, test).argmax(-1), {}, 5.0, companions=companions)
-    summary = ASK.summary(cell(ASK.rows(asked)))
+    summary = ASK.summary(cell(ASK.rows(subject_of(base, task, companions=companions))))
     assert summary.height == 7
     assert not summary.select(pl.any_horizontal(pl.all().is_null())).to_series().any()
 

@@ -12,7 +12,8 @@ from exegete.experiments.necessity.section import headline, sections
 from exegete.interventions.uniform import Uniform
 from exegete.page.theme import to_svg
 from exegete.training.recipe import Companion
-from tests.experiments.test_necessity import ASK, attentive, cell, subject
+from tests.experiments.test_necessity import ASK, attentive, subject
+from tests.subjects import cell
 
 
 def test_vashishths_table() -> None:
@@ -22,7 +23,7 @@ def test_vashishths_table() -> None:
         [cell(one), cell(other, 1), cell(one, task="sst:min_df=2"), cell(one, model="cnn"), cell(other, 1, model="cnn")]
     )
     table = ASK.tables(rows)["vashishth"]
-    assert table.columns == ["model", "condition", "when", "hand", "hand ±", "sst", "sst ±"]
+    assert table.columns == ["model", "condition", "when", "small", "small ±", "sst", "sst ±"]
     first = table.filter(pl.col("model") == "bilstm: tanh, softmax")
     assert first["condition"].to_list() == ["own attention", "uniform", "random", "permute", "uniform"]
     assert first["when"].to_list() == ["", "inference", "inference", "inference", "training and inference"]
@@ -41,7 +42,7 @@ def test_the_figure_draws_what_was_measured() -> None:
     svg = to_svg(ASK.figures(pl.DataFrame(), summary)["necessity"])
     assert ">no attention<" in svg
     assert ">in training and inference<" in svg
-    assert ">hand<" in to_svg(ASK.figures(pl.DataFrame(), ASK.summary(rows))["necessity"])  # one task, one model
+    assert ">small<" in to_svg(ASK.figures(pl.DataFrame(), ASK.summary(rows))["necessity"])  # one task, one model
     assert "nothing to show" in to_svg(ASK.figures(pl.DataFrame(), summary.head(0))["necessity"])
 
 

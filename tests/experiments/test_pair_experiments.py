@@ -38,6 +38,7 @@ from exegete.training.deception import KeptOff
 from exegete.training.evaluation import predict
 from exegete.training.metrics import all_metrics
 from exegete.training.recipe import Companion
+from tests import subjects
 from tests.experiments.beside_models import slow_jsd, slow_tvd
 from tests.models.slow_pair import LABELS, slow
 from tests.small import PAIRS, batch_of, pairs, small_model
@@ -62,7 +63,7 @@ def marked(examples: Sequence[Example]) -> tuple[Example, ...]:
 
 def subject_of(model: Pair, examples: tuple[Example, ...] = EXAMPLES, name: str = "small") -> Subject:
     task = Task(name, LABELS, dict.fromkeys(("train", "dev", "test"), examples), "by hand", kind="pair")
-    return Subject(model, task, examples, predict(model, examples).argmax(-1), {}, 4.0)
+    return subjects.subject_of(model, task)
 
 
 def probabilities(logits: Sequence[float]) -> list[float]:

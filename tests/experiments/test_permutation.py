@@ -26,8 +26,8 @@ from exegete.page.theme import to_svg
 from exegete.page.violin import Axis, shapes, violin
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.training.evaluation import predict
 from tests.small import decoder_of, small_model, texts
+from tests.subjects import cell, subject_of
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"
 EXAMPLES = (*texts(30), Example(90, (("a",),), 0))
@@ -37,12 +37,7 @@ LABELS = ("no", "yes", "maybe")
 def subject(labels: tuple[str, ...] = LABELS, examples: tuple[Example, ...] = EXAMPLES) -> Subject:
     model = small_model(SPEC, examples, labels=labels)
     task = Task("small", labels, {"test": examples}, "made up")
-    return Subject(model, task, examples, predict(model, examples).argmax(-1), {}, 5.0)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
-    where = {"task": "small", "model": "bilstm", "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, task)
 
 
 def softmax(z: list[float]) -> list[float]:
@@ -118,7 +113,7 @@ def test_words_of_equal_value_move_nothing_and_two_words_move_what_they_must() -
 def test_batches_change_nothing() -> None:
     whole, asked = subject(), Permutation(draws=7)
     together = asked.rows(whole)
-    one = Subject(whole.model, whole.task, EXAMPLES[5:6], whole.predicted[5:6], {}, 5.0)
+    one = subject_of(whole.model, whole.task, EXAMPLES[5:6])
     alone = asked.rows(one).row(0, named=True)
     for name, value in together.row(5, named=True).items():
         assert alone[name] == (pytest.approx(value, abs=1e-5) if isinstance(value, float) else value)

@@ -17,6 +17,7 @@ from exegete.page.labels import importance_label
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
+from tests.subjects import cell
 
 NAN = math.nan
 WORDS = ("a", "b", "c", "d")
@@ -40,11 +41,6 @@ def subject(**change: object) -> Subject:
     model = small_model(SPECS[0], EXAMPLES)
     whole = Subject(model, TASK, EXAMPLES, torch.tensor([0, 0, 1, 0]), scores, 3.25, signed, {"lime": "not today"})
     return replace(whole, **change)  # type: ignore[arg-type]
-
-
-def cell(rows: pl.DataFrame) -> pl.DataFrame:
-    where = {"task": TASK.name, "model": "bilstm", "seed": 0, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
 
 
 def values(rows: pl.DataFrame, method: str, measure: str) -> list[float | None]:

@@ -16,8 +16,9 @@ from exegete.interventions.uniform import Uniform
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of
+from tests.experiments.beside_models import shaken, slow, slow_jsd, slow_tvd, subject_of
 from tests.small import texts
+from tests.subjects import cell
 
 EXAMPLES = (*texts(12, longest=6), Example(90, (("a",),), 1))
 SPEC = "bilstm:size=7,hidden=6,scale=1"

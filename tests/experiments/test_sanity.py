@@ -29,6 +29,7 @@ from exegete.page.theme import numbers
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD
+from tests import subjects
 from tests.small import batch_of, small_model, small_task, texts, vocabulary
 
 EXAMPLES = texts(8, longest=6)
@@ -46,8 +47,7 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
 
 def subject_of(model: Classifier, examples: Sequence[Example] = EXAMPLES) -> Subject:
     task = Task("small", ("no", "yes"), {"test": tuple(examples)}, "made up")
-    predicted = model.trace(batch_of(model, examples)).logits.argmax(-1)
-    return Subject(model, task, tuple(examples), predicted, {}, 5.0)
+    return subjects.subject_of(model, task)
 
 
 # Perturbations

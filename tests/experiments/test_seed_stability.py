@@ -23,8 +23,9 @@ from exegete.models.projections import Gates
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import cell, shaken, slow, slow_jsd, slow_tvd, subject_of
+from tests.experiments.beside_models import shaken, slow, slow_jsd, slow_tvd, subject_of
 from tests.small import small_model, texts
+from tests.subjects import cell
 
 EXAMPLES = (*texts(14, longest=6), Example(90, (("a",),), 1), Example(91, (("b", "a"),), 1))
 DENSE, SPARSE = "bilstm:size=7,hidden=6,scale=1", "average:size=7,hidden=6,scale=1,projection=sparsemax"

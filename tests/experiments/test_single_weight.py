@@ -20,27 +20,22 @@ from exegete.experiments.single_weight.figure import counts, points
 from exegete.models.ours.classifier import Classifier
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
-from exegete.training.evaluation import predict
 from tests.experiments.test_removal import slow
 from tests.small import small_model, texts
+from tests.subjects import cell, subject_of
 
 EXAMPLES = texts(60, seed=5)
 SPEC = "bilstm:size=7,hidden=6,scale=1,attention=dot"
 SPARSE = "average:size=7,hidden=6,scale=4,projection=sparsemax"
 
 
-def subject_of(spec: str = SPEC, examples: tuple[Example, ...] = EXAMPLES, scale: float = 1) -> Subject:
+def asked_of(spec: str = SPEC, examples: tuple[Example, ...] = EXAMPLES, scale: float = 1) -> Subject:
     model = small_model(spec, EXAMPLES)
     with torch.no_grad():
         for parameter in (*model.scorer.parameters(), model.decoder.weight):
             parameter.mul_(scale)
     task = Task("small", ("no", "yes"), {"test": examples}, "made up")
-    return Subject(model, task, examples, predict(model, examples).argmax(-1), {}, 5.0)
-
-
-def cell(rows: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
-    where = {"task": "small", "model": "bilstm", "seed": seed, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, task)
 
 
 def softmax(logits: list[float]) -> list[float]:
@@ -60,7 +55,7 @@ def argmax(values: list[float]) -> int:
 
 @pytest.mark.parametrize("spec", [SPEC, SPARSE])
 def test_rows_are_the_plain_loop(spec: str) -> None:
-    subject = subject_of(spec, scale=3)
+    subject = asked_of(spec, scale=3)
     found = {row["example"]: row for row in SingleWeight().rows(subject).iter_rows(named=True)}
     flips = {row["example"]: row for row in DecisionFlips().rows(subject).iter_rows(named=True)}
     for part in pooled(subject.model, subject.examples):
@@ -89,15 +84,15 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
 
 
 def test_the_two_experiments_draw_the_same_other_key() -> None:
-    a, b = SingleWeight(seed=3).rows(subject_of()), DecisionFlips(seed=3).rows(subject_of())
+    a, b = SingleWeight(seed=3).rows(asked_of()), DecisionFlips(seed=3).rows(asked_of())
     assert a["difference"].to_list() == b["difference"].to_list()
-    assert a["difference"].to_list() != SingleWeight(seed=4).rows(subject_of())["difference"].to_list()
+    assert a["difference"].to_list() != SingleWeight(seed=4).rows(asked_of())["difference"].to_list()
 
 
 def test_a_batch_is_its_texts_one_by_one() -> None:
     for asked in (SingleWeight(), DecisionFlips()):
-        whole = asked.rows(subject_of())
-        single = pl.concat([asked.rows(subject_of(examples=(e,))) for e in EXAMPLES[:12]])
+        whole = asked.rows(asked_of())
+        single = pl.concat([asked.rows(asked_of(examples=(e,))) for e in EXAMPLES[:12]])
         numbers = [name for name, dtype in whole.schema.items() if dtype == pl.Float64]
         assert whole.head(12).drop(numbers).equals(single.drop(numbers))
         for name in numbers:
@@ -108,7 +103,7 @@ def test_texts_of_one_key_are_counted_apart() -> None:
     short = sum(len(e) == 1 for e in EXAMPLES)
     assert short > 0
     for asked, fields in ((SingleWeight(), ["value", "js_top"]), (DecisionFlips(), ["top_flips", "random_flips"])):
-        rows = cell(asked.rows(subject_of()))
+        rows = cell(asked.rows(asked_of()))
         one = rows.filter(pl.col("keys") == 1)
         assert one.select(fields).null_count().row(0) == (short, short)
         summary = asked.summary(rows)
@@ -121,7 +116,7 @@ def test_texts_of_one_key_are_counted_apart() -> None:
 
 
 def test_the_summary_of_single_weights_recomputed() -> None:
-    rows = cell(SingleWeight().rows(subject_of(scale=3)))
+    rows = cell(SingleWeight().rows(asked_of(scale=3)))
     values = [value for value in rows["value"] if value is not None]
     row = SingleWeight().summary(rows).row(0, named=True)
     assert row["mean"] == pytest.approx(sum(values) / len(values))
@@ -140,7 +135,7 @@ def test_the_summary_of_single_weights_recomputed() -> None:
 
 
 def test_sparse_attention_with_one_weight_is_counted() -> None:
-    rows = SingleWeight().rows(subject_of(SPARSE, scale=20))
+    rows = SingleWeight().rows(asked_of(SPARSE, scale=20))
     emptied = rows.filter("emptied")
     assert 0 < emptied.height < rows.height
     assert SingleWeight().summary(cell(rows))["emptied"].to_list() == [emptied.height]
@@ -149,12 +144,12 @@ def test_sparse_attention_with_one_weight_is_counted() -> None:
 
 
 def test_legacy_may_draw_the_highest_and_then_nothing_differs() -> None:
-    rows = SingleWeight("legacy").rows(subject_of())
+    rows = SingleWeight("legacy").rows(asked_of())
     same = rows.filter("same")
     assert same.height > 3
     assert set(same["value"]) == {0.0}
     assert set(same["difference"]) == {0.0}
-    assert not SingleWeight().rows(subject_of())["same"].any()
+    assert not SingleWeight().rows(asked_of())["same"].any()
 
 
 def flips(both: int, top: int, other: int, neither: int) -> pl.DataFrame:
@@ -184,7 +179,7 @@ def test_the_flip_table_known_by_hand() -> None:
 
 
 def test_the_rows_of_a_model_make_the_table() -> None:
-    rows = cell(DecisionFlips().rows(subject_of(scale=3)))
+    rows = cell(DecisionFlips().rows(asked_of(scale=3)))
     summary = DecisionFlips().summary(rows)
     assert summary["share"].sum() == pytest.approx(1)
     assert summary["count"].sum() == summary["n"][0]
@@ -212,7 +207,7 @@ def test_no_text_at_all_still_has_an_interval() -> None:
 
 
 def test_the_figures_draw_what_was_measured() -> None:
-    rows = cell(SingleWeight().rows(subject_of(scale=3)))
+    rows = cell(SingleWeight().rows(asked_of(scale=3)))
     drawn = points(rows)
     assert drawn.height == rows["value"].count()  # few enough to draw them all
     many = pl.concat([rows.with_columns(seed=pl.lit(seed)) for seed in range(20)])
@@ -237,7 +232,7 @@ def test_wrong_settings_and_models() -> None:
     class Blind:
         sites = ()
 
-    subject = subject_of()
+    subject = asked_of()
     for asked in (SingleWeight(), DecisionFlips()):
         assert unsuited(asked, subject.task, subject.model) is None
         reason = unsuited(asked, subject.task, Blind())  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.ours.transformer import Transformer
 from exegete.tasks.example import Example, Task
-from exegete.training.evaluation import predict
 from tests.small import TRANSFORMERS, batch_of, small_model, texts
+from tests.subjects import subject_of
 
 EXAMPLES = (*texts(12, longest=6), Example(90, (("a",),), 0))
 TASK = Task("small", ("no", "yes"), {"test": EXAMPLES}, "made up")
@@ -35,7 +35,7 @@ def subject(model: Transformer, importances: tuple[str, ...] = ()) -> Subject:
         values = IMPORTANCES.make(name)(model, batch).values
         rows = [row[own] for row, own in zip(values, batch.words, strict=True)]
         scores[name] = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=torch.nan).double()
-    return Subject(model, TASK, EXAMPLES, predict(model, EXAMPLES).argmax(-1), scores, 4.0)
+    return subject_of(model, TASK, scores=scores)
 
 
 @pytest.mark.parametrize("wrap", [False, True])

@@ -2,7 +2,6 @@
 
 import itertools
 from functools import cache
-from typing import Any
 
 import polars as pl
 import pytest
@@ -30,6 +29,7 @@ from exegete.tasks.vocabulary import END, SPECIAL
 from exegete.training.checkpoint import hash_tensors
 from exegete.training.evaluation import evaluate, predict
 from tests.models.small_translation import BAHDANAU, LUONG, sentences, small_translator
+from tests.subjects import cell, subject_of
 
 SENTENCES = sentences(12, seed=4)
 TRANSFORMER = "translator:architecture=transformer,hidden=8,heads=2,layers=2"
@@ -207,13 +207,7 @@ TASK = Task("numbers", (*SPECIAL, *translator().vocabulary.words), {"test": EXAM
 
 def subject(spec: str, scores: dict[str, Tensor] | None = None) -> Subject:
     model = NextWord(translator(spec))
-    signed = dict.fromkeys(scores or {}, False)
-    return Subject(model, TASK, EXAMPLES, predict(model, EXAMPLES).argmax(-1), scores or {}, 4.0, signed)
-
-
-def cell(rows: pl.DataFrame) -> pl.DataFrame:
-    where: dict[str, Any] = {"task": TASK.name, "model": BAHDANAU, "seed": 0, "split": "test"}
-    return rows.select(*(pl.lit(value).alias(name) for name, value in where.items()), pl.all())
+    return subject_of(model, TASK, scores=scores or {}, signed=dict.fromkeys(scores or {}, False))
 
 
 @pytest.mark.parametrize("name", POOLING)
