@@ -199,14 +199,14 @@ def test_the_sign_of_table_2(slope: float, sign: int, says: str) -> None:
     two = tables["meister_2"]
     assert two["reading"].to_list() == ["grid", "pooled", "text"]
     assert two["small"].to_list()[0::2] == [sign, sign]
-    assert two["hand n"].to_list() == [5, 60, 12]
+    assert two["small n"].to_list() == [5, 60, 12]
     lams = [lam for lam in (-10, -1, 0, 0.5, 0.9) for _ in range(12)]
     values = [0.5 + slope * place + 0.01 * i for place in range(5) for i in range(12)]
     expected = stats.kendalltau(lams, values)
     assert two["small"].to_list()[1] == pytest.approx(expected.statistic)
-    assert two["hand p"].to_list() == [pytest.approx(2 / 120), None, None]  # 2 of the 120 orders of 5 points
+    assert two["small p"].to_list() == [pytest.approx(2 / 120), None, None]  # 2 of the 120 orders of 5 points
     moving = f"{says} as attention gets sparser"
-    assert two["hand meaning"].to_list() == [moving, FEW_SEEDS, FEW_SEEDS]
+    assert two["small meaning"].to_list() == [moving, FEW_SEEDS, FEW_SEEDS]
     for seeds, expected_meaning in ((4, FEW_SEEDS), (5, moving)):
         many = with_dials(tidy(pl.concat([swept(slope, seed=seed) for seed in range(seeds)])))
         found = moves(many.filter(measure="entropy_gradient_inputs"))
