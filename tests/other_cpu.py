@@ -3,7 +3,7 @@
 Vector units add in orders of their own and take the end of a row one by one, so a text alone and the same text in a
 batch, or a word and its repetition, differ by rounding; how, depends on the CPU. Here every sum, product and
 exponential is moved by one unit in the last place or not at all, by a hash of (seed, shape, place): a computation
-repeated is the same to the bit, as on a CPU. Numbers that are exact on every CPU (0, 1, 3/8) stay.
+repeated is the same to the bit, as on a CPU. Numbers that are the same on every CPU (0, 1, 3/8, 1/3) stay.
 """
 
 from functools import cache
@@ -47,4 +47,4 @@ class OtherCPU(TorchDispatchMode):
         if not exact.is_floating_point():
             return exact
         moved = exact * (1 + steps(exact.shape, self.seed).to(exact.dtype) * torch.finfo(exact.dtype).eps)
-        return torch.where((exact * EXACT).frac() == 0, exact, moved)
+        return torch.where(((exact * EXACT).frac() == 0) | (exact.reciprocal().frac() == 0), exact, moved)

@@ -27,7 +27,7 @@ KNOWN = replace(TASK, alignments={"test": GOLD})
 
 
 def translator(spec: str = BAHDANAU) -> Translator:
-    return small_translator(spec, SENTENCES)
+    return small_translator(spec, SENTENCES).double()  # so that rounding decides nothing
 
 
 def subject(model: Any, task: Task = KNOWN) -> Subject:

@@ -25,6 +25,7 @@ from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
+from tests.margins import BY, lead
 from tests.small import small_model, texts
 from tests.subjects import cell, subject_of
 
@@ -90,8 +91,10 @@ def test_rows_by_hand(rows: pl.DataFrame) -> None:
             changed, apart = slowly(asked.model, companion.model, e)  # type: ignore[arg-type]
             assert row["tvd"] == pytest.approx(changed, abs=1e-6)
             assert row["jsd"] == (None if len(e) == 1 else pytest.approx(apart, abs=1e-6))
-            said = predict(companion.classifier, [e]).argmax(-1).item()
-            assert (row["adversary_predicted"], row["adversary_correct"]) == (TASK.labels[int(said)], said == e.label)
+            logits = predict(companion.classifier, [e])[0].tolist()
+            said = logits.index(max(logits))
+            assert lead(logits) > BY
+            assert (row["adversary_predicted"], row["adversary_correct"]) == (TASK.labels[said], said == e.label)
             assert (row["n"], row["positive"]) == (len(e), "yes")
 
 

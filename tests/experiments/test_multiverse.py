@@ -28,7 +28,7 @@ from exegete.measures.statistics import bootstrap_mean
 from exegete.page.theme import inline_svg, to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from tests.small import small_model, texts
+from tests.small import small_model, texts, without_repeats
 from tests.subjects import cell, subject_of
 
 NAN = math.nan
@@ -272,15 +272,15 @@ def test_a_refused_importance_is_told() -> None:
 def test_on_a_model_with_one_output_the_target_of_a_gradient_does_nothing() -> None:
     """Logit, probability and loss have proportional gradients there; and every value agrees with scipy's τ-b."""
     asked: Multiverse = replace(EXPERIMENTS.make("multiverse"), norms=("input", "l2"), coefficients=("tau",))
-    examples = texts(5, longest=6)
-    model = small_model("bilstm:size=7,hidden=6,scale=1,projection=sparsemax", examples)
+    examples = without_repeats(texts(5, longest=6))
+    model = small_model("bilstm:size=7,hidden=6,scale=1,projection=sparsemax", examples).double()
     batch = collate(examples, model.vocabulary)
     scores = {}
     for name in asked.importances:
         importance: Importance = IMPORTANCES.make(name)
         scores[name] = importance(model, batch).values
     task = Task("small", ("no", "yes"), {"test": examples}, "made up")
-    rows = asked.rows(subject_of(model, task, scores=scores))
+    rows = asked.rows(subject_of(model, task, scores=scores, predicted=model.trace(batch).logits.argmax(-1)))
     tau = rows.filter(pl.col("coefficient") == "tau")
     for one, other in combinations(asked.of, 2):
         for norm, detach in product(asked.norms, ("false", "true")):

@@ -23,6 +23,7 @@ from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.recipe import Companion, Recipe
 from exegete.training.settings import TrainingSettings
+from tests.margins import BY, lead
 from tests.small import small_model, small_task
 from tests.subjects import cell, subject_of
 
@@ -100,7 +101,9 @@ def test_both_levels_are_altered() -> None:
     for trace in traces:
         for weights in trace.attention.values():
             assert all(len(set(row[row > 0].tolist())) <= 1 for row in weights.flatten(0, -2))
-    answers = torch.cat([trace.logits for trace in traces]).argmax(-1).tolist()
+    logits = torch.cat([trace.logits for trace in traces])
+    assert all(lead(row) > BY for row in logits.tolist())
+    answers = logits.argmax(-1).tolist()
     assert rows["altered_predicted"].to_list() == [TASK.labels[c] for c in answers]
 
 

@@ -40,6 +40,7 @@ from exegete.training.metrics import all_metrics
 from exegete.training.recipe import Companion
 from tests import subjects
 from tests.experiments.beside_models import slow_jsd, slow_tvd
+from tests.margins import BY, clear, lead
 from tests.models.slow_pair import LABELS, slow
 from tests.small import PAIRS, batch_of, pairs, small_model
 
@@ -89,7 +90,8 @@ def test_permutation_is_the_median_tvd_over_shuffled_weights(spec: str) -> None:
             best = max(range(3), key=found.__getitem__)
             margins = [z[best] - max(z[c] for c in range(3) if c != best) for z in (found, *changes)]
             assert own["median_logit"] == pytest.approx(median(abs(m - margins[0]) for m in margins[1:]), abs=1e-5)
-            assert own["flips"] == sum(m < 0 for m in margins[1:]) / 4
+            if min(map(abs, margins)) > BY:
+                assert own["flips"] == sum(m < 0 for m in margins[1:]) / 4
     assert rows["median_tvd"].max() > 0.003  # type: ignore[operator]
 
 
@@ -103,20 +105,22 @@ def removed(weights: list[float], gone: set[int]) -> list[float]:
 def test_single_weight_and_flips_are_those_of_the_slow_model(spec: str) -> None:
     model = a_pair(spec)
     single, flips = (experiment.rows(subject_of(model)) for experiment in (SingleWeight(), DecisionFlips()))
-    for pool in pooled(model, EXAMPLES):
-        top = pool.key_weights.argmax(-1)
-        other = other_key(pool, top, "other", 0)
-        for place, row, i, r in zip(pool.members, pool.key_weights, top.tolist(), other.tolist(), strict=True):
-            e, n = EXAMPLES[place], len(EXAMPLES[place])
-            weights = row[:n].tolist()
-            if n == 1 or len({round(w, 9) for w in weights}) < n:  # ties of sparse weights are broken by noise
-                continue
-            p, q, s = (probabilities(slow(model, e, removed(weights, gone))[0]) for gone in (set[int](), {i}, {r}))
-            found = single.row(place, named=True)
-            assert found["value"] == pytest.approx(slow_jsd(p, q) - slow_jsd(p, s), abs=1e-6)
-            flipped = flips.row(place, named=True)
-            assert flipped["top_flips"] == (p.index(max(p)) != q.index(max(q)))
-            assert flipped["random_flips"] == (p.index(max(p)) != s.index(max(s)))
+    with clear() as sure:
+        for pool in pooled(model, EXAMPLES):
+            top = pool.key_weights.argmax(-1)
+            other = other_key(pool, top, "other", 0)
+            for place, row, i, r in zip(pool.members, pool.key_weights, top.tolist(), other.tolist(), strict=True):
+                e, n = EXAMPLES[place], len(EXAMPLES[place])
+                weights = row[:n].tolist()
+                if n == 1 or not sure(lead(weights)):  # ties of sparse weights are broken by noise
+                    continue
+                p, q, s = (probabilities(slow(model, e, removed(weights, gone))[0]) for gone in (set[int](), {i}, {r}))
+                found = single.row(place, named=True)
+                assert found["value"] == pytest.approx(slow_jsd(p, q) - slow_jsd(p, s), abs=1e-6)
+                flipped = flips.row(place, named=True)
+                if sure(lead(p), lead(q), lead(s)):
+                    assert flipped["top_flips"] == (p.index(max(p)) != q.index(max(q)))
+                    assert flipped["random_flips"] == (p.index(max(p)) != s.index(max(s)))
 
 
 def test_importance_sets_find_the_first_flip_of_the_slow_model() -> None:
@@ -135,23 +139,26 @@ def test_importance_sets_find_the_first_flip_of_the_slow_model() -> None:
             slopes.append(ends[0] - ends[1])
         for scheme, by in (("attention", weights), ("gradient", slopes)):
             order = sorted(range(len(e)), key=lambda t: -by[t])
-            value = 1.0
+            value, narrowest = 1.0, lead(logits)
             for count in range(1, len(e) + 1):
                 after = slow(model, e, removed(weights, set(order[:count])))[0]
+                narrowest = min(narrowest, lead(after))
                 if after.index(max(after)) != best:
                     value, flipped = count / len(e), flipped + 1
                     break
             got = rows.filter(pl.col("example") == e.id, pl.col("scheme") == scheme)["value"].item()
-            assert got == (pytest.approx(value) if len(e) > 1 else None), (place, scheme)
+            if narrowest > BY:  # where words repeat, either may go first: they are alike
+                assert got == (pytest.approx(value) if len(e) > 1 else None), (place, scheme)
     assert flipped > 3
 
 
 def test_necessity_predicts_under_uniform_weights() -> None:
     model = a_pair()
     rows = Necessity(trained=(), inferred=("uniform",)).rows(subject_of(model))
-    for e, said in zip(EXAMPLES, rows["altered_predicted"], strict=True):
-        logits = slow(model, e, [1 / len(e)] * len(e))[0]
-        assert said == LABELS[logits.index(max(logits))]
+    with clear() as sure:
+        for e, said in zip(EXAMPLES, rows["altered_predicted"], strict=True):
+            logits = slow(model, e, [1 / len(e)] * len(e))[0]
+            assert not sure(lead(logits)) or said == LABELS[logits.index(max(logits))]
     assert set(Necessity().companions("pair", 0)) == {"uniform", "random", "permute"}
 
 

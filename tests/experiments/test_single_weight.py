@@ -21,6 +21,7 @@ from exegete.models.ours.classifier import Classifier
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.experiments.test_removal import slow
+from tests.margins import BY, lead
 from tests.small import small_model, texts
 from tests.subjects import cell, subject_of
 
@@ -70,17 +71,17 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
             assert mine["value"] == pytest.approx(mine["js_top"] - mine["js_random"], abs=1e-15)
             others = [t for t in range(len(weights)) if t != argmax(weights)]
             possible = [
-                (max(weights) - weights[t], js(softmax(before), softmax(out)), argmax(out) != argmax(before))
+                (max(weights) - weights[t], js(softmax(before), softmax(out)), argmax(out) != argmax(before), lead(out))
                 for t in others
                 for out in [slow(part, row, {t})]
             ]
             assert any(
                 mine["difference"] == pytest.approx(apart, abs=1e-8)
                 and mine["js_random"] == pytest.approx(js_random, abs=1e-8)
-                and flips[example]["random_flips"] == flipped
-                for apart, js_random, flipped in possible
+                and (flips[example]["random_flips"] == flipped or margin < BY)
+                for apart, js_random, flipped, margin in possible
             )
-            assert flips[example]["top_flips"] == (argmax(top) != argmax(before))
+            assert min(lead(before), lead(top)) < BY or flips[example]["top_flips"] == (argmax(top) != argmax(before))
 
 
 def test_the_two_experiments_draw_the_same_other_key() -> None:

@@ -162,7 +162,7 @@ def test_neither_order_nor_batch_matters(spec: str) -> None:
     for by in REMOVALS:
         got = erased(model, batch, rows, gone, by)
         order = torch.randperm(60, generator=torch.Generator().manual_seed(2))
-        assert torch.allclose(erased(model, batch, rows[order], gone[order], by), got[order], atol=1e-6)
+        assert torch.allclose(erased(model, batch, rows[order], gone[order], by), got[order], atol=1e-5)
         for i in range(0, 60, 7):
             e = examples[rows[i]]
             alone = erased(model, batch_of(model, [e]), torch.tensor([0]), gone[i : i + 1, : len(e)], by)

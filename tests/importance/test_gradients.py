@@ -83,7 +83,7 @@ def test_gradient_x_input_with_attention_as_constants() -> None:
 
 def test_a_positive_score_speaks_for_the_class_whatever_is_explained() -> None:
     examples = texts(8)
-    model = small_model(SPECS[0], examples)
+    model = small_model(SPECS[0], examples).double()
     batch = batch_of(model, examples)
     label = torch.arange(8) % 2
     logit, probability, loss = (

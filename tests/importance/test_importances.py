@@ -167,7 +167,7 @@ def test_attention_is_the_models_weights_and_knows_its_sites() -> None:
     batch = batch_of(model, examples)
     weights = model.trace(batch).attention[SITE][:, 0, 0]
     values = Attention()(model, batch).values
-    assert torch.equal(values[batch.words], weights[batch.words])
+    torch.testing.assert_close(values[batch.words], weights[batch.words])
     with pytest.raises(UsageError, match="did you mean 'attention'"):
         Attention("atention")(model, batch)
 

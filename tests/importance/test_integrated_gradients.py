@@ -195,7 +195,7 @@ def test_shares_add_up_to_what_the_words_change(spec: str, settings: str) -> Non
 )
 def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str, method: str, wrap: bool) -> None:
     examples = texts(5)
-    model, importance = small_model(spec, examples, wrap), IMPORTANCES.make(method)
+    model, importance = small_model(spec, examples, wrap).double(), IMPORTANCES.make(method)
     batch = batch_of(model, examples)
     whole = importance(model, batch)
     assert torch.equal(whole.values.isnan(), ~batch.words)

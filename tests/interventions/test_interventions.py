@@ -27,7 +27,7 @@ from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.interventions.sites import PROJECTIONS, random_site, site_of
-from tests.small import SPECS, batch_of, small_model, small_task, texts
+from tests.small import SPECS, batch_of, small_model, small_task, texts, without_repeats
 
 SETTINGS = (
     "uniform", "random", "random:fresh=false", "permute", "remove", "remove:which=bottom,count=2",
@@ -106,7 +106,7 @@ def test_many_heads_and_queries(text: str, seed: int, sparse: bool) -> None:
 
 @pytest.mark.parametrize("text", [*SETTINGS, "impose"])
 def test_padding_on_the_left_changes_nothing(text: str) -> None:
-    examples = texts(5)
+    examples = without_repeats(texts(5))
     model = small_model("average:size=4,hidden=4,scale=1", examples)
     at = made(text, model, examples)
     batch = batch_of(model, examples)

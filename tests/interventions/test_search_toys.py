@@ -50,7 +50,7 @@ def test_a_single_word_keeps_its_weight() -> None:
     pool = toy([[3.0]], [1.0])
     found = find(pool, Search(steps=5))
     assert found.weights.eq(1).all()
-    assert found.jsd.abs().max() == found.tvd.abs().max() == 0
+    assert max(found.jsd.abs().max(), found.tvd.abs().max()) < 1e-12
     assert found.best(0.01).tolist() == [-1]
 
 
@@ -58,7 +58,7 @@ def test_a_text_without_any_key() -> None:
     pool = toy([[1.0, 2.0]], [0.0, 0.0])
     found = find(replace(pool, mask=torch.zeros(1, 2, dtype=torch.bool)), Search(steps=5))
     assert not found.weights.any()
-    assert found.jsd.tolist() == found.tvd.tolist() == [[0.0] * 5]
+    assert max(found.jsd.abs().max(), found.tvd.abs().max()) < 1e-12
 
 
 def test_the_intervention_encodes_without_gradients(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ def test_a_wide_beam_is_exhaustive_up_to_four_words(spec: str) -> None:
 
 
 def check_exhaustive(spec: str, alpha: float, longest: int, examples: tuple[Example, ...]) -> None:
-    model = small_translator(spec, TINY)
+    model = small_translator(spec, TINY).double()
     more(model, {END: -2.0, UNKNOWN: 1.0})  # so that the best is not the empty output
     width = 6 ** (longest + 1)  # a place for every continuation
     found = beam(model, collate(examples, model.vocabulary), width, alpha, longest=longest)
@@ -100,7 +100,7 @@ def more(model: Translator, logits: dict[int, float]) -> Translator:
 
 
 def ending(spec: str = next(iter(ENDING))) -> Translator:
-    return more(small_translator(spec, EXAMPLES), {END: ENDING[spec], UNKNOWN: -100.0})
+    return more(small_translator(spec, EXAMPLES).double(), {END: ENDING[spec], UNKNOWN: -100.0})
 
 
 @pytest.mark.parametrize("spec", ENDING)

@@ -148,7 +148,7 @@ def test_steps_one_by_one_are_the_trace(spec: str, intervene: Intervention | Non
         for step in range(tokens.shape[1]):
             logits, writing = model.advance(writing, tokens[:, step])
             there = steps.present[:, step]
-            torch.testing.assert_close(logits[there], trace.logits[there, step], atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(logits[there], trace.logits[there, step], atol=1e-4, rtol=1e-4)
     assert writing.step == tokens.shape[1]
 
 
@@ -190,7 +190,7 @@ def test_alone_in_a_batch_and_padded(spec: str, intervene: Intervention | None) 
             alone = collate([example], model.vocabulary)
             one = model.trace(alone, intervene=intervene)
             for many in (together, padded):
-                torch.testing.assert_close(real(many, batch, row), one.logits[0], atol=1e-5, rtol=1e-5)
+                torch.testing.assert_close(real(many, batch, row), one.logits[0], atol=1e-4, rtol=1e-4)
                 for site, weights in one.attention.items():
                     _, _, queries, keys = weights.shape
                     torch.testing.assert_close(

@@ -28,7 +28,7 @@ def test_against_scikit_learn(classes: int) -> None:
 
 
 def test_auc_by_hand() -> None:
-    z = torch.tensor([0.1, 0.4, 0.35, 0.8, 0.4])
+    z = torch.tensor([-0.3, 0.0, -0.05, 0.4, 0.0])
     logits = torch.stack([-z / 2, z / 2], 1)
     label = torch.tensor([0, 0, 1, 1, 1])
     assert auc(logits, label) == pytest.approx((1 + 0 + 1 + 1 + 1 + 0.5) / 6)  # six pairs, one tie
