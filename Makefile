@@ -5,19 +5,25 @@ TORCH  ?= torch>=2.6,<=2.13.0
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: audit test slow data check docs bench clean
+.PHONY: audit test slow data every-cpu check docs bench clean
 
 audit: $(VENV)/.audit
 	$(BIN)/exegete audit --out runs/audit
 
+# All cores, and no core idle at the end; a plain `pytest tests/x.py` stays in one process.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 data: $(VENV)/.dev
-	$(BIN)/python -m pytest -m data
+	$(PYTEST) -m data
+
+every-cpu: $(VENV)/.dev
+	$(BIN)/python -m tools.every_cpu
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
