@@ -7,8 +7,8 @@ import pytest
 
 from exegete.audits.gate import AuditFailedError, check, named_tests
 from exegete.audits.scorecard import Audit
-from exegete.audits.scorecard import Test as Line
 from exegete.base.errors import UsageError
+from exegete.page.section import Verdict as Line
 
 pytest_plugins = ["pytester"]
 

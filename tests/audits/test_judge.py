@@ -6,8 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from exegete.audits.criteria import load_criteria
 from exegete.audits.judge import judge
-from exegete.audits.scorecard import Audit, load_criteria
+from exegete.audits.scorecard import Audit
 from exegete.runs.study import Study
 
 METHODS = ("attention", "lrp", "leave_one_out:of=logit", "random")

@@ -6,12 +6,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from exegete.audits.asked import Asked
+from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, load_criteria
 from exegete.audits.judge import judge, verdict
-from exegete.audits.rewriting import adversary_training, diagnostic, necessity, seed_stability
-from exegete.audits.saying import sayings
-from exegete.audits.scorecard import SEEDS_FOR_A_RECIPE, Audit, load_criteria
-from exegete.audits.scorecard import Test as Line
+from exegete.audits.scorecard import Audit
+from exegete.experiments.adversary_training.statistics import hard_to_fake
+from exegete.experiments.common.statistic import Evidence, Measured
+from exegete.experiments.diagnostic.statistics import informative
+from exegete.experiments.necessity.statistics import needed
+from exegete.experiments.seed_stability.statistics import stable
+from exegete.page.section import Verdict as Line
 from exegete.runs.study import Study
 
 N = 200
@@ -87,41 +90,41 @@ def test_unique_is_not_judged_between_flat_and_sharp_attention() -> None:
     assert "flatter" in test.doubt
 
 
-def asked(ask: Any, found: pl.DataFrame) -> Asked:
-    (one,) = ask("t", "m", found, None, load_criteria())
-    assert isinstance(one, Asked)
+def asked(statistic: Any, found: pl.DataFrame) -> Measured:
+    one = statistic(Evidence((found,), (None,), 0.0))
+    assert isinstance(one, Measured)
     return one
 
 
 def test_needed_is_the_accuracy_lost_with_uniform_weights_in_training() -> None:
     conditions = (("uniform", "training", -0.25), ("uniform", "inference", 0.0), ("none", "training", 1.0))
     change = pl.concat([rows(5, condition=what, when=when, value=value) for what, when, value in conditions])
-    one = asked(necessity, change)
+    one = asked(needed, change)
     assert one.values.shape == (5, N)
     assert one.values.mean().item() == pytest.approx(0.25)
 
 
 def test_stable_is_the_share_of_the_permuted_divergence_that_is_avoided() -> None:
     found = pl.concat([rows(2, other=other, jsd=0.1, permuted_jsd=0.4) for other in (1, 2, 3)])
-    one = asked(seed_stability, found)
+    one = asked(stable, found)
     assert one.values.shape == (2, N)  # trainings are counted, not pairs of them
     assert one.values.mean().item() == pytest.approx(0.75)
 
 
 def test_a_share_is_a_ratio_of_means() -> None:
     found = rows(other=1, jsd=0.2, permuted_jsd=lambda i: 1e-6 if i == 0 else 0.4)
-    one = asked(seed_stability, found)
+    one = asked(stable, found)
     assert one.values.nanmean().item() == pytest.approx(0.5, abs=0.01)  # no single text with a tiny divisor decides
 
 
 def test_a_flat_pair_that_permuting_leaves_as_it_is_has_no_share() -> None:
-    one = asked(seed_stability, rows(other=1, jsd=0.0, permuted_jsd=0.0))
+    one = asked(stable, rows(other=1, jsd=0.0, permuted_jsd=0.0))
     assert bool(one.values.isnan().all())
 
 
 def test_informative_is_imposed_against_uniform() -> None:
     found = pl.concat([rows(weights=w, correct=c) for w, c in (("imposed", 1), ("uniform", 0), ("own", 1))])
-    assert asked(diagnostic, found).values.mean().item() == 1.0
+    assert asked(informative, found).values.mean().item() == 1.0
 
 
 def adversaries(**tvd: float) -> pl.DataFrame:
@@ -135,20 +138,20 @@ def adversaries(**tvd: float) -> pl.DataFrame:
 
 
 def test_the_adversary_that_gets_furthest_with_the_same_predictions_counts() -> None:
-    one = asked(adversary_training, adversaries(first=0.0, second=0.04, third=0.2))
+    one = asked(hard_to_fake, adversaries(first=0.0, second=0.04, third=0.2))
     assert one.values.shape == (1, N // 2)  # chosen on the other half
     assert one.values.mean().item() == pytest.approx(1 - 0.2 / 0.4)
     assert not one.doubt
 
 
 def test_adversaries_that_predict_otherwise_tell_nothing() -> None:
-    one = asked(adversary_training, adversaries(first=0.2, second=0.3))
+    one = asked(hard_to_fake, adversaries(first=0.2, second=0.3))
     assert "no adversary predicts the same" in one.doubt
-    assert asked(adversary_training, adversaries(first=0.2)).doubt
+    assert asked(hard_to_fake, adversaries(first=0.2)).doubt
 
 
 def test_searched_adversaries_and_seeds_are_not_trained_to_fool() -> None:
-    assert adversary_training("t", "m", rows(kind="searched", lam=0.0, tvd=0.0, jsd=0.4), None, load_criteria()) == []
+    assert hard_to_fake(Evidence((rows(kind="searched", lam=0.0, tvd=0.0, jsd=0.4),), (None,), 0.5)) is None
 
 
 def test_a_recipe_needs_seeds() -> None:
@@ -167,8 +170,8 @@ def test_a_recipe_needs_seeds() -> None:
 
 def test_what_few_seeds_leave_open_is_said_in_one_sentence() -> None:
     audit = judged({"name": "necessity"}, rows(1, condition="uniform", when="training", value=-0.25))
-    said = " ".join(sayings({t.name: t for t in audit.tests}))
-    assert said == "Whether attention is needed is not settled here; a claim about training needs 5 seeds."
+    said = "Whether attention is needed is not settled here; a claim about training needs 5 seeds."
+    assert said in audit.answer.split("\n\n")
 
 
 def test_verdicts_of_a_checkpoint_need_no_seeds() -> None:

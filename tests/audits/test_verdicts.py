@@ -11,14 +11,15 @@ from scipy.stats import norm
 
 from exegete.audits import goals
 from exegete.audits.answer import answer
-from exegete.audits.asked import Asked
 from exegete.audits.context import Context, Cost, Prediction, context_of
-from exegete.audits.judge import GUESS, judge, judged
-from exegete.audits.scorecard import Goal, load_criteria
-from exegete.audits.scorecard import Test as Line
-from exegete.audits.settle import settling
+from exegete.audits.criteria import load_criteria
+from exegete.audits.judge import GUESS, Asked, judge, judged, settling
 from exegete.base.errors import UsageError
+from exegete.experiments.common.statistic import Measured
+from exegete.experiments.common.test import Goal
+from exegete.experiments.tests import declared
 from exegete.measures.statistics import Interval
+from exegete.page.section import Verdict as Line
 from exegete.runs.study import Study
 
 CRITERIA = load_criteria()
@@ -28,7 +29,10 @@ def asked(mean: float, n: int = 400, name: str = "used", seeds: int = 1, recipe:
     """A test with the standard error 1/√n around a mean, against the threshold 0."""
     ranks = (torch.arange(n, dtype=torch.float64) + 0.5) / n
     values = mean + torch.from_numpy(norm.ppf(ranks.numpy()))
-    return Asked(name, "t", "m", CRITERIA.used, values.expand(seeds, n), 0.0, 0.0, 100.0, recipe=recipe)
+    about = "recipe" if recipe else "checkpoint"
+    test = replace(declared()["used"], name=name, bound=100.0, about=about)  # type: ignore[arg-type]
+    criterion = CRITERIA["used"].model_copy(update={"margin": 0.0})
+    return Asked(test, "t", "m", criterion, Measured(values.expand(seeds, n), 0.0))
 
 
 def holm(p: Sequence[float], error: float = 0.05) -> list[bool]:

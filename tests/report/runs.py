@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from exegete.audits.scorecard import Audit, Test
+from exegete.audits.scorecard import Audit
+from exegete.page.section import Verdict
 
 CONTENT = {"data": "d", "weights": "w", "model": "m", "split": "test"}
 TASK, MODEL = "sst", "bilstm"
@@ -37,17 +38,17 @@ def scored_run(run: Path) -> list[dict[str, Any]]:
     return [{"task": TASK, "model": MODEL, "seed": 0, "experiments": {"faithfulness": {"test": "experiment-1"}}}]
 
 
-def asked(name: str = "faithful", **changes: Any) -> Test:
+def asked(name: str = "faithful", **changes: Any) -> Verdict:
     """A test of attention that fails, unless changed."""
     given: dict[str, Any] = {
         "name": name, "task": TASK, "model": MODEL, "question": "Is it?", "statistic": -0.2, "n": 120,
         "interval": (-0.25, -0.15), "level": 0.99, "chance": -0.4, "criterion": "it is at most 0.05 below the best",
-        "verdict": "fails", "about": "this checkpoint", "paper": "Jain & Wallace 2019", "against": "lrp",
+        "verdict": "fails", "about": "this checkpoint", "paper": "Jain & Wallace 2019", "against": "lrp", "threshold": -0.05,
     }  # fmt: skip
-    return Test(**(given | changes))
+    return Verdict(**(given | changes))
 
 
-def audit(*tests: Test, **changes: Any) -> Audit:
+def audit(*tests: Verdict, **changes: Any) -> Audit:
     """An audit of these tests."""
     given: dict[str, Any] = {"answer": "No.\n\nMore.", "tests": tests, "criteria_version": 4}
     return Audit(**(given | changes))

@@ -46,13 +46,14 @@ def report(word: str = HOSTILE) -> Report:
         (Section(word, paragraphs=(word,), tables=(Table(word, FRAME),)),),
     )
     full = Verdict(
-        word, "holds", 0.5, (0.4, 0.6), 0.0, 10, word, word, "", word, 0.99, 0.3, word, word, word, word, section=word
+        word, word, word, word, 0.5, 10, (0.4, 0.6), 0.99, 0.0, word, "holds", word, word, word, word, word,
+        threshold=0.3, section=word,
     )  # fmt: skip
     return Report(
         title=word,
         question=word,
         answer=f"{word}\n\n{word}",
-        verdicts=(full, Verdict("quiet", "not testable", votes=False, doubt=word)),
+        verdicts=(full, Verdict("quiet", votes=False, doubt=word)),
         facts={word: word},
         sections=(section, section),
         cite=word,

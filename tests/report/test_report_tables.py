@@ -70,9 +70,9 @@ def test_a_terminal_shows_labels_as_they_are() -> None:
 def test_the_scorecard_says_every_verdict_in_words() -> None:
     card = scorecard(
         [
-            Verdict("agreement", "fails", 0.3, (0.2, 0.4), 0.0, 100, "τ ≥ 0.5", "J&W"),
-            Verdict("ties", "cannot tell"),
-            Verdict("top-k", "holds"),
+            Verdict("agreement", verdict="fails", statistic=0.3, interval=(0.2, 0.4), chance=0.0, n=100),
+            Verdict("ties", verdict="cannot tell"),
+            Verdict("top-k", verdict="holds"),
         ]
     )
     shown = printed(card)

@@ -7,13 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from exegete.audits.asking import ASK
-from exegete.audits.scorecard import Criteria
 from exegete.page.section import Verdict, scorecard
 from exegete.report.card import card, strip
 from exegete.report.gauge import EDGE, WIDTH, gauge
-from exegete.report.methods import experiment_of
-from exegete.report.verdicts import name_of, questions, threshold, verdicts
+from exegete.report.verdicts import name_of, questions, verdicts
 from exegete.report.verdicts import scorecard as narrow
 from tests.report.runs import asked, audit
 from tests.report.test_report_html import HOSTILE, Reader
@@ -45,7 +42,7 @@ def test_a_gauge_puts_numbers_in_proportion() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"statistic": None}, {"interval": None}, {"interval": (0.1, float("inf"))}],
+    [{"statistic": None}, {"interval": (None, None)}, {"interval": (0.1, float("inf"))}],
 )
 def test_without_an_interval_there_is_no_gauge(changes: dict[str, Any]) -> None:
     assert gauge(line(**changes), "g") == ""
@@ -61,12 +58,12 @@ def test_a_card_says_everything_and_its_file_too() -> None:
     lines = [
         line(section="adversary_training", settle="5 seeds", doubt="few", question="Can it?"),
         line(name="plausible", verdict="cannot tell", votes=False),
-        line(name="needed", verdict="not testable", statistic=None, interval=None, n=None, doubt="only a checkpoint"),
+        line(name="needed", verdict="not testable", statistic=None, interval=(None, None), n=0, doubt="a checkpoint"),
     ]
     drawn = card(lines, "Table 1")
     for said in (
         "✗ fails", "? cannot tell", "○ not testable", "0.200 [0.100, 0.300]", "1,200", "interval at 99 %", "Can it?",
-        "it is above 0.5", "To settle it: </strong>5 seeds", "In doubt: </strong>few", "only a checkpoint",
+        "it is above 0.5", "To settle it: </strong>5 seeds", "In doubt: </strong>few", "a checkpoint",
         "does not decide", "this recipe", "W&amp;P", 'href="#adversary-training"', "hard to fake",
     ):  # fmt: skip
         assert said in drawn, said
@@ -96,32 +93,6 @@ def test_hostile_words_are_text_on_a_card() -> None:
     assert "<script" not in card(lines, HOSTILE) + strip(lines)
 
 
-@pytest.mark.parametrize(
-    ("criterion", "interval", "verdict", "expected"),
-    [
-        ("τ is at most 0.1 below theirs", (-0.3, -0.2), "fails", -0.1),
-        ("what it loses is at most 0.05 above the best", (-0.01, 0.1), "holds", -0.05),
-        ("TVD is above 0.05", (0.1, 0.2), "holds", 0.05),
-        ("it is above chance by more than 0.0", (0.1, 0.2), "holds", 0.0),
-        ("it is above chance (margin 0.0)", (-0.2, -0.1), "fails", 0.0),
-        ("the same, by size", (0.1, 0.2), "holds", None),
-        ("TVD is above 0.5", (0.1, 0.2), "holds", None),  # the verdict says otherwise: these words are misread
-        ("TVD is above 0.5", (None, None), "not testable", None),
-    ],
-)
-def test_margins_are_read_from_the_criterion(
-    criterion: str, interval: tuple[float | None, float | None], verdict: str, expected: float | None
-) -> None:
-    assert threshold(asked(criterion=criterion, interval=interval, verdict=verdict)) == expected
-
-
-def test_a_threshold_that_is_given_counts() -> None:
-    class Given:
-        threshold, criterion = 0.25, "above 0.5"
-
-    assert threshold(Given()) == 0.25  # type: ignore[arg-type]
-
-
 def test_planted_words_make_no_other_model() -> None:
     tests = [asked("faithful"), asked("known_answer", task="sst:planted=token")]
     lines = verdicts(audit(*tests), ["faithfulness"])
@@ -141,14 +112,9 @@ def test_several_models_are_told_apart() -> None:
 
 def test_a_test_without_a_number_is_a_line_too() -> None:
     lines = verdicts(audit(asked(verdict="not testable", statistic=None, interval=(None, None), chance=None, n=0)))
-    assert (lines[0].interval, lines[0].n) == (None, None)
+    assert scorecard(lines).frame.select("low", "high", "n").row(0) == (None, None, None)
     back = pl.read_csv(io.StringIO(scorecard(lines).frame.write_csv()))
     assert back["verdict"].to_list() == ["not testable"]
-
-
-def test_every_test_knows_its_experiment() -> None:
-    tests = set(Criteria.model_fields) - {"version"}
-    assert {experiment_of(test) for test in tests} <= set(ASK)
 
 
 def test_questions_are_asked_once() -> None:

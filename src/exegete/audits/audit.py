@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.audits.asking import ASK
 from exegete.audits.context import context_of
+from exegete.audits.criteria import kept_criteria, load_criteria
 from exegete.audits.judge import judge
-from exegete.audits.scorecard import Audit, Criteria, Goal, load_criteria
+from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
-from exegete.base.files import read_json, write_json
-from exegete.base.names import Spec, parse, validate
+from exegete.base.files import write_json
+from exegete.base.names import Spec, parse
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.test import Goal
+from exegete.experiments.tests import judged_experiments
 from exegete.importance.given import specs_of
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import key_of
@@ -129,8 +131,11 @@ def audit_study(
     progress: Progress = silent,
 ) -> Audit:
     """Run (or resume) a study and judge what it found, for a goal."""
-    if not set(ASK) & set(study.built_experiments()):
-        raise UsageError(f"study '{study.name}' has no experiment that the audit judges: add one of {', '.join(ASK)}")
+    judged = judged_experiments()
+    if not set(judged) & set(study.built_experiments()):
+        raise UsageError(
+            f"study '{study.name}' has no experiment that the audit judges: add one of {', '.join(judged)}"
+        )
     wanted = load_criteria(criteria)
     run_study(study, out, None, engine, progress)
     write_json(out / CRITERIA, wanted.model_dump())
@@ -141,10 +146,8 @@ def audit_study(
 
 def judge_run(study: Study, out: Path, goal: Goal = "faithful") -> Audit:
     """Judge a complete run by the criteria that it was audited with, or else by ours."""
-    kept, criteria = out / CRITERIA, load_criteria()
-    if kept.is_file():  # tests that are younger than the run have our criteria
-        both = criteria.model_dump() | read_json(kept, "criteria")
-        criteria = validate(Criteria, both, f"criteria in {kept}")
+    kept = out / CRITERIA
+    criteria = kept_criteria(kept) if kept.is_file() else load_criteria()
     tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
     rows = {name: pl.read_parquet(path) for name, path in tables.items() if path.is_file()}
     first = "agreement" if "agreement" in rows else next(iter(rows))

@@ -13,28 +13,14 @@ from functools import lru_cache
 from importlib import resources
 from typing import get_args
 
-from exegete.audits.scorecard import Goal
 from exegete.base.errors import unknown
+from exegete.experiments.common.test import Goal
+from exegete.experiments.tests import declared
 
 USERS: dict[Goal, str] = {
     "faithful": "a developer of the model, who wants to know which words its predictions rest on",
     "plausible": "a reader of its predictions, who wants to see the words that a person would give as the reason",
     "sanity": "a developer of the model, who checks that its attention does something and finds what must be found",
-}
-DECIDE: dict[Goal, tuple[str, ...]] = {
-    "faithful": (
-        "agrees",
-        "agrees_beyond_ties",
-        "beats_chance",
-        "used",
-        "beats_random",
-        "faithful",
-        "faithful_by_size",
-        "ranks_decisions",
-        "known_answer",
-    ),
-    "plausible": ("plausible",),
-    "sanity": ("used", "known_answer", "finds_facts"),
 }
 
 
@@ -58,4 +44,4 @@ def silenced() -> dict[str, str]:
 
 def votes(test: str, aim: Goal) -> bool:
     """Whether a test decides the answer for a goal."""
-    return test in DECIDE[aim] and test not in silenced()
+    return aim in declared()[test].goals and test not in silenced()

@@ -98,6 +98,14 @@ def _fields(cls: Any, path: list[str]) -> list[str]:
     return list(cls.model_fields)
 
 
+def loaded(place: Any) -> Any:
+    """What stands at `module:attribute`, importing its module only now; anything but a string is the thing itself."""
+    if not isinstance(place, str):
+        return place
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
 @dataclasses.dataclass(frozen=True)
 class Entry:
     """Where a named thing is defined (`module:attribute`, or the thing itself), and what it is in one line."""
@@ -107,10 +115,7 @@ class Entry:
 
     def load(self) -> Any:
         """The thing, importing its module only now."""
-        if not isinstance(self.place, str):
-            return self.place
-        module, _, attribute = self.place.partition(":")
-        return getattr(importlib.import_module(module), attribute)
+        return loaded(self.place)
 
 
 class Catalogue(Mapping[str, Entry]):

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import polars as pl
 import torch
 
-from exegete.audits.asking import ASK
 from exegete.audits.context import Context, context_of
+from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria
 from exegete.audits.judge import judge
-from exegete.audits.scorecard import SEEDS_FOR_A_RECIPE, Criteria, Test
 from exegete.base.errors import UsageError
 from exegete.base.files import read_json, write_json, write_text
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.progress import Progress, silent
 from exegete.calibration.votes import ALL, FAITHFUL, NULL, UNFAITHFUL, tally, votes
+from exegete.experiments.tests import declared, judged_experiments
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import MANIFEST, finished_cells, read_manifest, run_study
 from exegete.runs.study import Study, load_study
@@ -101,14 +101,21 @@ def verdicts_of(run: Path, criteria: Criteria, guarded: bool = True) -> pl.DataF
     """A line per audit and test: rung, seeds, texts, test, recipe, verdict."""
     study = Study(**read_manifest(run)["study"])
     rungs = {model: rung_of(model, study) for model in study.models}
-    built = study.built_experiments()
-    paths = {name: run / "tables" / f"{name}.parquet" for name in ASK if name in built}
+    built, judged = study.built_experiments(), judged_experiments()
+    paths = {name: run / "tables" / f"{name}.parquet" for name in judged if name in built}
     rows = {name: pl.read_parquet(path) for name, path in paths.items() if path.is_file()}
     if not rows:
-        raise UsageError(f"{run} has no experiment that the audit judges: add one of {', '.join(ASK)}")
+        raise UsageError(f"{run} has no experiment that the audit judges: add one of {', '.join(judged)}")
     cells = finished_cells(run, study) if guarded else []
     lines = [
-        (part.rung, part.seeds, part.texts, test.name, part.seeds > 1 or _is_recipe(test), test.verdict)
+        (
+            part.rung,
+            part.seeds,
+            part.texts,
+            test.name,
+            part.seeds > 1 or declared()[test.name].about == "recipe",
+            test.verdict,
+        )
         for part in _parts(rows, study, rungs, cells)
         for test in judge(part.rows, study, criteria, run, pl.DataFrame(), part.context).tests
     ]
@@ -118,11 +125,6 @@ def verdicts_of(run: Path, criteria: Criteria, guarded: bool = True) -> pl.DataF
 def _no_verdicts() -> pl.DataFrame:
     kinds = {"rung": pl.String, "seeds": pl.Int64, "texts": pl.String, "test": pl.String}
     return pl.DataFrame(schema=kinds | {"recipe": pl.Boolean, "verdict": pl.String})
-
-
-def _is_recipe(test: Test) -> bool:
-    """Whether a test of one seed is about the way of training."""
-    return test.about != "this checkpoint"
 
 
 def _parts(rows: Rows, study: Study, rungs: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> Iterator[_Part]:

@@ -45,8 +45,9 @@ def audit(
 
     if study is not None and (task is not None or model is not None):
         raise UsageError("give a study, or --task and --model, not both")
-    aim, needed = goals.goal(goal), named_tests(fail_on) if fail_on is not None else ()
+    aim = goals.goal(goal)
     asked = study_for(Asking(study, task, model, quick, tuple(scores or ())))
+    needed = named_tests(fail_on) if fail_on is not None else ()  # a study's plugins may have tests of their own
     folder = out or Path("runs") / asked.name
     if not (quiet or as_json):
         _announce(asked, folder, workers)

@@ -24,7 +24,7 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """Which tests of the audit tell faithful attention from unfaithful? Run it where the truth is known."""
-    from exegete.audits.scorecard import load_criteria
+    from exegete.audits.criteria import load_criteria
     from exegete.calibration.calibrate import calibrate as calibrated
     from exegete.calibration.calibrate import keep, run_all
     from exegete.report.terminal import ProgressBars

@@ -13,6 +13,7 @@ from exegete.cli.app import Json, app, escaped, print_json
 def _catalogues() -> dict[str, dict[str, str]]:
     """What there is of every kind, by name, with a summary."""
     from exegete.experiments.catalogue import EXPERIMENTS
+    from exegete.experiments.tests import declared
     from exegete.importance.catalogue import IMPORTANCES
     from exegete.interventions.catalogue import INTERVENTIONS
     from exegete.measures.catalogue import MEASURES
@@ -29,13 +30,15 @@ def _catalogues() -> dict[str, dict[str, str]]:
         "experiments": EXPERIMENTS,
         "papers": PAPERS,
     }
-    return {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
+    listed = {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
+    return listed | {"tests": {name: f"{test.question} ({test.source})" for name, test in declared().items()}}
 
 
 @app.command("ls")
 def ls(
     kind: Annotated[
-        str | None, typer.Argument(help="tasks, models, importances, interventions, measures, experiments or papers")
+        str | None,
+        typer.Argument(help="tasks, models, importances, interventions, measures, experiments, tests or papers"),
     ] = None,
     as_json: Json = False,
 ) -> None:

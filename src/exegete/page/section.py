@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 import polars as pl
 from altair.typing import ChartType
 
 from exegete.page.columns import Column, count, guessed, interval, number, text, verdict
 from exegete.page.heatmap import HeatMap
+from exegete.page.note import Note
+
+Outcome = Literal["holds", "fails", "cannot tell", "not testable"]
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,6 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Note:
-    """How a test is done: its formula, what misleads, and the page of the documentation that says more."""
-
-    formula: str
-    misleads: str
-    page: str  # below docs/
-    title: str  # of that page
-
-
-@dataclass(frozen=True)
 class Section:
     """One question's part: text first, then figures, tables and examples; further parts of the same question below."""
 
@@ -67,32 +60,44 @@ class Section:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line of the scorecard: a test, what it found, and whether attention passes it."""
+    """One line of the scorecard: a test of a model on a task, what it found, and whether attention passes it."""
 
     name: str
-    verdict: Literal["holds", "fails", "cannot tell", "not testable"]
-    statistic: float | None = None
-    interval: tuple[float, float] | None = None
-    chance: float | None = None
-    n: int | None = None
-    criterion: str = ""
-    paper: str = ""
-    of: str = ""  # the task and the model, where there are several
+    task: str = ""
+    model: str = ""
     question: str = ""
-    level: float | None = None  # of the interval
-    threshold: float | None = None  # what the interval is held against
-    about: str = ""
-    settle: str = ""
-    doubt: str = ""
-    against: str = ""
-    votes: bool = True
-    section: str = ""  # the anchor of the section that tells more
+    statistic: float | None = None
+    n: int = 0
+    interval: tuple[float | None, float | None] = (None, None)
+    level: float = 0.95  # of the interval, corrected for the number of tests
+    chance: float | None = None  # what a ranking that knows nothing would score
+    criterion: str = ""
+    verdict: Outcome = "not testable"
+    about: str = ""  # this checkpoint, or this training recipe
+    paper: str = ""
+    against: str = ""  # what attention is compared with
+    doubt: str = ""  # why nothing can be told, whatever the numbers
+    settle: str = ""  # how many texts or seeds would settle it
+    votes: bool = True  # whether it decides the answer for this goal
+    threshold: float | None = None  # what the interval is compared with
+    of: str = ""  # on a page: the task and the model, where there are several
+    section: str = ""  # on a page: the anchor of the section that tells more
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The interval, where there is one."""
+        low, high = self.interval
+        return None if low is None or high is None else (low, high)
+
+    def to_json(self) -> dict[str, Any]:
+        """What was found, without where a page shows it."""
+        return {name: value for name, value in asdict(self).items() if name not in ("of", "section")}
 
     @property
     def label(self) -> str:
         """The test in words.
 
-        >>> Verdict("hard_to_fake", "fails").label
+        >>> Verdict("hard_to_fake").label
         'hard to fake'
         """
         return self.name.replace("_", " ")
@@ -134,7 +139,7 @@ def scorecard(verdicts: Sequence[Verdict]) -> Table:
 
 def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     """Everything that is known of the verdicts."""
-    low, high = ([v.interval[side] if v.interval else None for v in verdicts] for side in (0, 1))
+    low, high = ([v.interval[side] for v in verdicts] for side in (0, 1))
     named = [f"{v.name} · {v.of}" if v.of else v.name for v in verdicts]
     kinds = {
         pl.String: ("verdict", "question", "about", "against", "doubt", "settle", "criterion", "paper"),
@@ -144,6 +149,7 @@ def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     }
     found = {"test": pl.Series(named, dtype=pl.String)}
     found |= {n: pl.Series([getattr(v, n) for v in verdicts], dtype=kind) for kind, ns in kinds.items() for n in ns}
+    found["n"] = pl.Series([v.n or None for v in verdicts], dtype=pl.Int64)  # where nothing was counted, no number
     bounds = {"low": pl.Series(low, dtype=pl.Float64), "high": pl.Series(high, dtype=pl.Float64)}
     return pl.DataFrame(found | bounds)
 

@@ -72,10 +72,10 @@ def _found(line: Verdict, name: str) -> Markup:
     if line.statistic is None:
         return tag("span", line.doubt or "no number", class_="small")
     said = decimal(line.statistic)
-    said += f" [{decimal(line.interval[0])}, {decimal(line.interval[1])}]" if line.interval else ""
+    said += f" [{decimal(line.bounds[0])}, {decimal(line.bounds[1])}]" if line.bounds else ""
     beside = [f"chance {decimal(line.chance)}"] if line.chance is not None else []
     beside += [f"margin {decimal(line.threshold)}"] if line.threshold is not None else []
-    beside += [f"interval at {100 * line.level:.3g} %"] if line.level and line.interval else []
+    beside += [f"interval at {100 * line.level:.3g} %"] if line.level and line.bounds else []
     return joined(gauge(line, name), tag("span", said, class_="said"), tag("span", " · ".join(beside), class_="small"))
 
 
@@ -107,6 +107,6 @@ def strip(verdicts: Sequence[Verdict]) -> Markup:
 
 
 def _number(line: Verdict) -> str:
-    if line.statistic is None or line.interval is None:
+    if line.statistic is None or line.bounds is None:
         return ""
-    return f": {decimal(line.statistic)} [{decimal(line.interval[0])}, {decimal(line.interval[1])}]"
+    return f": {decimal(line.statistic)} [{decimal(line.bounds[0])}, {decimal(line.bounds[1])}]"

@@ -4,20 +4,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from exegete.audits.scorecard import Test
 from exegete.base.errors import ExegeteError
-from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.catalogue import beside
 from exegete.experiments.common.section import Found, Sections
+from exegete.experiments.tests import note_of
 from exegete.page.heatmap import HeatMap
-from exegete.page.section import Section
-from exegete.report.methods import experiment_of, notes
+from exegete.page.section import Section, Verdict
 from exegete.report.telling import Told
+from exegete.report.verdicts import experiment_of
 from exegete.runs.study import Study
 
 PLAIN = "exegete.experiments.common.plain"  # how an experiment without a section of its own is told
@@ -31,14 +30,8 @@ def found_in(run: Path, study: Study) -> Iterator[tuple[Sections, Found]]:
     """Every experiment that left something in a run, with what tells it to a person."""
     for name, built in study.built_experiments().items():
         if (run / "tables" / f"{name}.parquet").is_file():
-            told: Any = import_module(section_of(name))
+            told: Any = import_module(beside(name, "section") or PLAIN)
             yield told, Found(run, name, built)
-
-
-def section_of(experiment: str) -> str:
-    """The module that tells of an experiment: `section.py` in its folder, or else the plain one."""
-    place = EXPERIMENTS[experiment].place.partition(":")[0].rpartition(".")[0] + ".section"
-    return place if place.startswith("exegete.experiments.") and find_spec(place) else PLAIN
 
 
 @contextmanager
@@ -53,7 +46,7 @@ def of_this_version(run: Path) -> Iterator[None]:
         ) from None
 
 
-def chapters(run: Path, study: Study, tests: Sequence[Test], texts: Told | None) -> Iterator[Section]:
+def chapters(run: Path, study: Study, tests: Sequence[Verdict], texts: Told | None) -> Iterator[Section]:
     """The experiments that tests rest on, as the scorecard names them, then the others, as the study does."""
     order = [experiment_of(test.name) for test in tests]
     found = sorted(found_in(run, study), key=lambda pair: _rank(pair[1].name, order))
@@ -72,7 +65,7 @@ def _chapter(told: Sections, found: Found, texts: Told | None) -> Section:
     """All sections of an experiment under the first one's title."""
     first, *rest = told.sections(found)
     examples = list(_examples(told, found, texts))
-    return replace(first, anchor=found.name, note=notes().get(found.name), parts=[*rest, *examples])
+    return replace(first, anchor=found.name, note=note_of(found.name), parts=[*rest, *examples])
 
 
 def _examples(told: Sections, found: Found, texts: Told | None) -> Iterator[Section]:

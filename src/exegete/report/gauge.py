@@ -16,9 +16,9 @@ EDGE = 24  # left free at both ends, so that the side on which a test holds is s
 
 def gauge(line: Verdict, name: str) -> Markup:
     """One small drawing with a sentence for those who can't see it; nothing where there is no interval."""
-    if line.statistic is None or line.interval is None or not all(map(math.isfinite, line.interval)):
+    if line.statistic is None or line.bounds is None or not all(map(math.isfinite, line.bounds)):
         return Markup()
-    marks = [v for v in (line.statistic, *line.interval, line.threshold, line.chance) if v is not None]
+    marks = [v for v in (line.statistic, *line.bounds, line.threshold, line.chance) if v is not None]
     low, high = min(marks), max(marks)
 
     def x(value: float) -> str:
@@ -31,7 +31,7 @@ def gauge(line: Verdict, name: str) -> Markup:
         _ground(line, x(line.threshold) if line.threshold is not None else None),
         _upright(x(line.chance), "chance") if line.chance is not None else "",
         _upright(x(line.threshold), "margin") if line.threshold is not None else "",
-        _bar(x(line.interval[0]), x(line.interval[1]), x(line.statistic)),
+        _bar(x(line.bounds[0]), x(line.bounds[1]), x(line.statistic)),
         class_=f"gauge {anchor(line.verdict)}",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
@@ -41,7 +41,7 @@ def gauge(line: Verdict, name: str) -> Markup:
 
 def spoken(line: Verdict) -> str:
     """The drawing in words."""
-    low, high = line.interval or (math.nan, math.nan)
+    low, high = line.bounds or (math.nan, math.nan)
     said = [f"{decimal(line.statistic or 0.0)}, interval {decimal(low)} to {decimal(high)}"]
     said += [f"margin {decimal(line.threshold)}"] if line.threshold is not None else []
     said += [f"chance {decimal(line.chance)}"] if line.chance is not None else []

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from exegete.base.elements import Markup, joined, tag
-from exegete.page.section import Note, Section, Table, Verdict
+from exegete.page.note import Note
+from exegete.page.section import Section, Table, Verdict
 from exegete.report.blocks import figure_block, table_block
 from exegete.report.card import strip
 from exegete.report.heat import heat_block, legend

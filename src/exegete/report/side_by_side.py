@@ -5,11 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from exegete.audits.scorecard import Test
 from exegete.page.columns import judged, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.section import Figure, Section, Table, Verdict
 from exegete.report.comparison_figure import across
-from exegete.report.verdicts import Place, name_of, place_of, places, threshold
+from exegete.report.verdicts import Place, name_of, place_of, places
 
 MEANING = (
     "A line per model, a column per test: ✓ holds, ✗ fails, ? cannot tell, ○ not testable, and the statistic. Read a "
@@ -18,13 +17,13 @@ MEANING = (
 )
 
 
-def side_by_side(tests: Sequence[Test], tasks: Sequence[str], models: Sequence[str]) -> Section | None:
+def side_by_side(tests: Sequence[Verdict], tasks: Sequence[str], models: Sequence[str]) -> Section | None:
     """The comparison, in the order of the study; None of a single model on a single task."""
     labels = places(tests)
     if len(labels) < 2:
         return None
     order = sorted(labels, key=lambda place: _place(place, tasks, models))
-    by_name: dict[str, dict[Place, Test]] = {}
+    by_name: dict[str, dict[Place, Verdict]] = {}
     for test in tests:
         by_name.setdefault(name_of(test, tests), {})[place_of(test)] = test
     figures = [Figure(_words(name), across(_lines(found, order, labels), _words(name)))
@@ -46,12 +45,12 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _drawn(found: dict[Place, Test]) -> bool:
+def _drawn(found: dict[Place, Verdict]) -> bool:
     """Whether there is something to compare."""
     return sum(test.statistic is not None for test in found.values()) > 1
 
 
-def _table(by_name: dict[str, dict[Place, Test]], order: Sequence[Place], labels: dict[Place, str]) -> Table:
+def _table(by_name: dict[str, dict[Place, Verdict]], order: Sequence[Place], labels: dict[Place, str]) -> Table:
     rows: list[dict[str, Any]] = []
     for place in order:
         row: dict[str, Any] = {"model": labels[place]}
@@ -66,11 +65,11 @@ def _table(by_name: dict[str, dict[Place, Test]], order: Sequence[Place], labels
     return Table("Verdicts by model", pl.DataFrame(rows, schema=schema), "In the order of the study.", columns)
 
 
-def _lines(found: dict[Place, Test], order: Sequence[Place], labels: dict[Place, str]) -> pl.DataFrame:
+def _lines(found: dict[Place, Verdict], order: Sequence[Place], labels: dict[Place, str]) -> pl.DataFrame:
     """What a figure draws: a line for every model that was asked."""
     rows = [
         {"model": labels[place], "verdict": test.verdict, "statistic": test.statistic, "low": test.interval[0],
-         "high": test.interval[1], "threshold": threshold(test), "chance": test.chance, "n": test.n}
+         "high": test.interval[1], "threshold": test.threshold, "chance": test.chance, "n": test.n}
         for place in order if (test := found.get(place)) is not None
     ]  # fmt: skip
     numbers = dict.fromkeys(("statistic", "low", "high", "threshold", "chance"), pl.Float64)

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.audits.scorecard import Test
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.measures.rank import tau
 from exegete.page.columns import class_label, decimal
 from exegete.page.heatmap import HeatMap, Row
 from exegete.page.labels import method_label
+from exegete.page.section import Verdict
 from exegete.report.verdicts import Place, labels_of, place_of, plain
 from exegete.runs.scoring import padded
 from exegete.runs.store import DONE, read_shards
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     sentence: str
 
 
-def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Test]) -> Told | None:
+def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Verdict]) -> Told | None:
     """The most telling texts of a run; None if it holds no scores of attention and of another method."""
     against, found = best_methods(tests), {}
     for place, cell in _one_each(cells).items():
@@ -70,7 +70,7 @@ def _one_each(cells: Sequence[Mapping[str, Any]]) -> dict[Place, Mapping[str, An
     return unplanted or every
 
 
-def best_methods(tests: Sequence[Test]) -> dict[Place, str]:
+def best_methods(tests: Sequence[Verdict]) -> dict[Place, str]:
     """What attention was held against on every task and model, where that is a single method."""
     return {place_of(test): test.against for test in reversed(tests) if _is_method(test.against)}
 

@@ -1,21 +1,17 @@
 """Verdicts: the tests of an audit as lines of a scorecard, for a page and for a terminal."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from exegete.audits.scorecard import Audit, Test
+from exegete.audits.scorecard import Audit
 from exegete.base.names import Spec, parse
+from exegete.experiments.tests import declared
 from exegete.page.labels import model_labels, task_labels
 from exegete.page.section import Table, Verdict
 from exegete.page.section import scorecard as verdict_table
-from exegete.report.methods import experiment_of
 
 Place = tuple[str, str]  # a task, without what was planted in it, and a model
 NARROW = ("criterion", "paper")  # what a terminal says below the table
-_NUMBER = r"(-?\d+(?:\.\d+)?)"
-_WITHIN = re.compile(rf"at most {_NUMBER} (?:below|above)")  # may be worse by so much
-_BEYOND = re.compile(rf"(?:above|more than|margin) {_NUMBER}")  # must be better by so much
 
 
 def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
@@ -25,31 +21,22 @@ def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
     """
     labels = places(audit.tests)
     return [
-        Verdict(
+        replace(
+            test,
             name=name_of(test, audit.tests),
-            verdict=test.verdict,
-            statistic=test.statistic,
-            interval=None if None in test.interval else test.interval,  # type: ignore[arg-type]
-            chance=test.chance,
-            n=test.n or None,
-            criterion=test.criterion,
-            paper=test.paper,
             of=labels[place_of(test)] if len(labels) > 1 else "",
-            question=test.question,
-            level=test.level,
-            threshold=threshold(test),
-            about=test.about,
-            settle=test.settle,
-            doubt=test.doubt,
-            against=test.against,
-            votes=test.votes,
             section=named if (named := experiment_of(test.name)) in told else "",
         )
         for test in audit.tests
     ]
 
 
-def place_of(test: Test) -> Place:
+def experiment_of(test: str) -> str:
+    """The experiment in whose section a test is told."""
+    return declared()[test].experiments[0]
+
+
+def place_of(test: Verdict) -> Place:
     """What a test is about."""
     return plain(test.task, test.model)
 
@@ -64,9 +51,9 @@ def plain(task: str, model: str) -> Place:
     return str(Spec(name, {k: v for k, v in settings.items() if not k.startswith("planted")})), model
 
 
-def places(tests: Sequence[Test]) -> dict[Place, str]:
+def places(lines: Sequence[Verdict]) -> dict[Place, str]:
     """Every task and model that is asked about, with its label."""
-    return labels_of(list(dict.fromkeys(map(place_of, tests))))
+    return labels_of(list(dict.fromkeys(map(place_of, lines))))
 
 
 def labels_of(every: Sequence[Place]) -> dict[Place, str]:
@@ -81,31 +68,11 @@ def labels_of(every: Sequence[Place]) -> dict[Place, str]:
     }
 
 
-def name_of(test: Test, tests: Sequence[Test]) -> str:
+def name_of(test: Verdict, lines: Sequence[Verdict]) -> str:
     """A test's name, with what was planted where several things were."""
-    planted = {parse(t.task).settings.get("planted") for t in tests if t.name == test.name}
+    planted = {parse(t.task).settings.get("planted") for t in lines if t.name == test.name}
     own = parse(test.task).settings.get("planted")
     return f"{test.name} ({own})" if own and len(planted) > 1 else test.name
-
-
-def threshold(test: Test) -> float | None:
-    """What the interval is held against: the test's own, or else as its criterion says it, if the verdict agrees."""
-    given: float | None = getattr(test, "threshold", None)
-    if given is not None:
-        return given
-    if within := _WITHIN.search(test.criterion):
-        return _agreeing(-float(within[1]) + 0.0, test)
-    beyond = _BEYOND.search(test.criterion)
-    return _agreeing(float(beyond[1]), test) if beyond else None
-
-
-def _agreeing(value: float, test: Test) -> float | None:
-    """A margin that was read from words is drawn only where it gives the verdict that was given."""
-    low, high = test.interval
-    if low is None or high is None:
-        return None
-    wrong = (test.verdict == "holds" and low <= value) or (test.verdict == "fails" and high >= value)
-    return None if wrong else value
 
 
 def scorecard(audit: Audit) -> Table:

@@ -1,0 +1,33 @@
+"""What the audit asks of trained adversaries: how far does one get that predicts the same?"""
+
+import polars as pl
+
+from exegete.experiments.common.statistic import Evidence, Measured, share
+
+EQUAL = 0.05  # mean TVD up to which two models predict the same (Jain & Wallace 2019)
+
+
+def hard_to_fake(found: Evidence) -> Measured | None:
+    """1 − JSD / permuted JSD of the trained adversary that gets furthest with the same predictions.
+
+    Of several it is chosen on every other text and judged on the rest. If none predicts the same, nothing is known: a
+    longer training might.
+    """
+    trained = found.rows.filter(pl.col("kind").is_in(["unfrozen", "frozen"]))
+    if trained.is_empty():
+        return None
+    rows = trained.with_columns(adversary=pl.format("{} {}", "kind", "lam"))
+    several = rows["adversary"].n_unique() > 1
+    best = _furthest(rows.filter(pl.col("example") % 2 == 0) if several else rows)
+    judged = rows.filter(pl.col("example") % 2 == 1) if several and best else rows
+    values = share(judged.filter(pl.col("adversary") == (best or rows["adversary"][0])))
+    doubt = "" if best else f"no adversary predicts the same (mean TVD ≤ {EQUAL})"
+    return Measured(values, 0.0, f"adversary {best}" if best else "a trained adversary", doubt)
+
+
+def _furthest(rows: pl.DataFrame) -> str | None:
+    """The adversary of the largest mean JSD among those that predict the same with every seed."""
+    by_seed = rows.group_by("adversary", "seed", maintain_order=True).agg(pl.col("tvd", "jsd").mean())
+    means = by_seed.group_by("adversary", maintain_order=True).agg(pl.col("tvd").max(), pl.col("jsd").mean())
+    same = means.filter(pl.col("tvd") <= EQUAL).sort("jsd", descending=True, maintain_order=True)
+    return None if same.is_empty() else str(same["adversary"][0])

@@ -1,0 +1,58 @@
+"""Test: the declaration of one line of the scorecard, from which everything that is said of it anywhere is read.
+
+Criteria, judge, answer, report, calibration, the pages of the documentation and `exegete ls tests` have no list of
+their own. A declaration stands in its question's folder (`tests.py`); it names its statistic as `module:function`, so
+that listing tests imports nothing heavy.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from exegete.base.names import loaded
+
+if TYPE_CHECKING:
+    from exegete.experiments.common.statistic import Evidence, Measured
+
+Goal = Literal["faithful", "plausible", "sanity"]
+# What a test looks at: words that matter, weights as such, reasons that are known, other weights and trainings, people.
+Part = Literal["words", "weights", "known reasons", "alternatives", "people"]
+PARTS: tuple[Part, ...] = get_args(Part)
+Statistic = Callable[["Evidence"], "Measured | None"]
+
+
+@dataclass(frozen=True)
+class Test:
+    """What a test asks, of which rows, when it holds, and what is said then."""
+
+    __test__: ClassVar[bool] = False  # pytest takes classes of this name for its own
+
+    name: str
+    question: str
+    criterion: str  # when it holds; {margin} stands for the margin
+    margin: float
+    source: str  # the paper it comes from
+    experiments: tuple[str, ...]  # whose rows it needs; in the first one's chapter it is told
+    statistic: str | Statistic  # `module:function`, or the function
+    part: Part
+    within: bool = False  # it holds if attention is worse by less than the margin; else it must be better by more
+    bound: float = 1.0  # no value lies beyond ± this
+    about: Literal["checkpoint", "recipe"] = "checkpoint"  # a recipe: the way of training, whatever the number of seeds
+    kind: str = ""  # the kind of task that it is for; none: all
+    goals: tuple[Goal, ...] = ()  # for which it may decide
+    words: str = ""  # "whether …": it stands for its experiment where that was not asked, or can't be
+    purpose: str = ""  # of a paragraph of its own in the answer
+    says: Mapping[str, str] = field(default_factory=dict)  # by verdict, or for a `doubt`; may name {against}
+    explains: Mapping[str, str] = field(default_factory=dict)  # said instead, where the test that it refines fails
+    measures: str = ""  # the statistic, in words; this and the next two are for its page
+    chance: str = "0"  # what weights that know nothing would score
+    remark: str = ""
+
+    def threshold(self, margin: float) -> float:
+        """What the interval is compared with."""
+        return -margin if self.within else margin
+
+    def measured(self, evidence: "Evidence") -> "Measured | None":
+        """The values that the verdict rests on; None where they can't be had of these rows."""
+        statistic: Statistic = loaded(self.statistic)
+        return statistic(evidence)

@@ -1,0 +1,15 @@
+"""How layers is measured; the audit asks nothing of it."""
+
+from exegete.page.note import Note
+
+NOTE = Note(
+    formula=(
+        "accuracy or BLEU with the weights of the first k layers of a group shuffled, less that of the model as it is."
+    ),
+    misleads=(
+        "The model was trained with its own weights: a loss says that it rests on them, not that another model would "
+        "need them."
+    ),
+    page="concepts/self-attention.md",
+    title="Self-attention",
+)

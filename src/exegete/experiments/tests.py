@@ -1,0 +1,50 @@
+"""All tests of the audit, in the order of the scorecard: that of the experiments, then of each one's `tests.py`.
+
+A plugin's come last; it declares one as we do, and adds it.
+"""
+
+from functools import cache
+from importlib import import_module
+
+from exegete.base.errors import UsageError
+from exegete.experiments.catalogue import EXPERIMENTS, beside
+from exegete.experiments.common.test import PARTS, Test
+from exegete.page.note import Note
+
+_ADDED: dict[str, Test] = {}
+
+
+@cache
+def built_in() -> dict[str, Test]:
+    """Ours."""
+    modules = [module for name in EXPERIMENTS if (module := beside(name, "tests"))]
+    every = [test for module in modules for test in getattr(import_module(module), "TESTS", ())]
+    return {test.name: test for test in every}
+
+
+def declared() -> dict[str, Test]:
+    """Every test by name."""
+    return built_in() | _ADDED
+
+
+def by_part() -> list[Test]:
+    """Every test, with those first that look at words, then at weights, and last at people."""
+    return sorted(declared().values(), key=lambda test: PARTS.index(test.part))
+
+
+def judged_experiments() -> list[str]:
+    """The experiments that tests rest on."""
+    return list(dict.fromkeys(test.experiments[0] for test in declared().values()))
+
+
+def add_test(test: Test) -> None:
+    """Let the audit ask a test of your own; the last declaration of a name counts."""
+    if test.name in (*built_in(), "version"):  # criteria files have a version beside the tests
+        raise UsageError(f"there is already a test '{test.name}': choose another name")
+    _ADDED[test.name] = test
+
+
+def note_of(experiment: str) -> Note | None:
+    """How an experiment of ours is measured, and what misleads."""
+    module = beside(experiment, "tests")
+    return None if module is None else import_module(module).NOTE
