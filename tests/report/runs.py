@@ -43,7 +43,8 @@ def asked(name: str = "faithful", **changes: Any) -> Verdict:
     given: dict[str, Any] = {
         "name": name, "task": TASK, "model": MODEL, "question": "Is it?", "statistic": -0.2, "n": 120,
         "interval": (-0.25, -0.15), "level": 0.99, "chance": -0.4, "criterion": "it is at most 0.05 below the best",
-        "verdict": "fails", "about": "this checkpoint", "paper": "Jain & Wallace 2019", "against": "lrp", "threshold": -0.05,
+        "verdict": "fails", "about": "this checkpoint", "paper": "Jain & Wallace 2019", "against": "lrp",
+        "threshold": -0.05,
     }  # fmt: skip
     return Verdict(**(given | changes))
 

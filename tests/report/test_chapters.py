@@ -50,7 +50,7 @@ def test_they_follow_the_scorecard(found: list[tuple[Any, Found]]) -> None:
 def test_an_experiment_may_have_examples_of_its_own(found: list[tuple[Any, Found]]) -> None:
     found += [
         told("adversary_search", examples=lambda _: ("twins", (MAP,))),
-        told("permutation", examples=lambda _: ("none", ())),
+        told("multiverse", examples=lambda _: ("none", ())),
     ]
     with_twins, without, _ = chapters(Path(), STUDY, [], None)
     assert [part.title for part in with_twins.parts][1:] == ["The same prediction under other weights"]
@@ -67,7 +67,7 @@ def test_tables_of_another_version_are_refused(found: list[tuple[Any, Found]]) -
     def sections(_: Found) -> Iterator[Section]:
         yield Section(str(pl.DataFrame({"a": [1]})["b"]))
 
-    found.append((SimpleNamespace(sections=sections), Found(Path(), "permutation", None)))
+    found.append((SimpleNamespace(sections=sections), Found(Path(), "multiverse", None)))
     with pytest.raises(ExegeteError, match="another version of exegete"):
         list(chapters(Path("r"), STUDY, [], None))
 

@@ -13,7 +13,8 @@ import pytest
 
 from exegete.base.elements import VOID, Markup, tag
 from exegete.page.heatmap import HeatMap, Row
-from exegete.page.section import Figure, Note, Report, Section, Table, Verdict, anchor
+from exegete.page.note import Note
+from exegete.page.section import Figure, Report, Section, Table, Verdict, anchor
 from exegete.page.theme import SENTINELS, inline, inline_svg, themed, to_svg
 from exegete.report.blocks import LONG, LONGEST, standalone
 from exegete.report.html import render

@@ -20,7 +20,7 @@ from exegete.base.progress import Progress, silent
 from exegete.papers.lookup import Found, Kept, Place, place_of, sources_of
 from exegete.papers.paper import Paper, Source, load_paper
 from exegete.papers.published import KEYS, published
-from exegete.papers.rule import RUNS, VERDICTS, Verdict, Yardstick, judge, judge_words
+from exegete.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import MANIFEST, run_study
 from exegete.runs.study import Cell, Study, load_study, narrowed
@@ -51,7 +51,7 @@ class Line:
     tolerance: float | None
     seeds: int | None
     n: int | None
-    verdict: Verdict
+    verdict: Standing
     reason: str
     differs: str  # between the paper and ours, in a sentence
     task: str

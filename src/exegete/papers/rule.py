@@ -23,8 +23,8 @@ that. Where ours is a single training too, m is √2 times as large.
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["reproduced", "direction only", "deviates", "cannot tell", "not run", "impossible", "not compared"]
-VERDICTS: tuple[Verdict, ...] = (
+Standing = Literal["reproduced", "direction only", "deviates", "cannot tell", "not run", "impossible", "not compared"]
+VERDICTS: tuple[Standing, ...] = (
     "reproduced", "direction only", "deviates", "cannot tell", "not run", "impossible", "not compared",
 )  # fmt: skip
 RUNS = 2.0  # printed deviations between runs that count as noise
@@ -66,7 +66,7 @@ class Yardstick:
         return self.reference if self.ours is None else self.ours
 
 
-def judge(printed: float, ours: Ours, by: Yardstick) -> tuple[Verdict, str]:
+def judge(printed: float, ours: Ours, by: Yardstick) -> tuple[Standing, str]:
     """The verdict on a printed number, and why where that is not plain.
 
     >>> judge(0.34, Ours(0.31, 0.28, 0.33), Yardstick(0.05, 0.15, 0.0))[0]
@@ -90,7 +90,7 @@ def judge(printed: float, ours: Ours, by: Yardstick) -> tuple[Verdict, str]:
     return "deviates", "" if side else "our interval holds the reference"
 
 
-def judge_words(sign: str, ours: Ours, by: Yardstick) -> tuple[Verdict, str]:
+def judge_words(sign: str, ours: Ours, by: Yardstick) -> tuple[Standing, str]:
     """The verdict on a claim without a number: above, below, not below or at the reference, within the tolerance."""
     reference, margin = by.our_reference or 0.0, by.tolerance
     borne_out, contradicted = {

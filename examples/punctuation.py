@@ -1,0 +1,82 @@
+"""Punctuation: a question of your own with a test of the audit.
+
+Does attention spare punctuation? Weights on commas and full stops explain nothing that a reader could use. The
+experiment compares the weight that they get with the weight that they would get if all words had the same.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.statistic import Evidence, Measured, by_seed
+from exegete.experiments.common.summaries import columns, interval_of
+from exegete.experiments.common.test import Test
+from exegete.experiments.tests import add_test
+
+
+@dataclass(frozen=True)
+class Punctuation:
+    """The share of words that are punctuation, less the share of attention that they get."""
+
+    texts: int | None = None  # all, unless given
+    importances: ClassVar[tuple[str, ...]] = ("attention",)
+    splits: ClassVar[tuple[str, ...]] = ()  # the study's
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example."""
+        rows = []
+        for example, weights in zip(subject.examples, subject.scores["attention"].tolist(), strict=True):
+            marks = [not any(map(str.isalnum, word)) for word in example.words]
+            got = sum(weight for weight, mark in zip(weights, marks, strict=False) if mark)
+            rows.append({"example": example.id, "value": sum(marks) / len(marks) - got})
+        return pl.DataFrame(rows)
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The mean of every task and model."""
+        found = columns(rows, ["task", "model"])
+        means = [interval_of(values, bound=1.0) for values in found.values]
+        return pl.DataFrame(
+            [
+                {"task": task, "model": model, "n": i.n, "spared": i.mean, "low": i.low, "high": i.high}
+                for (task, model), i in zip(found.keys, means, strict=True)
+            ]
+        )
+
+    def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
+        """No others."""
+        return {}
+
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
+        """None."""
+        return {}
+
+
+def spared(found: Evidence) -> Measured:
+    """Values [seed, example] that are compared with the margin; uniform weights would score 0."""
+    return Measured(by_seed(found.rows), chance=0.0, against="uniform weights")
+
+
+EXPERIMENTS.add("punctuation", Punctuation, "does attention spare punctuation?")
+add_test(
+    Test(
+        name="spares_punctuation",
+        question="Does attention put less weight on punctuation than uniform weights would?",
+        criterion="the share of words that are punctuation, less their share of attention, is above {margin}",
+        margin=0.01,
+        source="Jain & Wallace 2019",
+        experiments=("punctuation",),
+        statistic=spared,
+        part="weights",
+        goals=("faithful",),
+        words="whether it spares punctuation",
+        says={
+            "holds": "It spares punctuation.",
+            "fails": "It puts weight on punctuation.",
+            "cannot tell": "Whether it spares punctuation is not settled.",
+        },
+    )
+)
