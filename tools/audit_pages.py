@@ -3,7 +3,6 @@
 It writes docs/tests/NAME.md, and the tables of docs/tests/index.md and README.md between their marks.
 """
 
-import re
 from pathlib import Path
 
 from exegete.experiments.common.test import Test
@@ -45,8 +44,8 @@ def pages() -> dict[Path, str]:
     docs = ROOT / "docs" / "tests"
     found = {docs / f"{test.name}.md": page(test) for test in built_in().values()}
     for file, folder in ((docs / "index.md", ""), (ROOT / "README.md", "docs/tests/")):
-        marked = re.compile(f"{MARKS[0]}.*?{MARKS[1]}", re.DOTALL)
-        found[file] = marked.sub(lambda _, f=folder: MARKS[0] + table(f) + MARKS[1], file.read_text(encoding="utf8"))
+        before, rest = file.read_text(encoding="utf8").split(MARKS[0])
+        found[file] = before + MARKS[0] + table(folder) + MARKS[1] + rest.split(MARKS[1])[1]
     return found
 
 
