@@ -91,8 +91,8 @@ def test_a_map_is_text_to_every_reader() -> None:
     assert len(words) == 6
     assert words[-1]["title"] == "bad: −0.2 (m)"
     assert str(words[-1]["class"]) == "w against"
-    assert words[4]["style"] == "--i:1.00"
-    assert "Highest: good 0.4, bad −0.2" in drawn
+    assert words[4]["style"] == "--i:1.000"
+    assert "Highest scores: good 0.4, bad −0.2" in drawn
     assert len(read.all("tr")) == 1 + 3  # all numbers, a line per word
     assert all(cell.get("scope") for cell in read.all("th"))
 

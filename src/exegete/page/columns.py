@@ -109,6 +109,15 @@ def decimal(value: float, places: int = 3) -> str:
     return f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")
 
 
+def significant(value: float | None, digits: int = 3) -> str:
+    """Significant digits with a real minus sign; a dash for what is undefined.
+
+    >>> significant(-0.01234), significant(None), significant(0.0)
+    ('−0.0123', '–', '0')
+    """
+    return NULL if value is None else f"{value + 0.0:.{digits}g}".replace("-", "−")
+
+
 def class_label(label: str) -> str:
     """A class that is only a number says that it is one.
 

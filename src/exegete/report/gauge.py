@@ -6,9 +6,11 @@ shaded, so that a bar that lies wholly on it holds, one wholly off it fails, and
 
 import math
 
-from exegete.base.elements import Markup, joined, tag
+from markupsafe import Markup
+
 from exegete.page.columns import decimal
-from exegete.page.section import Verdict, anchor
+from exegete.page.html import filled
+from exegete.page.section import Verdict
 
 WIDTH, HEIGHT, MIDDLE = 200, 30, 15
 EDGE = 24  # left free at both ends, so that the side on which a test holds is seen
@@ -18,25 +20,24 @@ def gauge(line: Verdict, name: str) -> Markup:
     """One small drawing with a sentence for those who can't see it; nothing where there is no interval."""
     if line.statistic is None or line.bounds is None or not all(map(math.isfinite, line.bounds)):
         return Markup()
-    marks = [v for v in (line.statistic, *line.bounds, line.threshold, line.chance) if v is not None]
+    drawn = {"mean": line.statistic, "margin": line.threshold, "chance": line.chance}
+    drawn |= dict(zip(("low", "high"), line.bounds, strict=True))
+    places = _places(drawn)
+    margin = places["margin"]
+    side = f"{WIDTH - float(margin):.1f}" if margin and line.criterion else ""
+    size = {"width": WIDTH, "height": HEIGHT, "middle": MIDDLE}
+    return filled("report/templates/gauge.html", line=line, name=name, spoken=spoken(line), side=side, **size, **places)
+
+
+def _places(drawn: dict[str, float | None]) -> dict[str, str]:
+    """Where every number stands; nothing for one that there isn't."""
+    marks = [value for value in drawn.values() if value is not None]
     low, high = min(marks), max(marks)
-
-    def x(value: float) -> str:
-        place = (value - low) / (high - low) if high > low else 0.5
-        return f"{EDGE + place * (WIDTH - 2 * EDGE):.1f}"
-
-    return tag(
-        "svg",
-        tag("title", spoken(line), id=f"{name}-title"),
-        _ground(line, x(line.threshold) if line.threshold is not None else None),
-        _upright(x(line.chance), "chance") if line.chance is not None else "",
-        _upright(x(line.threshold), "margin") if line.threshold is not None else "",
-        _bar(x(line.bounds[0]), x(line.bounds[1]), x(line.statistic)),
-        class_=f"gauge {anchor(line.verdict)}",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        role="img",
-        aria_labelledby=f"{name}-title",
-    )
+    shares = {
+        name: None if value is None else (value - low) / (high - low) if high > low else 0.5
+        for name, value in drawn.items()
+    }
+    return {name: "" if at is None else f"{EDGE + at * (WIDTH - 2 * EDGE):.1f}" for name, at in shares.items()}
 
 
 def spoken(line: Verdict) -> str:
@@ -46,23 +47,3 @@ def spoken(line: Verdict) -> str:
     said += [f"margin {decimal(line.threshold)}"] if line.threshold is not None else []
     said += [f"chance {decimal(line.chance)}"] if line.chance is not None else []
     return f"{'; '.join(said)}: {line.verdict}"
-
-
-def _ground(line: Verdict, margin: str | None) -> Markup:
-    """The scale, and the side on which the test holds."""
-    scale = tag("line", x1="0", x2=str(WIDTH), y1=str(MIDDLE), y2=str(MIDDLE), class_="scale")
-    if margin is None or not line.criterion:
-        return scale
-    wide = f"{WIDTH - float(margin):.1f}"
-    return joined(tag("rect", x=margin, y="3", width=wide, height=str(HEIGHT - 6), class_="side"), scale)
-
-
-def _upright(x: str, kind: str) -> Markup:
-    return tag("line", x1=x, x2=x, y1="2", y2=str(HEIGHT - 2), class_=kind)
-
-
-def _bar(low: str, high: str, mean: str) -> Markup:
-    return joined(
-        tag("line", x1=low, x2=high, y1=str(MIDDLE), y2=str(MIDDLE), class_="bar"),
-        tag("circle", cx=mean, cy=str(MIDDLE), r="5", class_="dot"),
-    )

@@ -3,84 +3,50 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
-from exegete.base.elements import Markup, joined, tag
-from exegete.page.note import Note
-from exegete.page.section import Section, Table, Verdict
+from markupsafe import Markup
+
+from exegete.page.html import filled
+from exegete.page.section import Section, Verdict
 from exegete.report.blocks import figure_block, table_block
 from exegete.report.card import strip
 from exegete.report.heat import heat_block, legend
 
 
+class Drawn(NamedTuple):
+    """A section with everything in it drawn."""
+
+    said: Section
+    tables: list[Markup]
+    figures: list[Markup]
+    texts: list[Markup]
+
+
 @dataclass
 class Counters:
-    """Tables, figures and texts are numbered through the whole page."""
+    """Tables, figures and texts are numbered through the whole page, in the order in which they are drawn."""
 
-    tables: "count[int]" = field(default_factory=lambda: count(1))
-    figures: "count[int]" = field(default_factory=lambda: count(1))
-    texts: "count[int]" = field(default_factory=lambda: count(1))
+    _found: dict[str, "count[int]"] = field(default_factory=dict)
 
-    def table(self) -> str:
-        """The next table."""
-        return f"Table {next(self.tables)}"
+    def next(self, kind: str) -> str:
+        """The next of a kind, by its label."""
+        return f"{kind} {next(self._found.setdefault(kind, count(1)))}"
 
-    def figure(self) -> str:
-        """The next figure."""
-        return f"Figure {next(self.figures)}"
-
-    def text(self) -> str:
-        """The next text with its weights."""
-        return f"Text {next(self.texts)}"
+    def drawn(self, section: Section) -> Drawn:
+        """Everything in a section, numbered."""
+        tables = [table_block(table, self.next("Table")) for table in section.tables]
+        figures = [figure_block(figure, self.next("Figure")) for figure in section.figures]
+        texts = [heat_block(drawn, self.next("Text")) for drawn in section.examples]
+        return Drawn(section, tables, figures, [legend(section.examples), *texts] if texts else [])
 
 
 def section_part(section: Section, name: str, judged: Sequence[Verdict], counters: Counters) -> Markup:
     """One question, with its further parts below it."""
-    return tag(
-        "section",
-        tag("h2", section.title),
-        strip(judged),
-        _inside(section, counters),
-        *(tag("div", tag("h3", part.title), _inside(part, counters), class_="part") for part in section.parts),
-        id=name,
-    )
-
-
-def _inside(section: Section, counters: Counters) -> Markup:
-    """Words, figures first of what supports them, one table, the others in a drawer, texts."""
-    return joined(
-        *(tag("p", paragraph) for paragraph in section.paragraphs),
-        _note(section.note) if section.note else "",
-        *(figure_block(figure, counters.figure()) for figure in section.figures),
-        _tables(section.tables, counters),
-        legend(section.examples) if section.examples else "",
-        *(heat_block(drawn, counters.text()) for drawn in section.examples),
-    )
-
-
-def _tables(tables: Sequence[Table], counters: Counters) -> Markup:
-    drawn = [table_block(table, counters.table()) for table in tables]
-    if len(drawn) < 2:
-        return joined(*drawn)
-    titles = "; ".join(table.title for table in tables[1:])
-    summary = tag("summary", f"{len(drawn) - 1} more table{'s' if len(drawn) > 2 else ''}: {titles}")
-    return joined(drawn[0], tag("details", summary, *drawn[1:], class_="more-tables"))
-
-
-def _note(note: Note) -> Markup:
-    """The method in a box: formula, what misleads, and where more is said."""
-    pairs = {"Formula": note.formula, "What misleads": note.misleads}
-    rows = (tag("div", tag("dt", word), tag("dd", said)) for word, said in pairs.items())
-    more = tag("div", tag("dt", "More"), tag("dd", tag("cite", note.title), f" (docs/{note.page})"))
-    return tag("aside", tag("dl", *rows, more), class_="method", aria_label="Method")
+    part, parts = counters.drawn(section), [counters.drawn(part) for part in section.parts]
+    return filled("report/templates/section.html", name=name, part=part, parts=parts, strip=strip(judged))
 
 
 def comparison_part(section: Section, counters: Counters) -> Markup:
     """Several models: the table of verdicts, and a small figure per test."""
-    return tag(
-        "section",
-        tag("h2", section.title),
-        *(tag("p", paragraph) for paragraph in section.paragraphs),
-        *(table_block(table, counters.table()) for table in section.tables),
-        tag("div", *(figure_block(figure, counters.figure()) for figure in section.figures), class_="grid"),
-        id="models",
-    )
+    return filled("report/templates/models.html", part=counters.drawn(section))

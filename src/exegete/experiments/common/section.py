@@ -53,7 +53,7 @@ def which(frame: pl.DataFrame) -> list[Column]:
 
 def named(frame: pl.DataFrame) -> pl.DataFrame:
     """Task and model as people say them."""
-    models = model_labels(frame["model"].unique().to_list())
+    models = model_labels(frame["model"])
     tasks = task_labels(frame["task"])
     return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))
 
