@@ -23,8 +23,8 @@ from exegete.calibration.calibrate import SET, STUDIES, calibrate, keep, rung_of
 from exegete.calibration.figure import calibration, shares
 from exegete.calibration.votes import ALARM, newcombe, tally, votes
 from exegete.cli import app
-from exegete.experiments.common.proportions import clopper_pearson
 from exegete.experiments.tests import built_in
+from exegete.measures.proportions import clopper_pearson
 from exegete.page.theme import to_svg
 from exegete.runs.keys import key_of
 from exegete.runs.study import Study, load_study

@@ -12,11 +12,12 @@ from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.pooling import pooled
-from exegete.experiments.common.proportions import share_of, sign_test, wilson
+from exegete.experiments.common.proportions import share_of, sign_test
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.decision_flips.figure import kinds
 from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.experiments.single_weight.figure import counts, points
+from exegete.measures.proportions import wilson
 from exegete.models.ours.classifier import Classifier
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task

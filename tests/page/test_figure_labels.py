@@ -1,5 +1,10 @@
 """Labels are short, and never the same for different models."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.page.families import FAMILIES, OTHER, family
 from exegete.page.labels import importance_label, measure_label, model_label, model_labels, pair_label, size_label
 
 
@@ -33,3 +38,21 @@ def test_pairs_measures_and_sizes() -> None:
     assert measure_label("legacy") == "legacy top-k τ"
     assert measure_label("my_own") == "my own"
     assert (size_label("nonzeros"), size_label("5")) == ("support", "5")
+
+
+def test_a_method_of_ones_own_says_its_label_and_family() -> None:
+    @dataclass(frozen=True)
+    class Mine:
+        family: ClassVar[str] = "erasure"
+        label: ClassVar[str] = "MyMethod"
+        depth: int = 1
+
+    IMPORTANCES.add("labelled_by_a_test", Mine, "a test's own")
+    assert importance_label("labelled_by_a_test:depth=2") == "MyMethod (depth=2)"
+    assert family("labelled_by_a_test:depth=2") == "erasure"
+
+
+def test_every_importance_of_ours_has_a_family() -> None:
+    declared = {name: getattr(entry.load(), "family", OTHER) for name, entry in IMPORTANCES.items()}
+    assert set(declared.values()) == set(FAMILIES)
+    assert [name for name, said in declared.items() if said == OTHER] == ["given"]

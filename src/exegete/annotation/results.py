@@ -18,9 +18,9 @@ import torch
 
 from exegete.annotation.sheets import Condition, Key, Sheet, load_key, read_sheets
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.experiments.common.proportions import wilson
 from exegete.experiments.common.summaries import number
 from exegete.measures.kappa import kappa_interval
+from exegete.measures.proportions import wilson
 
 ALL = "(all)"  # in the place of an annotator's name: the answers of all together
 CONDITIONS = get_args(Condition)

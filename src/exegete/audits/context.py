@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from exegete.experiments.common.proportions import clopper_pearson
 from exegete.experiments.common.test import Goal
+from exegete.measures.proportions import clopper_pearson
 
 SURE = 0.95  # of the interval of an accuracy
 

@@ -112,6 +112,7 @@ class Entry:
 
     place: str | type[Any]
     summary: str
+    label: str = ""  # how people write its name, where that is no matter of underscores
 
     def load(self) -> Any:
         """The thing, importing its module only now."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.experiments.common.proportions import clopper_pearson, wilson
+from exegete.measures.proportions import clopper_pearson, wilson
 
 WORTH = 0.5  # a test that is surely worth less than so much power can't tell the ends apart
 ALARM = 0.05  # false alarms that are tolerated

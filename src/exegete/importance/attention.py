@@ -6,6 +6,7 @@ of the two sites is named: at `word` it is β_st, at `sentence` every word of a 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,6 +23,8 @@ LEVELS = (WORD, SENTENCE)
 @dataclass(frozen=True)
 class Attention:
     """α_t at one site, averaged over heads and queries where there are several; both levels of a hierarchy."""
+
+    family: ClassVar[str] = "attention"
 
     site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
 

@@ -11,7 +11,7 @@ is named: the weight of the sentence is then part of the derivative.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -26,6 +26,8 @@ from exegete.tasks.batching import Batch
 @dataclass(frozen=True)
 class AttentionXGradient:
     """α_t · ∂f_c/∂α_t, added up over heads and queries where there are several."""
+
+    family: ClassVar[str] = "attention"
 
     site: str | None = None  # the model's last one, or the lowest of a hierarchy, unless named
     of: Literal["logit", "probability"] = "logit"

@@ -7,6 +7,7 @@ word's state, and α_t the product of the weights of both levels, unless a site 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -19,6 +20,8 @@ from exegete.tasks.batching import Batch
 @dataclass(frozen=True)
 class AttentionXNorm:
     """α_t ‖h_t‖₂ at one site, with α averaged over heads and queries where there are several."""
+
+    family: ClassVar[str] = "attention"
 
     site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
 

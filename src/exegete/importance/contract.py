@@ -37,7 +37,10 @@ class Scores(NamedTuple):
 
 
 class Importance(Protocol):
-    """A way to score words. `target=None` explains the predicted class, and the result says so."""
+    """A way to score words. `target=None` explains the predicted class, and the result says so.
+
+    Its class may say what it looks at (`family`, one of `page.families`) and how people write its name (`label`).
+    """
 
     def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
         """Score the words of every text of a batch."""

@@ -35,6 +35,9 @@ FLOOR = 1e-3  # below this difference of logits, the error is relative to this
 class DeepLift:
     """Contributions to f(x) − f(baseline), f the logit of the class; in the baseline every word is replaced."""
 
+    family: ClassVar[str] = "relevance"
+    label: ClassVar[str] = "DeepLIFT"
+
     explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     baseline: Baseline = "zero"
 

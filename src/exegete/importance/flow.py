@@ -13,6 +13,7 @@ and 20 tokens below 2·10⁻⁷.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -35,6 +36,8 @@ Capacities = NDArray[np.int32]
 @dataclass(frozen=True)
 class Flow:
     """The maximum flow between the pool and each word, through all layers."""
+
+    family: ClassVar[str] = "attention"
 
     def refuses(self, model: AttentionModel) -> str | None:
         """Only where layers of self-attention are pooled is there something that flows."""

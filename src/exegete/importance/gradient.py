@@ -1,7 +1,7 @@
 """Gradient: how fast a prediction changes with a word's embedding (Jain & Wallace 2019, section 4.1; PROTOCOLS 3.1)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -21,6 +21,8 @@ class Gradient:
     output, logit, probability and loss give proportional scores within a text; the logit alone doesn't vanish where
     probabilities saturate.
     """
+
+    family: ClassVar[str] = "gradients"
 
     norm: Norm = "input"
     detach: bool = False  # attention weights as constants (Jain & Wallace), or part of the function (Neely & Schouten)

@@ -7,7 +7,7 @@ Its product with the word is saliency: how much this word mattered, for (> 0) or
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from exegete.importance.contract import Scores, Target, cost, on_words
 from exegete.importance.derivative import derivative
@@ -18,6 +18,8 @@ from exegete.tasks.batching import Batch
 @dataclass(frozen=True)
 class GradientXInput:
     """∇_{x_i} f_c · x_i; for a function that is linear in the words it is the share of each, exactly."""
+
+    family: ClassVar[str] = "gradients"
 
     of: Literal["logit", "probability"] = "logit"
     detach: bool = False  # attention weights as constants, or part of the function

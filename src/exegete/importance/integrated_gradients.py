@@ -12,7 +12,7 @@ A small error is needed, not enough: errors of single words may cancel in the su
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from scipy.special import roots_legendre
@@ -46,6 +46,8 @@ class _Path(NamedTuple):
 @dataclass(frozen=True)
 class IntegratedGradients:
     """(x_i − b_i) · the mean gradient on the way from a baseline to the text."""
+
+    family: ClassVar[str] = "gradients"
 
     baseline: Baseline = "zero"
     steps: int = 8  # points on the way, at first

@@ -1,6 +1,7 @@
 """KernelSHAP: Shapley values by a weighted regression on which words stay (Lundberg & Lee 2017, section 4.1)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -24,6 +25,9 @@ class KernelShap(Surrogate):
     coalitions don't determine φ (fewer of them than words), it is the solution nearest to equal shares: the limit of a
     vanishing ridge.
     """
+
+    family: ClassVar[str] = "erasure"
+    label: ClassVar[str] = "KernelSHAP"
 
     def fit(self, game: Game) -> Tensor:
         """φ = Δ/T + δ with Σ δ = 0: equal shares, and what the coalitions say against them."""

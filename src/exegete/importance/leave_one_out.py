@@ -15,5 +15,8 @@ class LeaveOneOut(Omission):
     (exegete.models.ours.deletion). The settings are those of the family, see exegete.importance.omission.
     """
 
+    family: ClassVar[str] = "erasure"
+    label: ClassVar[str] = "leave-one-out"
+
     of: Literal["tvd", "probability", "logit"] = "tvd"
     by: ClassVar[Removal] = "delete"

@@ -1,6 +1,7 @@
 """LIME: a weighted ridge regression on which words stay, around one text (Ribeiro et al. 2016, section 3.4)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,6 +24,9 @@ class Lime(Surrogate):
     Ribeiro's sampler expects of it) / (what our design expects of it). The sums in the fit have the same expectation
     with less variance, α means the same, and KernelSHAP's texts need not be run twice.
     """
+
+    family: ClassVar[str] = "erasure"
+    label: ClassVar[str] = "LIME"
 
     width: float = 25.0  # of the kernel
     alpha: float = 1.0  # of the ridge

@@ -49,6 +49,9 @@ class Lrp:
     the relevance of its bias; without, that part is lost, and `Scores.error` says how much.
     """
 
+    family: ClassVar[str] = "relevance"
+    label: ClassVar[str] = "LRP"
+
     explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     epsilon: float = 0.001
     bias: bool = True

@@ -15,4 +15,6 @@ class Occlusion(Omission):
     exegete.importance.omission.
     """
 
+    family: ClassVar[str] = "erasure"
+
     by: ClassVar[Removal] = "zero"

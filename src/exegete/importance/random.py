@@ -1,6 +1,7 @@
 """Random: scores that know nothing, the level that every other importance must beat."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -13,6 +14,8 @@ from exegete.tasks.batching import Batch
 @dataclass(frozen=True)
 class Random:
     """Uniform numbers keyed by example and word: the same in any batch."""
+
+    family: ClassVar[str] = "random"
 
     seed: int = 0
 

@@ -15,4 +15,6 @@ class Replacement(Omission):
     exactly 0. The settings are those of the family, see exegete.importance.omission.
     """
 
+    family: ClassVar[str] = "erasure"
+
     by: ClassVar[Removal] = "unknown"

@@ -10,7 +10,7 @@ the words of a text share 1 only where there are none.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,6 +32,8 @@ class Graph(NamedTuple):
 @dataclass(frozen=True)
 class Rollout:
     """The product of all layers' weights, with the residual in each, from the pool down to the words."""
+
+    family: ClassVar[str] = "attention"
 
     def refuses(self, model: AttentionModel) -> str | None:
         """Only where layers of self-attention are pooled is there something to follow."""

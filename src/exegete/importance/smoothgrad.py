@@ -6,7 +6,7 @@ The range is that of the numbers in the embedded words of the text. Only words g
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -23,6 +23,9 @@ from exegete.tasks.batching import Batch
 @dataclass(frozen=True)
 class SmoothGrad:
     """‖ĝ‖₂ or ‖ĝ‖₁, which is sensitivity without a sign, or ĝ · x (`norm=input`), which is saliency with one."""
+
+    family: ClassVar[str] = "gradients"
+    label: ClassVar[str] = "SmoothGrad"
 
     norm: Norm = "l2"
     samples: int = 50

@@ -5,21 +5,29 @@ from exegete.base.names import Catalogue, Entry
 MEASURES = Catalogue(
     "measure",
     {
-        "tau": Entry("exegete.measures.rank:tau", "Kendall's τ-b: do two lists order the items alike?"),
+        "tau": Entry("exegete.measures.rank:tau", "Kendall's τ-b: do two lists order the items alike?", "Kendall τ-b"),
         "tau_max": Entry("exegete.measures.rank:tau_max", "the largest τ-b that the ties of the two lists allow"),
-        "tau_corrected": Entry("exegete.measures.rank:tau_corrected", "τ-b as a share of its attainable maximum"),
-        "gamma": Entry("exegete.measures.rank:gamma", "Goodman & Kruskal's γ: τ over the pairs that neither list ties"),
-        "spearman": Entry("exegete.measures.rank:spearman", "Spearman's ρ: correlation of ranks"),
+        "tau_corrected": Entry(
+            "exegete.measures.rank:tau_corrected", "τ-b as a share of its attainable maximum", "τ-b / its maximum"
+        ),
+        "gamma": Entry(
+            "exegete.measures.rank:gamma", "Goodman & Kruskal's γ: τ over the pairs that neither list ties", "γ"
+        ),
+        "spearman": Entry("exegete.measures.rank:spearman", "Spearman's ρ: correlation of ranks", "Spearman ρ"),
         "fagin": Entry(
-            "exegete.measures.topk:fagin", "Fagin's top-k τ, scaled to what n and k allow: −1 for reversed lists"
+            "exegete.measures.topk:fagin",
+            "Fagin's top-k τ, scaled to what n and k allow: −1 for reversed lists",
+            "Fagin top-k τ",
         ),
         "bucket": Entry(
             "exegete.measures.topk:bucket",
             "top-k τ of bucket orders (Neely et al. 2021); chance is below 0 for small k",
+            "bucket top-k τ",
         ),
         "legacy": Entry(
             "exegete.measures.topk:legacy",
             "top-k τ as published code computes it: +0.8 for unrelated lists; for comparison only",
+            "legacy top-k τ",
         ),
         "tvd": Entry("exegete.measures.divergence:tvd", "total variation distance of two distributions, 0 to 1"),
         "jsd": Entry("exegete.measures.divergence:jsd", "Jensen–Shannon divergence of two distributions, 0 to ln 2"),

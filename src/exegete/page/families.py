@@ -1,24 +1,20 @@
-"""Families: what a method looks at, and the colour that it has everywhere."""
+"""Families: what a method looks at, as its own class says, and the colour that it has everywhere."""
 
 from exegete.base.names import parse
+from exegete.importance.catalogue import IMPORTANCES
 from exegete.page.theme import NEUTRAL, PALETTE
 
-FAMILIES = {
-    "attention": ("attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow"),
-    "gradients": ("gradient", "gradient_x_input", "smoothgrad", "integrated_gradients"),
-    "relevance": ("lrp", "deeplift"),
-    "erasure": ("occlusion", "leave_one_out", "replacement", "lime", "kernel_shap"),
-    "other": (),
-    "random": ("random",),
-}
-ATTENTION, RANDOM = "attention", "random"
+ATTENTION, OTHER, RANDOM = "attention", "other", "random"
+FAMILIES = (ATTENTION, "gradients", "relevance", "erasure", OTHER, RANDOM)
 COLOURS = dict(zip(FAMILIES, (*PALETTE, NEUTRAL), strict=True))
 
 
 def family(method: str) -> str:
     """What a method looks at.
 
-    >>> family("leave_one_out:of=logit"), family("my_own")
-    ('erasure', 'other')
+    >>> family("leave_one_out:of=logit"), family("given:file=a.csv"), family("my_own")
+    ('erasure', 'other', 'other')
     """
-    return next((name for name, members in FAMILIES.items() if parse(method).name in members), "other")
+    name = parse(method).name
+    declared = getattr(IMPORTANCES[name].load(), "family", OTHER) if name in IMPORTANCES else OTHER
+    return declared if declared in FAMILIES else OTHER

@@ -4,21 +4,10 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from exegete.base.names import Spec, parse
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.measures.catalogue import MEASURES
 from exegete.models.settings import MODELS, ClassifierSettings
 
-MEASURES = {
-    "tau": "Kendall τ-b",
-    "tau_corrected": "τ-b / its maximum",
-    "gamma": "γ",
-    "spearman": "Spearman ρ",
-    "fagin": "Fagin top-k τ",
-    "bucket": "bucket top-k τ",
-    "legacy": "legacy top-k τ",
-}
-METHODS = {
-    "leave_one_out": "leave-one-out", "lrp": "LRP", "lime": "LIME", "kernel_shap": "KernelSHAP", "deeplift": "DeepLIFT",
-    "smoothgrad": "SmoothGrad",
-}  # fmt: skip
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
 _DIALS = {"lam": "λ", "alpha": "α"}  # settings of a projection, shown in its brackets
 _SHOWN = {"architecture", "attention", "projection", *_DIALS}  # settings that every label shows anyway
@@ -113,7 +102,8 @@ def importance_label(name: str) -> str:
     read, settings = parse(name)
     if read == "given" and "file" in settings:  # as its file calls it, or else as the file is called
         return settings.get("name") or PurePath(settings["file"]).stem
-    words = METHODS.get(read, read.replace("_x_", " × ").replace("_", " "))
+    declared = getattr(IMPORTANCES[read].load(), "label", "") if read in IMPORTANCES else ""
+    words = declared or read.replace("_x_", " × ").replace("_", " ")
     written = ", ".join(f"{key}={value}" for key, value in settings.items())
     return f"{words} ({written})" if written else words
 
@@ -138,7 +128,8 @@ def pair_label(first: str, second: str) -> str:
 
 def measure_label(measure: str) -> str:
     """A measure as papers print it; one that has no such sign keeps its name."""
-    return MEASURES.get(measure, measure.replace("_", " "))
+    declared = MEASURES[measure].label if measure in MEASURES else ""
+    return declared or measure.replace("_", " ")
 
 
 def size_label(k: str) -> str:
