@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from exegete.page.labels import measure_label
-from exegete.page.panels import TICKS, in_lines, in_order, with_pair, with_panel, without_noise
-from exegete.page.theme import DASHES, PALETTE, inline, nothing, themed
+from exegete.page.panels import TICKS, in_order, lines, with_pair, with_panel, without_noise
+from exegete.page.theme import DASHES, PALETTE, nothing, themed
 
 Values = NDArray[np.float64]
 
@@ -26,14 +26,12 @@ def density(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.Cha
     table = curves(rows, measure, k)
     if table.is_empty():
         return nothing(f"no text has a defined {measure_label(measure)}")
-    panels = in_order(table["panel"])
-    columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
+    panels = table["panel"].n_unique()
+    columns = 1 if panels == 1 else 2 if panels in (2, 4) else 3
     size = {1: 480, 2: 340, 3: 220}[columns]
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, size // 6))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
     drawn = _panel(table, measure).properties(width=size, height=150)
     return themed(
-        drawn.facet(facet, columns=columns, data=inline(table), spacing=24).properties(title="Vertical line: chance."),
+        lines(drawn, table, columns).properties(title="Vertical line: chance."),
         f"Densities of {measure_label(measure)} over texts, a panel per model, a curve per pair of importances.",
         table,
     )

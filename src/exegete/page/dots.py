@@ -10,8 +10,7 @@ import polars as pl
 
 from exegete.page.families import COLOURS, FAMILIES, family
 from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_panel
-from exegete.page.theme import inline
+from exegete.page.panels import WIDTH, complete, grid, in_order, with_panel
 
 NUMBERS = ("mean", "low", "high", "chance")
 
@@ -35,27 +34,15 @@ def table_of(kept: pl.DataFrame, column: pl.Expr, order: Sequence[str], note: pl
     )
     ordered = named.sort("across", "place", maintain_order=True)
     table = ordered.select("panel", "column", "note", "family", "ranking", *NUMBERS, method="label")
-    return _complete(table)
-
-
-def _complete(table: pl.DataFrame) -> pl.DataFrame:
-    """A line without numbers for every panel that has no dots: the grid of panels would close up otherwise."""
-    there = table.select("panel", "column").unique()
-    every = table.select(pl.col("panel").unique(maintain_order=True)).join(
-        table.select(pl.col("column").unique(maintain_order=True)), how="cross"
-    )
-    missing = every.join(there, on=["panel", "column"], how="anti", maintain_order="left")
-    empty = table.head(1).select(pl.lit("").alias("note"), "family", "ranking", "method")
-    return pl.concat([table, missing.join(empty, how="cross")], how="diagonal")
+    whole = complete(table, "panel", "column", "family", "ranking", "method")
+    return whole.with_columns(pl.col("note").fill_null(""))
 
 
 def dots(table: pl.DataFrame, axis: str) -> alt.FacetChart:
     """A line per method, a column per question, a row per model."""
-    shown, panels = in_order(table["column"]), in_order(table["panel"])
-    width = (WIDTH - 200) // len(shown) - 24
+    width = (WIDTH - 200) // table["column"].n_unique() - 24
     drawn = _layers(table, axis, width).properties(width=width, height=alt.Step(18))
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
-    return drawn.facet(row=row, column=columns_of("column", shown), data=inline(table), spacing=24)
+    return grid(drawn, table, "column")
 
 
 def _layers(table: pl.DataFrame, title: str, width: int) -> alt.LayerChart:

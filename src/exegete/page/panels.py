@@ -1,4 +1,4 @@
-"""Panels: one per task and model, one column per pair; what the figures of agreement share."""
+"""Panels: what all figures share. A grid or lines of panels, one per task and model, and how their rows are named."""
 
 import json
 from collections.abc import Iterable
@@ -8,10 +8,60 @@ import altair as alt
 import polars as pl
 
 from exegete.page.labels import model_labels, pair_label, task_labels
+from exegete.page.theme import inline
 
 NOISE = "random"
 TICKS = [-1, -0.5, 0, 0.5, 1]  # of an axis of coefficients
 WIDTH = 760  # of a whole figure: a column of text
+Spacing = int | dict[str, int]
+
+
+def grid(
+    drawn: alt.LayerChart,
+    table: pl.DataFrame,
+    column: str,
+    row: str = "panel",
+    spacing: Spacing = 24,
+    order: Iterable[str] | None = None,
+) -> alt.FacetChart:
+    """A column of panels per value of a field (in the given order, or the table's), a row per value of another.
+
+    A single row needs no name.
+    """
+    down = in_order(table[row])
+    rows = rows_of(row, down) if len(down) > 1 else alt.Undefined
+    across = columns_of(column, in_order(table[column]) if order is None else order)
+    faceted: alt.FacetChart = drawn.facet(row=rows, column=across, data=inline(table), spacing=spacing)
+    return faceted
+
+
+def lines(
+    drawn: alt.Chart | alt.LayerChart,
+    table: pl.DataFrame,
+    columns: int,
+    spacing: Spacing = 24,
+    letters: int | None = None,
+) -> alt.FacetChart:
+    """A panel per task and model, so many in a line, each under its label, which is broken after so many letters."""
+    panels = in_order(table["panel"])
+    said = in_lines(panels, drawn.width // 6 if letters is None else letters)
+    header = alt.Header(title=None, labelAnchor="start", labelExpr=said)
+    facet = alt.Facet("panel:N", sort=panels, header=header)
+    faceted: alt.FacetChart = drawn.facet(facet, columns=columns, data=inline(table), spacing=spacing)
+    return faceted
+
+
+def named(frame: pl.DataFrame) -> pl.DataFrame:
+    """Task and model as people say them."""
+    models, tasks = model_labels(frame["model"]), task_labels(frame["task"])
+    return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))
+
+
+def complete(table: pl.DataFrame, row: str, column: str, *like: str) -> pl.DataFrame:
+    """A line without numbers, like the first, for every panel that has none: the grid would close up otherwise."""
+    rows, columns = (table.select(pl.col(name).unique(maintain_order=True)) for name in (row, column))
+    missing = rows.join(columns, how="cross").join(table, on=[row, column], how="anti", maintain_order="left")
+    return pl.concat([table, missing.join(table.head(1).select(*like), how="cross")], how="diagonal")
 
 
 def with_panel(frame: pl.DataFrame) -> pl.DataFrame:

@@ -17,8 +17,8 @@ import polars as pl
 
 from exegete.measures.bins import BINS, place_of
 from exegete.page.density import Values, reflected_density
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.page.panels import WIDTH, lines, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
 
 FEWEST = 5  # texts of a violin
 PLACES = 101  # where a density is drawn
@@ -87,13 +87,10 @@ def halves(
 def _panels(
     table: pl.DataFrame, colours: Mapping[str, str], axis: Axis, against_title: str, height: int
 ) -> alt.FacetChart:
-    panels = in_order(table["panel"])
-    columns = 1 if len(panels) == 1 else 2
+    columns = 1 if table["panel"].n_unique() == 1 else 2
     width = 520 if columns == 1 else (WIDTH - 110) // 2 - 34
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
     drawn = _panel(table, colours, axis, against_title).properties(width=width, height=len(BINS) * height)
-    return drawn.facet(facet, columns=columns, data=inline(table), spacing=28)
+    return lines(drawn, table, columns, spacing=28)
 
 
 def shapes(

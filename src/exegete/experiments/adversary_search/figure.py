@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.heatmap import lines_of
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
+from exegete.page.panels import WIDTH, in_order, lines, with_panel
 from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
 BINS, TOP = 40, 0.7  # of the paper's histogram
@@ -25,19 +25,15 @@ def spread(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = masses(rows)
     if table.is_empty():
         return nothing("no text has two words")
-    panels = in_order(table["panel"])
-    columns = min(len(panels), 2)
+    columns = min(table["panel"].n_unique(), 2)
     width = 520 if columns == 1 else (WIDTH - 90) // 2 - 20
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
     epsilon = rows["epsilon"][0]
     read = f"Largest JSD to the model's own weights with a prediction within {epsilon:g}. Its bound is ln 2 = 0.69."
     return themed(
-        _steps(table).properties(width=width, height=150).facet(facet, columns=columns, data=inline(table), spacing=24)
-        .properties(title=read),
+        lines(_steps(table).properties(width=width, height=150), table, columns).properties(title=read),
         "Histograms of ε-max JSD by predicted class, a panel per model.",
         table,
-    )  # fmt: skip
+    )
 
 
 def masses(rows: pl.DataFrame) -> pl.DataFrame:

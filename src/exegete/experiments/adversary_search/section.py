@@ -8,9 +8,10 @@ import polars as pl
 
 from exegete.experiments.adversary_search.experiment import MODEL, AdversarySearch
 from exegete.experiments.adversary_search.figure import telling
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.page.columns import class_label, count, decimal, interval, number, share, text
 from exegete.page.heatmap import HeatMap, Row
+from exegete.page.panels import named
 from exegete.page.section import Figure, Section, Table
 
 MEANING = (
@@ -52,7 +53,6 @@ def _table(kept: pl.DataFrame, title: str = "Adversarial weights", by: tuple[str
 
 def sections(found: Found) -> Iterator[Section]:
     """All texts, by class, by largest weight, by entropy; figures."""
-    asked: AdversarySearch = found.experiment
     summary = named(found.summary)
     whole = summary.filter(pl.col("bin") == "all", pl.col("class") == "all")
     own = summary.filter(pl.col("who") == "model")
@@ -65,7 +65,7 @@ def sections(found: Found) -> Iterator[Section]:
         _table(by_bin, "By largest weight", ("bin", "largest weight")),
         _table(entropy, "By normalised entropy of the weights", ("entropy", "entropy")),
     ]
-    charts = asked.figures(found.rows, found.summary)
+    charts = found.charts()
     figures = [Figure(title, charts[name]) for name, title in TITLES.items()]  # the pairs are examples
     yield Section("Can other weights give the same prediction?", "", list(MEANING), tables, figures)
 

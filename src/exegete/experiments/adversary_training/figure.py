@@ -5,8 +5,8 @@ import math
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, lines, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, nothing, themed
 from exegete.page.violin import Axis, half_shapes, halves
 
 KINDS = {
@@ -27,17 +27,14 @@ def curve(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = points(summary)
     if table.is_empty():
         return nothing(NONE)
-    panels = in_order(table["panel"])
-    columns = min(len(panels), 2)
+    columns = min(table["panel"].n_unique(), 2)
     width = 520 if columns == 1 else (WIDTH - 60) // 2 - 30
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
     drawn = _layers(table).properties(width=width, height=240)
     read = (
         "Means over texts with 95 % intervals; labels are λ or, where searched, ε. To the right and low: easily faked."
     )
     return themed(
-        drawn.facet(facet, columns=columns, data=inline(table), spacing=30).properties(title=read),
+        lines(drawn, table, columns, spacing=30).properties(title=read),
         "How far the attention of adversaries is from a model's own against how much their predictions change, over λ, "
         "beside other seeds and searched weights, a panel per model.",
         table,

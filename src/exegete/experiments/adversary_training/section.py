@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.adversary_training.experiment import AdversaryTraining
 from exegete.experiments.adversary_training.figure import KINDS
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.page.columns import count, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "A model is trained to predict as this one does and to attend elsewhere: its loss is the TVD of predictions less λ "
@@ -53,9 +53,7 @@ def _adversaries(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """All adversaries, then as the two papers print them."""
-    asked: AdversaryTraining = found.experiment
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure(TITLES[name], chart) for name, chart in charts.items()]
+    figures = found.figures(**TITLES)
     tables = [_adversaries(found), _wiegreffe_pinter(found), _meister(found)]
     yield Section("Can other attention be learnt that predicts the same?", "", [MEANING, READ], tables, figures)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
 from exegete.experiments.common.tallies import ALL, class_of
 from exegete.measures.rank import kendall, spearman
 from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
@@ -115,11 +115,7 @@ class Agreement(Question):
         """By class (and all together): n, mean, std, interval, significant fraction, chance, number undefined."""
         by_class = rows.with_columns(class_of(self.by).alias("class")).filter(pl.col("class") != ALL)
         both = pl.concat([by_class, rows.with_columns(pl.lit(ALL).alias("class"))])
-        groups = both.partition_by([*KEYS, "class"], as_dict=True, maintain_order=True)
-        return pl.DataFrame(
-            [dict(zip([*KEYS, "class"], key, strict=True)) | _numbers(group) for key, group in groups.items()],
-            infer_schema_length=None,
-        )
+        return by_keys(both, [*KEYS, "class"], _numbers)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The files of Jain & Wallace and Neely & Schouten: mean, std and significant fraction of τ per class."""

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from exegete.experiments.agreement.experiment import Agreement
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import count, interval, number, share, spread, text
 from exegete.page.labels import importance_label, pair_label
+from exegete.page.panels import named
 from exegete.page.section import Figure, Section, Table
 
 AGREEMENT = (
@@ -44,7 +45,7 @@ def sections(found: Found) -> Iterator[Section]:
     """Agreement by pair and class, top-k agreement and its chance level, and what ties allow."""
     asked: Agreement = found.experiment
     summary = found.summary
-    charts = asked.figures(found.rows, summary)
+    charts = found.charts()
     histogram = Figure("τ by predicted class", charts["histogram"], "Share of texts in each of 30 bins of τ.")
     density = Figure("τ of the pairs", charts["density"], "Densities, reflected at ±1; all seeds together.")
     tables = [headline(found), _by_class(summary, asked)]

@@ -9,9 +9,9 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import measure_label, model_labels, task_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_pair
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.labels import measure_label
+from exegete.page.panels import WIDTH, grid, in_order, named, with_pair
+from exegete.page.theme import PALETTE, SHAPES, nothing, themed
 
 MEASURES = {name: measure_label(name) for name in ("tau", "tau_corrected", "gamma")}
 MAXIMUM = "largest τ-b that the ties allow"
@@ -23,10 +23,8 @@ def ties(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAIRS) -> a
     table = coefficients(summary, pairs)
     if table.is_empty():
         return nothing("no pair of attention with another importance has a defined τ")
-    shown, tasks = in_order(table["pair"]), in_order(table["task"])
-    row = rows_of("task", tasks) if len(tasks) > 1 else alt.Undefined
-    drawn = _panel(table).properties(width=(WIDTH - 130) // len(shown) - 20, height=alt.Step(13))
-    faceted = drawn.facet(row=row, column=columns_of("pair", shown), data=inline(table), spacing=24)
+    width = (WIDTH - 130) // table["pair"].n_unique() - 20
+    faceted = grid(_panel(table).properties(width=width, height=alt.Step(13)), table, "pair", "task")
     read = "Dots: means with 95 % intervals. Grey bar: the room that ties leave τ-b, up to its attainable maximum."
     return themed(
         faceted.properties(title=read),
@@ -53,12 +51,8 @@ def coefficients(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAI
 
 def _named(summary: pl.DataFrame) -> pl.DataFrame:
     """Labels for specifications, and which models are sparse."""
-    return with_pair(summary).with_columns(
-        task=pl.col("task").replace_strict(task_labels(summary["task"])),
-        model=pl.col("model").replace_strict(model_labels(summary["model"])),
-        sparse=pl.col("model").map_elements(_is_sparse, return_dtype=pl.Boolean),
-        coefficient=pl.col("measure").replace_strict(MEASURES),
-    )
+    sparse = pl.col("model").map_elements(_is_sparse, return_dtype=pl.Boolean)
+    return named(with_pair(summary).with_columns(sparse=sparse, coefficient=pl.col("measure").replace_strict(MEASURES)))
 
 
 def _is_sparse(model: str) -> bool:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from exegete.experiments.alignment.experiment import CELL, ERROR_RATE, PRECISION, RECALL, SAME, Alignment
+from exegete.experiments.alignment.experiment import CELL, ERROR_RATE, PRECISION, RECALL, SAME
 from exegete.experiments.alignment.figure import best_first
-from exegete.experiments.common.section import Found, methods, named, which
+from exegete.experiments.common.section import Found, methods, which
 from exegete.page.columns import Column, count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "The translator was made to write the reference. Each of its words is linked to the source word that scores "
@@ -73,14 +74,9 @@ def _where(shown: pl.DataFrame) -> list[Column]:
 
 def sections(found: Found) -> Iterator[Section]:
     """Who is right, who agrees, and the words of a few sentences."""
-    asked: Alignment = found.experiment
     summary = found.summary
     known = summary.filter(pl.col("measure") == ERROR_RATE)
-    titles = {"alignment": "Links by method"}
-    figures = [
-        Figure(titles.get(name, "What each word of a reference rests on"), chart)
-        for name, chart in asked.figures(found.rows, summary).items()
-    ]
+    figures = found.figures("What each word of a reference rests on", alignment="Links by method")
     said = [MEANING, PEOPLE if known.height else NOBODY, _forced(summary)]
     tables = [*([_all_errors(summary, known)] if known.height else []), _agreement(summary)]
     yield Section("Which source word does a word translate?", "", said, tables, figures)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
 from exegete.tasks.example import Example
 
 Ranking = Literal["signed", "magnitude"]
@@ -86,8 +86,4 @@ def all_and_right(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Numbers by keys, over all texts and over those predicted right, which the column `texts` says."""
     right = rows.filter("correct").with_columns(texts=pl.lit(CORRECT))
     both = pl.concat([rows.with_columns(texts=pl.lit(ALL)), right])
-    groups = both.partition_by(keys, as_dict=True, maintain_order=True)
-    return pl.DataFrame(
-        [dict(zip(keys, key, strict=True)) | numbers(group) for key, group in groups.items()],
-        infer_schema_length=None,
-    )
+    return by_keys(both, keys, numbers)

@@ -1,14 +1,14 @@
 """The contract of an experiment's sections, and what all of them share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
 from exegete.page.columns import Column, text
-from exegete.page.labels import importance_labels, model_labels, task_labels
-from exegete.page.section import Section, Table
+from exegete.page.labels import importance_labels
+from exegete.page.section import Figure, Section, Table
 
 
 class Found(NamedTuple):
@@ -32,6 +32,15 @@ class Found(NamedTuple):
         """A further table."""
         return pl.read_csv(self.run / "tables" / f"{self.name}_{name}.csv")
 
+    def charts(self) -> Mapping[str, Any]:
+        """Its charts by name."""
+        found: Mapping[str, Any] = self.experiment.figures(self.rows, self.summary)
+        return found
+
+    def figures(self, title: str = "", /, **titles: str) -> list[Figure]:
+        """Its charts under their titles, or under the same one."""
+        return [Figure(titles.get(name, title), chart) for name, chart in self.charts().items()]
+
 
 class Sections(Protocol):
     """One experiment's part of the report: a module with these two functions.
@@ -49,13 +58,6 @@ class Sections(Protocol):
 def which(frame: pl.DataFrame) -> list[Column]:
     """Task and model, where there is more than one."""
     return [text(name) for name in ("task", "model") if frame[name].n_unique() > 1]
-
-
-def named(frame: pl.DataFrame) -> pl.DataFrame:
-    """Task and model as people say them."""
-    models = model_labels(frame["model"])
-    tasks = task_labels(frame["task"])
-    return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))
 
 
 def methods(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Summaries: the mean of many columns of values, each with its interval, whatever was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -33,6 +33,15 @@ def columns(rows: pl.DataFrame, keys: Sequence[str]) -> Columns:
         torch.from_numpy(f["value"].fill_null(float("nan")).to_numpy().copy()).view(len(seeds), -1) for f in found
     ]
     return Columns(list(groups), torch.stack(tables) if tables else torch.zeros(0, 1, 0, dtype=torch.float64))
+
+
+def by_keys(
+    rows: pl.DataFrame, keys: Sequence[str], numbers: Callable[[pl.DataFrame], Mapping[str, Any]]
+) -> pl.DataFrame:
+    """A row for every combination of keys, in the order of the rows: the keys, and the numbers of its group."""
+    groups = rows.partition_by(keys, as_dict=True, maintain_order=True)
+    found = [{**dict(zip(keys, key, strict=True)), **numbers(group)} for key, group in groups.items()]
+    return pl.DataFrame(found, infer_schema_length=None)
 
 
 def interval_of(values: Tensor, bound: float | None = None) -> Interval:

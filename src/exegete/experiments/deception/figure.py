@@ -4,8 +4,8 @@ import altair as alt
 import polars as pl
 
 from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_panel
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, with_panel
+from exegete.page.theme import PALETTE, SHAPES, nothing, themed
 
 HONEST = "honest"
 COLUMNS = {
@@ -19,11 +19,8 @@ def deception(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = lines(summary)
     if table.is_empty():
         return nothing("no text holds planted words")
-    shown, panels = in_order(table["column"]), in_order(table["panel"])
     drawn = _layers(table).properties(width=(WIDTH - 220) // 2 - 24, height=alt.Step(12))
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
-    faceted: alt.FacetChart = drawn.facet(row=row, column=columns_of("column", shown), data=inline(table), spacing=30)
-    faceted = faceted.resolve_scale(y="independent")
+    faceted: alt.FacetChart = grid(drawn, table, "column", spacing=30).resolve_scale(y="independent")
     read = "Means over test texts with 95 % intervals; precision where the model obeys the planted words. Tick: chance."
     return themed(
         faceted.properties(title=read),

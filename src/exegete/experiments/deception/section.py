@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, methods, named, which
-from exegete.experiments.deception.experiment import BASE, PRECISION, DeceptionExperiment
+from exegete.experiments.common.section import Found, methods, which
+from exegete.experiments.deception.experiment import BASE, PRECISION
 from exegete.page.columns import count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "Planted words decide the class of every test text. The same model was trained once more from the same start, with "
@@ -30,9 +31,7 @@ def headline(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """Weights and accuracy, then methods."""
-    asked: DeceptionExperiment = found.experiment
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure("An honest model and a deceptive one", chart) for chart in charts.values()]
+    figures = found.figures("An honest model and a deceptive one")
     yield Section("What can attention hide?", "", [MEANING], [_weights(found), _methods(found)], figures)
 
 

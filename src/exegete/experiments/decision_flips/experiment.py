@@ -15,7 +15,7 @@ from torch import Tensor
 from exegete.experiments.common.one_removed import OneRemoved
 from exegete.experiments.common.proportions import share_of, sign_test, values_of
 from exegete.experiments.common.removal import Single
-from exegete.experiments.common.summaries import interval_of, number
+from exegete.experiments.common.summaries import by_keys, interval_of, number
 
 KEYS = ("task", "model", "split")
 ANSWERS = {"yes": True, "no": False}
@@ -41,12 +41,7 @@ class DecisionFlips(OneRemoved):
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Serrano & Smith's table 2, in percent, and how often each removal flips the decision at all."""
-        groups = rows.partition_by(KEYS, as_dict=True, maintain_order=True)
-        margins = [dict(zip(KEYS, key, strict=True)) | _margins(group) for key, group in groups.items()]
-        return {
-            "serrano_smith": _layout(self.summary(rows)),
-            "margins": pl.DataFrame(margins, infer_schema_length=None),
-        }
+        return {"serrano_smith": _layout(self.summary(rows)), "margins": by_keys(rows, KEYS, _margins)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """Four tiles per task and model."""

@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.page.panels import WIDTH, lines, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
 
 SIDE = 88  # of a tile, in pixels
 KINDS = {
@@ -20,14 +20,11 @@ def tiles(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = kinds(summary)
     if table.is_empty():
         return nothing("no text has more than one key")
-    panels = in_order(table["panel"])
-    columns = max(1, min(len(panels), WIDTH // (2 * SIDE + 60)))
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, 30))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
+    columns = max(1, min(table["panel"].n_unique(), WIDTH // (2 * SIDE + 60)))
     drawn = _tiles().properties(width=2 * SIDE, height=SIDE + 30)
     read = "Percent of texts with 95 % intervals: does the decision flip?"
     return themed(
-        drawn.facet(facet, columns=columns, data=inline(table), spacing=28).properties(title=read),
+        lines(drawn, table, columns, spacing=28, letters=30).properties(title=read),
         "Percent of texts whose decision flips without the highest weight, without a random other one, without either "
         "or with neither; four tiles per task and model.",
         table,

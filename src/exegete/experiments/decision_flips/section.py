@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.decision_flips.experiment import DecisionFlips
+from exegete.experiments.common.section import Found, which
 from exegete.page.columns import count, interval, number, probability, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "The highest weight of the last attention is set to 0, or a random other one, and the others are renormalised (in "
@@ -37,7 +37,6 @@ def _margins(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """Margins, the joint table, its layout in the paper, and tiles."""
-    asked: DecisionFlips = found.experiment
     summary = named(found.summary)
     columns = [
         *which(summary), text("remove_top", "highest flips"), text("remove_random", "other flips"), share("share"),
@@ -45,5 +44,5 @@ def sections(found: Found) -> Iterator[Section]:
     ]  # fmt: skip
     joint = Table("Joint shares", summary, "Emptied: no weight is left without the highest.", columns)
     paper = Table("As in table 2 of Serrano & Smith, in percent", named(found.table("serrano_smith")))
-    figures = [Figure("Decision flips", chart) for chart in asked.figures(found.rows, found.summary).values()]
+    figures = found.figures("Decision flips")
     yield Section("Does the highest weight decide?", "", [MEANING], [_margins(found), joint, paper], figures)

@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
 
 MEASURES = {"accuracy": "accuracy", "f1": "F1"}
 LABELS = {
@@ -23,11 +23,9 @@ def diagnostic(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = levels(summary)
     if table.is_empty():
         return nothing("no text was predicted")
-    shown, panels = in_order(table["measure"]), in_order(table["panel"])
-    width = (WIDTH - 220) // len(shown) - 24
+    width = (WIDTH - 220) // table["measure"].n_unique() - 24
     drawn = _layers(table).properties(width=width, height=alt.Step(18))
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
-    faceted = drawn.facet(row=row, column=columns_of("measure", shown), data=inline(table), spacing=24)
+    faceted = grid(drawn, table, "measure")
     read = "Means over test texts with 95 % intervals. Tick: always the most frequent class."
     return themed(
         faceted.properties(title=read),

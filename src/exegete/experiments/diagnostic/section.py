@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.diagnostic.experiment import LEVEL, Diagnostic
+from exegete.experiments.common.section import Found, which
+from exegete.experiments.diagnostic.experiment import LEVEL
 from exegete.experiments.diagnostic.figure import LABELS, MEASURES
 from exegete.page.columns import count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "A model that sees single words, without context, was trained with its own attention, with uniform weights, with "
@@ -52,7 +53,6 @@ def _differences(summary: pl.DataFrame) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """Levels, differences, and how far the weights are from the model's own."""
-    asked: Diagnostic = found.experiment
     summary = found.summary
     levels = named(summary.filter(pl.col("against") == LEVEL)).with_columns(
         pl.col("measure").replace_strict(MEASURES), pl.col("weights").replace_strict(LABELS)
@@ -67,6 +67,5 @@ def sections(found: Found) -> Iterator[Section]:
         Table("Under all weights", levels, "", columns),
         Table("How far the weights are from the model's", far, FAR),
     ]
-    charts = asked.figures(found.rows, summary)
-    figures = [Figure("Accuracy and F1 by weights", chart) for chart in charts.values()]
+    figures = found.figures("Accuracy and F1 by weights")
     yield Section("Do the weights help a model of single words?", "", [MEANING, SOUGHT], tables, figures)

@@ -3,8 +3,7 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import model_labels, task_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of
+from exegete.page.panels import WIDTH, grid, in_order, named, rows_of
 from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
 
 STATES = ("gradient_states", "leave_one_out_states")
@@ -24,10 +23,8 @@ def correlation(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> alt.
     table = coefficients(summary, states)
     if table.is_empty():
         return nothing("no text has a defined τ of attention with another importance")
-    tasks = in_order(table["task"])
-    row = rows_of("task", tasks) if len(tasks) > 1 else alt.Undefined
     drawn = _dots(table).properties(width=(WIDTH - 150) // len(METHODS) - 20, height=alt.Step(14))
-    faceted = drawn.facet(row=row, column=columns_of("method", METHODS), data=inline(table), spacing=24)
+    faceted = grid(drawn, table, "method", "task", order=METHODS)
     read = "Dots: mean τ-b with 95 % intervals. Grey bars: the room that ties leave τ-b. Line at 0: unrelated rankings."
     return themed(
         faceted.properties(title=read),
@@ -65,14 +62,6 @@ def by_density(frame: pl.DataFrame) -> pl.DataFrame:
     """Dense projections first: softmax, others, then sparsegen and sparsemax by λ."""
     dense = pl.when(pl.col("projection") == "softmax").then(0).when(pl.col("lam").is_null()).then(1).otherwise(2)
     return frame.sort(dense, "lam", maintain_order=True)
-
-
-def named(frame: pl.DataFrame) -> pl.DataFrame:
-    """Task and model as people say them."""
-    return frame.with_columns(
-        pl.col("task").replace_strict(task_labels(frame["task"])),
-        pl.col("model").replace_strict(model_labels(frame["model"])),
-    )
 
 
 def _dots(table: pl.DataFrame) -> alt.LayerChart:

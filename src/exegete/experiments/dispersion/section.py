@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.dispersion.experiment import Dispersion
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.dispersion.sweep_figure import swept
 from exegete.page.columns import Column, count, interval, number, probability, text
+from exegete.page.panels import named
 from exegete.page.section import Figure, Section, Table
 
 MEANING = (
@@ -62,9 +62,8 @@ def headline(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """Entropies and states; attention against words and states; the sweep of λ; the paper's tables."""
-    asked: Dispersion = found.experiment
     summary = found.summary
-    charts = asked.figures(found.rows, summary)
+    charts = found.charts()
     figure = Figure("How evenly importance spreads", charts["entropy"])
     yield Section("Sparse attention, sparse words?", "", [MEANING], [_entropies(summary), _own(summary)], [figure])
     figure = Figure("Attention against words and states", charts["correlation"])

@@ -13,8 +13,8 @@ import polars as pl
 from exegete.base.names import parse
 from exegete.experiments.dispersion.figure import ENTROPIES, STATES
 from exegete.page.labels import task_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of
-from exegete.page.theme import DASHES, PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order
+from exegete.page.theme import DASHES, PALETTE, SHAPES, nothing, themed
 
 LEAST = 3
 COEFFICIENTS = {"tau": "τ-b", "corrected": "τ-b / its maximum", "inside": "τ-b among words with weight"}
@@ -95,12 +95,9 @@ def _family(spec: str) -> str:
 
 
 def _figure(table: pl.DataFrame, columns: list[str], title: str, domain: list[float], read: str) -> alt.FacetChart:
-    panels = in_order(table["panel"])
     width = min(460, (WIDTH - 80) // len(columns) - 20)
     drawn = _layers(table, title, domain).properties(width=width, height=180)
-    column = columns_of("column", columns)
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
-    faceted = drawn.facet(row=row, column=column, data=inline(table), spacing=24).properties(title=read)
+    faceted = grid(drawn, table, "column", order=columns).properties(title=read)
     return themed(faceted, f"{title} against sparsegen's λ, a line per importance, a row per task and model.", table)
 
 

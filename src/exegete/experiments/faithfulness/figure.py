@@ -12,7 +12,7 @@ import polars as pl
 from exegete.base.names import parse
 from exegete.page.families import ATTENTION, COLOURS, FAMILIES, RANDOM, family
 from exegete.page.labels import importance_labels, measure_label
-from exegete.page.panels import WIDTH, columns_of, in_lines, in_order, rows_of, with_panel
+from exegete.page.panels import WIDTH, grid, in_lines, in_order, with_panel
 from exegete.page.theme import NEUTRAL, inline, nothing, themed
 
 MEASURES = {"comprehensiveness": "comprehensiveness", "sufficiency": "sufficiency", "flip": "words gone at flip"}
@@ -27,10 +27,8 @@ def leaderboard(
     table = board(summary, removal, erasing or {})
     if table.is_empty():
         return nothing(f"no test text with words {REMOVALS.get(removal, removal)}")
-    measures, panels = in_order(table["measure"]), in_order(table["panel"])
-    drawn = _dots(table).properties(width=(WIDTH - 210) // len(measures) - 20, height=alt.Step(17))
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
-    faceted = drawn.facet(row=row, column=columns_of("measure", measures), data=inline(table), spacing=24)
+    width = (WIDTH - 210) // table["measure"].n_unique() - 20
+    faceted = grid(_dots(table).properties(width=width, height=alt.Step(17)), table, "measure")
     words = REMOVALS.get(removal, removal)
     read = (
         f"Means on test texts, words {words}, with 95 % intervals. Hollow: the method erases words in the same way. "

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, methods, named, which
+from exegete.experiments.common.section import Found, methods, which
 from exegete.experiments.faithfulness.experiment import Faithfulness
 from exegete.page.columns import Column, count, interval, number, text
+from exegete.page.panels import named
 from exegete.page.section import Figure, Section, Table
 
 MEANING = (
@@ -79,7 +80,7 @@ def _over_attention(found: Found, board: pl.DataFrame) -> pl.Series:
 def sections(found: Found) -> Iterator[Section]:
     """The leaderboard; the change of removal; the best method."""
     asked: Faithfulness = found.experiment
-    charts = asked.figures(found.rows, found.summary)
+    charts = found.charts()
     figure = Figure("Comprehensiveness by method", charts["leaderboard"])
     tables = [_leaderboard(found), _differences(found), _by_size(found)]
     fractions = ", ".join(f"{100 * q:g}" for q in asked.fractions)

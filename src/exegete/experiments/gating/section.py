@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.gating.experiment import Gating
+from exegete.experiments.common.section import Found, which
 from exegete.page.columns import count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "For one text without a question, attention can be read as a gate (Vashishth et al. 2019, proposition 4.1). The "
@@ -51,9 +51,8 @@ def _table(summary: pl.DataFrame, title: str) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """All numbers, and by class."""
-    asked: Gating = found.experiment
     summary = found.summary
-    figures = [Figure("Attention, gates, another seed", chart) for chart in asked.figures(found.rows, summary).values()]
+    figures = found.figures("Attention, gates, another seed")
     classes = named(found.table("classes"))
     columns = [
         *which(classes), text("predicted"), number("tau", "τ of gates"), number("tau_again", "τ of another seed"),

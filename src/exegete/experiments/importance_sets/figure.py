@@ -7,8 +7,8 @@ other texts for every scheme: compare schemes on the left.
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
 
 LABELS = {
     "attention": "attention",
@@ -26,15 +26,11 @@ def boxes(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = quartiles(rows)
     if table.is_empty():
         return nothing("no text has more than one key")
-    panels = in_order(table["panel"])
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
     drawn = _boxes(table).properties(width=(WIDTH - 230) // 2 - 50, height=alt.Step(24))
-    column = columns_of("texts", [CENSORED, EXCLUDED])
+    faceted = grid(drawn, table, "texts", spacing={"row": 24, "column": 56}, order=[CENSORED, EXCLUDED])
     read = "Box: quartiles; line: median; dot: mean; whiskers: the last text within 1.5 box widths. Right: n texts."
     return themed(
-        drawn.facet(row=row, column=column, data=inline(table), spacing={"row": 24, "column": 56}).properties(
-            title=read
-        ),
+        faceted.properties(title=read),
         "Boxes of the fraction of keys removed before the decision first flips, one per ranking scheme, with texts "
         "that never flip at 1 and without them; a row of panels per task and model.",
         table,

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.importance_sets.experiment import ImportanceSets
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.importance_sets.figure import LABELS
 from exegete.page.columns import count, interval, number, probability, share, spread, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 TITLE = "Fraction of keys removed before the first flip"
 MEANING = (
@@ -48,10 +48,7 @@ def _spoken(frame: pl.DataFrame, *fields: str) -> pl.DataFrame:
 
 def sections(found: Found) -> Iterator[Section]:
     """Censored, as published, in pairs, and boxes."""
-    asked: ImportanceSets = found.experiment
-    figures = [
-        Figure("Fraction removed by order", chart) for chart in asked.figures(found.rows, found.summary).values()
-    ]
+    figures = found.figures("Fraction removed by order")
     tables = [_censored(found), _published(found), _paired(found)]
     yield Section("How much must go before the decision flips?", "", [MEANING], tables, figures)
 

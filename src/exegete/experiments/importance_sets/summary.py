@@ -9,7 +9,7 @@ from scipy import stats
 from torch import Tensor
 
 from exegete.experiments.common.proportions import share_of, sign_test, values_of
-from exegete.experiments.common.summaries import interval_of, number
+from exegete.experiments.common.summaries import by_keys, interval_of, number
 from exegete.measures.statistics import Interval
 
 CELL = ("task", "model", "split")
@@ -22,11 +22,7 @@ def summarised(rows: pl.DataFrame) -> pl.DataFrame:
     `chance` is the censored mean of random orders in the same cell.
     """
     keys = (*CELL, "scheme")
-    groups = rows.partition_by(keys, as_dict=True, maintain_order=True)
-    found = pl.DataFrame(
-        [dict(zip(keys, key, strict=True)) | _numbers(group) for key, group in groups.items()],
-        infer_schema_length=None,
-    )
+    found = by_keys(rows, keys, _numbers)
     chance = found.filter(pl.col("scheme") == "random").select(*CELL, chance="mean")
     return found.join(chance, on=CELL, how="left", maintain_order="left")
 

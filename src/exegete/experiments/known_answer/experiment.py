@@ -28,6 +28,7 @@ from exegete.experiments.common.marking import (
     text_columns,
     values_frame,
 )
+from exegete.experiments.common.summaries import by_keys
 from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.importance.erasure import erased
 from exegete.measures.plausibility import precision_at, precision_chance
@@ -106,11 +107,7 @@ class KnownAnswer(Question):
         """
         needed = rows.filter("needed").with_columns(where=pl.lit(NEEDED))
         both = pl.concat([rows.with_columns(where=pl.lit(OBEYS)), needed])
-        groups = both.partition_by(KEYS, as_dict=True, maintain_order=True)
-        found = pl.DataFrame(
-            [dict(zip(KEYS, key, strict=True)) | numbers(group) for key, group in groups.items()],
-            infer_schema_length=None,
-        )
+        found = by_keys(both, KEYS, numbers)
         by_model = self._learnt(rows).group_by(CELL, maintain_order=True)
         learnt = by_model.agg(pl.col("obedience", "needed").mean(), pl.col("learnt").all())
         return found.join(learnt, on=CELL, maintain_order="left")

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, methods, named, which
-from exegete.experiments.known_answer.experiment import NEEDED, OBEYS, PRECISION, KnownAnswer
+from exegete.experiments.common.section import Found, methods, which
+from exegete.experiments.known_answer.experiment import NEEDED, OBEYS, PRECISION
 from exegete.page.columns import count, decimal, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "Made-up words were planted in the training texts so that they decide the class, and every test text says another "
@@ -60,9 +61,7 @@ def _side_by_side(kept: pl.DataFrame) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """Planted words, then toys."""
-    asked: KnownAnswer = found.experiment
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure("Precision at k by method", chart) for chart in charts.values()]
+    figures = found.figures("Precision at k by method")
     learnt = named(found.table("obedience"))
     sure = _table(_kept(found, NEEDED), "Planted words that are needed, each of them")
     tables = [_table(_kept(found)), sure, Table("What the models have learnt", learnt)]

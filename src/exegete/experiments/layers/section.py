@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.layers.experiment import BLEU, UNALTERED, Layers
+from exegete.experiments.common.section import Found, which
+from exegete.experiments.layers.experiment import BLEU, UNALTERED
 from exegete.experiments.layers.figure import GROUPS
 from exegete.page.columns import count, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "The weights of every head and every query were shuffled over the tokens that it may look at: in the first layer "
@@ -47,10 +48,8 @@ def _table(summary: pl.DataFrame, title: str) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """The figure and its numbers."""
-    asked: Layers = found.experiment
     summary = found.summary
-    charts = asked.figures(found.rows, summary)
-    figures = [Figure("What is left with ever more layers permuted", chart) for chart in charts.values()]
+    figures = found.figures("What is left with ever more layers permuted")
     said = [MEANING, *([TRANSLATED] if BLEU in set(summary["measure"]) else [])]
     parts = summary.partition_by("measure", maintain_order=True)
     tables = [_table(part, f"{part['measure'][0]} with ever more layers permuted") for part in parts]

@@ -11,7 +11,7 @@ import polars as pl
 
 from exegete.base.names import parse
 from exegete.page.labels import measure_label
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of, with_panel
+from exegete.page.panels import WIDTH, grid, in_order, with_panel
 from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, inline, nothing, themed
 
 SIZES = {"input": "|e · ∂f/∂e|", "l1": "‖∂f/∂e‖₁", "l2": "‖∂f/∂e‖₂", "leave_one_out": "leave-one-out"}
@@ -161,7 +161,7 @@ def shares(table: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     kept = shared(table)
     if kept.is_empty():
         return nothing("no choice has two levels, or a specification is undefined")
-    scales, panels = in_order(kept["scale"]), in_order(kept["panel"])
+    scales = in_order(kept["scale"])
     domain = [side for side in AMONG.values() if side in set(kept["among"])]
     colour = alt.Color("among:N", scale=alt.Scale(domain=domain, range=list(PALETTE)))
     shape = alt.Shape("among:N", scale=alt.Scale(domain=domain, range=list(SHAPES)))
@@ -178,8 +178,7 @@ def shares(table: pl.DataFrame) -> alt.Chart | alt.FacetChart:
             base.mark_point(filled=True, size=46, opacity=1).encode(x=x, color=colour, shape=shape),
         ]
     ).properties(width=(WIDTH - 260) // len(scales) - 20, height=alt.Step(9))
-    row = rows_of("panel", panels) if len(panels) > 1 else alt.Undefined
-    faceted = drawn.facet(row=row, column=columns_of("scale", scales), data=inline(kept), spacing=20)
+    faceted = grid(drawn, kept, "scale", spacing=20)
     read = "How much of the variance of the specifications' means each choice explains, with 95 % intervals over texts."
     return themed(faceted.properties(title=read), "Shares of variance by choice.", kept)
 

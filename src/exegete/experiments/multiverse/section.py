@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.multiverse.experiment import Multiverse
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.multiverse.figure import AMONG, CHOICES, SCALES, coefficient_label
 from exegete.page.columns import count, interval, number, share, text
 from exegete.page.labels import importance_label
+from exegete.page.panels import named
 from exegete.page.section import Figure, Section, Table
 
 MEANING = (
@@ -81,8 +81,7 @@ def _means(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """The curves with their range, then what moves the result."""
-    asked: Multiverse = found.experiment
-    charts = dict(asked.figures(found.rows, found.summary))
+    charts = dict(found.charts())
     moves = Figure("Shares of variance by choice", charts.pop("shares"))
     tasks = found.summary["task"].unique(maintain_order=True).to_list()
     drawn = [Figure(f"Specification curves: {t}", c) for t, c in zip(tasks, charts.values(), strict=True)]

@@ -3,9 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import model_labels, task_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, rows_of
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, complete, grid, in_order, named
+from exegete.page.theme import PALETTE, SHAPES, nothing, themed
 
 WHEN = {"inference": "at inference only", "training": "in training and inference"}
 CONDITIONS = {"none": "no attention"}
@@ -17,12 +16,10 @@ def necessity(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = changes(summary)
     if table.is_empty():
         return nothing("no condition was asked about")
-    tasks, models = in_order(table["task"]), in_order(table["model"])
     metric = " or ".join(in_order(summary["metric"]))
-    width = (WIDTH - 160) // len(tasks) - 20
+    width = (WIDTH - 160) // table["task"].n_unique() - 20
     drawn = _layers(table, metric).properties(width=width, height=alt.Step(15))
-    row = rows_of("model", models) if len(models) > 1 else alt.Undefined
-    faceted = drawn.facet(row=row, column=columns_of("task", tasks), data=inline(table), spacing=20)
+    faceted = grid(drawn, table, "task", "model", spacing=20)
     read = f"Change of {metric}, in points, when attention is replaced, with 95 % intervals. Line: no change."
     return themed(
         faceted.properties(title=read),
@@ -37,19 +34,14 @@ def changes(summary: pl.DataFrame) -> pl.DataFrame:
     kept = summary.filter(pl.col("change").is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    table = kept.select(
-        pl.col("task").replace_strict(task_labels(kept["task"])),
-        pl.col("model").replace_strict(model_labels(kept["model"])),
+    table = named(kept).select(
+        "task",
+        "model",
         pl.col("condition").replace(CONDITIONS),
         pl.col("when").replace_strict(WHEN),
         *(pl.col(name) * 100 for name in NUMBERS),
     )
-    # The grid of panels would close up where one is missing.
-    every = table.select(pl.col("task").unique(maintain_order=True)).join(
-        table.select(pl.col("model").unique(maintain_order=True)), how="cross"
-    )
-    missing = every.join(table, on=["task", "model"], how="anti", maintain_order="left")
-    return pl.concat([table, missing.join(table.head(1).select("condition", "when"), how="cross")], how="diagonal")
+    return complete(table, "task", "model", "condition", "when")
 
 
 def _layers(table: pl.DataFrame, metric: str) -> alt.LayerChart:

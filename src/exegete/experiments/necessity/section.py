@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.necessity.experiment import NONE, Necessity
 from exegete.experiments.necessity.figure import CONDITIONS, WHEN
 from exegete.experiments.necessity.table import TRAINING
 from exegete.page.columns import Column, count, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "Attention was replaced by weights that know nothing of the text: the same for every word (uniform), drawn at "
@@ -100,14 +101,13 @@ def sections(found: Found) -> Iterator[Section]:
     """Changes of accuracy and F1, and the paper's table."""
     asked: Necessity = found.experiment
     summary = found.summary
-    charts = asked.figures(found.rows, summary)
     paper = Table(
         "In the layout of Vashishth et al. 2019, tables 1 to 3",
         found.table("vashishth"),
         "Accuracy (or BLEU) of the model, then absolute changes, in points: means over seeds, and their standard "
         "deviation (±).",
     )
-    figures = [Figure("What a model loses with other attention", chart) for chart in charts.values()]
+    figures = found.figures("What a model loses with other attention")
     of_classes = [] if summary["f1_before"].is_null().all() else [_f1(summary)]
     tables = [_changes(summary), *of_classes, paper]
     yield Section(

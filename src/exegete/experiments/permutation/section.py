@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
-from exegete.experiments.permutation.experiment import MOVED, Permutation
+from exegete.experiments.common.section import Found, which
+from exegete.experiments.permutation.experiment import MOVED
 from exegete.page.columns import count, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "The weights of a text are shuffled over its words, many times, with the states as they are. If weights say how "
@@ -47,7 +48,6 @@ def _by_class(kept: pl.DataFrame) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """By class, by largest weight, and violins."""
-    asked: Permutation = found.experiment
     summary = named(found.summary)
     binned = summary.filter(pl.col("class") == "all", pl.col("bin") != "all", pl.col("measure") == "median_tvd")
     columns = [
@@ -55,7 +55,6 @@ def sections(found: Found) -> Iterator[Section]:
         number("median"), share("moved", f"> {MOVED:g}"), count("n"), count("undefined"),
     ]  # fmt: skip
     by_bin = Table("By largest weight", binned, "All classes together.", columns)
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure(TITLES[name], chart) for name, chart in charts.items()]
+    figures = found.figures(**TITLES)
     tables = [_by_class(summary.filter(pl.col("bin") == "all")), by_bin]
     yield Section("Does the prediction care which word carries which weight?", "", [MEANING], tables, figures)

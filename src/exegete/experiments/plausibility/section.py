@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from exegete.experiments.common.marking import ALL
-from exegete.experiments.common.section import Found, methods, named, which
-from exegete.experiments.plausibility.experiment import Plausibility
+from exegete.experiments.common.section import Found, methods, which
 from exegete.page.columns import count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "Average precision of a method's scores against the words that people marked as the reason, token F1 and span F1 "
@@ -37,7 +37,6 @@ def _table(kept: pl.DataFrame, title: str) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """All measures, over all texts and over those that were predicted right."""
-    asked: Plausibility = found.experiment
-    figures = [Figure("Plausibility by method", chart) for chart in asked.figures(found.rows, found.summary).values()]
+    figures = found.figures("Plausibility by method")
     tables = [headline(found), _table(found.summary, "All measures")]
     yield Section("Does a method mark what people marked?", "", [MEANING], tables, figures)

@@ -3,8 +3,7 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import model_labels, task_labels
-from exegete.page.panels import WIDTH, columns_of, in_order
+from exegete.page.panels import WIDTH, columns_of, in_order, named
 from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, inline, nothing, themed
 
 JSD, LOST = "JSD of the best adversary", "accuracy that it loses"
@@ -36,13 +35,9 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     kept = summary.filter(pl.col("jsd").is_not_null(), pl.col("drop").is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    named = kept.with_columns(
-        pl.col("task").replace_strict(task_labels(kept["task"])),
-        pl.col("model").replace_strict(model_labels(kept["model"])),
-    )
     x = {"x": "drop", "x_low": "drop_low", "x_high": "drop_high"}
     parts = [
-        named.select(
+        named(kept).select(
             "task", "model", "seed", "lam", what=pl.lit(label), **x, y=name, y_low=f"{name}_low", y_high=f"{name}_high"
         )
         for name, label in COLUMNS.items()

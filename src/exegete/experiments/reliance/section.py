@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.reliance.experiment import Reliance
 from exegete.page.columns import count, interval, number, probability, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "Every model on a task is a point, the mean over its seeds (the figure and the second table show every training). "
@@ -74,8 +75,7 @@ def sections(found: Found) -> Iterator[Section]:
         _means(found),
         Table("Every adversary", adversaries.select(pl.exclude("lam"))),
     ]
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure("Need and adversaries", chart) for chart in charts.values()]
+    figures = found.figures("Need and adversaries")
     meaning = MEANING.format(tolerance=asked.tolerance, choose_on=asked.choose_on)
     yield Section("Is a model that needs attention harder to fake?", "", [meaning, CAUTION], tables, figures)
 

@@ -21,7 +21,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
 from exegete.experiments.sanity.axioms import axioms
 from exegete.experiments.sanity.rescoring import compared, scored
 from exegete.importance.catalogue import IMPORTANCES
@@ -116,11 +116,7 @@ class Sanity(Question):
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By method, test and part: n, mean τ with interval, τ of absolute scores, texts unchanged, change."""
         compared = rows.filter(pl.col("unchanged").is_not_null())
-        groups = compared.partition_by(KEYS, as_dict=True, maintain_order=True)
-        return pl.DataFrame(
-            [dict(zip(KEYS, key, strict=True)) | _numbers(group) for key, group in groups.items()],
-            infer_schema_length=None,
-        )
+        return by_keys(compared, KEYS, _numbers)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Which axioms each method keeps."""

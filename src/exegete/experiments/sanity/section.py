@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, methods, named, which
-from exegete.experiments.sanity.experiment import Sanity
+from exegete.experiments.common.section import Found, methods, which
 from exegete.models.ours.perturbed import PARTS
 from exegete.page.columns import count, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "Layers lose what they have learnt, from the decoder down (cascade) or one at a time (independent), and words are "
@@ -33,9 +33,8 @@ def headline(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """Randomisation; shift and axioms."""
-    asked: Sanity = found.experiment
     summary = found.summary
-    figures = [Figure("What is left as layers forget", chart) for chart in asked.figures(found.rows, summary).values()]
+    figures = found.figures("What is left as layers forget")
     forgot = methods(named(summary.filter(pl.col("test") != "shift")))
     columns = [
         *which(forgot), text("method"), text("test"), text("part"), number("mean", "τ"), interval("low", "high"),

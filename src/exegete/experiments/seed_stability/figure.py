@@ -7,8 +7,8 @@ import polars as pl
 import torch
 
 from exegete.base.noise import uniform
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, lines, with_panel
+from exegete.page.theme import PALETTE, SHAPES, nothing, themed
 from exegete.page.violin import Axis, half_shapes, halves
 
 TICKS = (0, 0.2, 0.4, 0.6)
@@ -42,15 +42,12 @@ def scatter(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     table = points(texts)
     if table.is_empty():
         return nothing(NONE)
-    panels = in_order(table["panel"])
-    columns = min(len(panels), 3)
+    columns = min(table["panel"].n_unique(), 3)
     width = 480 if columns == 1 else (WIDTH - 60) // columns - 30
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 6))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
     drawn = _dots(table).properties(width=width, height=200)
     read = f"A point is a text, at most {SHOWN} of a model. Colour: the predicted class."
     return themed(
-        drawn.facet(facet, columns=columns, data=inline(table), spacing=24).properties(title=read),
+        lines(drawn, table, columns).properties(title=read),
         "Every text's divergence of attention between seeds against the change of its prediction, a panel per model.",
         table,
     )

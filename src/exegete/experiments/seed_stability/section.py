@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.common.tallies import ALL
-from exegete.experiments.seed_stability.experiment import SeedStability
 from exegete.page.columns import count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "The same model was trained with other seeds. JSD is the Jensen–Shannon divergence of its weights and theirs on a "
@@ -43,10 +43,8 @@ def _table(kept: pl.DataFrame, title: str, *more: str) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """All texts, then by class and largest weight."""
-    asked: SeedStability = found.experiment
     titles = {"violins": "Divergence by largest weight", "scatter": "Weights and predictions"}
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure(titles[name], chart) for name, chart in charts.items()]
+    figures = found.figures(**titles)
     summary = found.summary
     together = (pl.col("class") == ALL) & (pl.col("bin") == ALL)
     rest = summary.filter(~together).with_columns(largest_weight="bin")

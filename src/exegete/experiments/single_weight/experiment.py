@@ -19,7 +19,7 @@ from torch import Tensor
 from exegete.experiments.common.one_removed import OneRemoved
 from exegete.experiments.common.proportions import share_of, values_of
 from exegete.experiments.common.removal import Single
-from exegete.experiments.common.summaries import interval_of, number
+from exegete.experiments.common.summaries import by_keys, interval_of, number
 from exegete.measures.divergence import jsd
 
 KEYS = ("task", "model", "split")
@@ -39,18 +39,14 @@ class SingleWeight(OneRemoved):
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By task and model: mean ΔJS with interval, share of negative ones, and what had to be counted apart."""
-        groups = rows.partition_by(KEYS, as_dict=True, maintain_order=True)
-        found = [dict(zip(KEYS, key, strict=True)) | _numbers(group) | _counts(group) for key, group in groups.items()]
-        return pl.DataFrame(found, infer_schema_length=None)
+        return by_keys(rows, KEYS, lambda group: _numbers(group) | _counts(group))
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The same by tenths of the difference of weights."""
         tenth = (pl.col("difference") * TENTHS).floor().clip(0, TENTHS - 1) / TENTHS
         cut = rows.filter(pl.col("value").is_not_null()).with_columns(tenth=tenth)
         by = (*KEYS, "tenth")
-        groups = cut.sort(by, maintain_order=True).partition_by(by, as_dict=True, maintain_order=True)
-        found = [dict(zip(by, key, strict=True)) | _numbers(group) for key, group in groups.items()]
-        return {"tenths": pl.DataFrame(found, infer_schema_length=None)}
+        return {"tenths": by_keys(cut.sort(by, maintain_order=True), by, _numbers)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """ΔJS against the difference of weights, and where it is negative."""

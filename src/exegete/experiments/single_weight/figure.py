@@ -9,8 +9,8 @@ import polars as pl
 import torch
 
 from exegete.base.noise import uniform
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
-from exegete.page.theme import PALETTE, inline, nothing, themed
+from exegete.page.panels import WIDTH, lines, with_panel
+from exegete.page.theme import PALETTE, nothing, themed
 
 POINTS = 150  # drawn of every tenth and panel
 TENTHS = 10
@@ -119,11 +119,8 @@ def _columns(table: pl.DataFrame) -> int:
 
 
 def _panels(layers: alt.LayerChart, table: pl.DataFrame, height: int) -> alt.FacetChart:
-    panels, width = in_order(table["panel"]), _width(table)
-    header = alt.Header(title=None, labelAnchor="start", labelExpr=in_lines(panels, width // 7))
-    facet = alt.Facet("panel:N", sort=panels, header=header)
-    drawn = layers.properties(width=width, height=height)
-    apart = drawn.facet(facet, columns=_columns(table), data=inline(table), spacing=24)
+    width = _width(table)
+    apart = lines(layers.properties(width=width, height=height), table, _columns(table), letters=width // 7)
     # One model's changes may be a thousandth of another's.
     own: alt.FacetChart = apart.resolve_scale(y="independent")
     return own

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, named, which
+from exegete.experiments.common.section import Found, which
 from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.page.columns import Column, count, decimal, interval, number, share, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 TITLE = "ΔJS of the highest weight against a random other"
 MEANING = (
@@ -68,9 +69,8 @@ def sections(found: Found) -> Iterator[Section]:
     """The numbers, by tenths of the difference, and the figures."""
     asked: SingleWeight = found.experiment
     legacy = asked.sampler == "legacy"
-    charts = asked.figures(found.rows, found.summary)
     titles = {"scatter": "ΔJS over the difference of weights", "negatives": "Where the other weight matters more"}
-    figures = [Figure(titles[name], chart) for name, chart in charts.items()]
+    figures = found.figures(**titles)
     tables = [_whole(found, legacy), _tenths(found)]
     said = [MEANING, *([LEGACY] if legacy else [])]
     yield Section("Does the highest weight matter most?", "", said, tables, figures)

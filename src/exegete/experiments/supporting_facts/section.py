@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import polars as pl
 
 from exegete.experiments.common.marking import CORRECT
-from exegete.experiments.common.section import Found, methods, named, which
-from exegete.experiments.supporting_facts.experiment import PRECISION, SupportingFacts
+from exegete.experiments.common.section import Found, methods, which
+from exegete.experiments.supporting_facts.experiment import PRECISION
 from exegete.page.columns import count, interval, number, text
-from exegete.page.section import Figure, Section, Table
+from exegete.page.panels import named
+from exegete.page.section import Section, Table
 
 MEANING = (
     "The sentences that a question needs are known. A method's score of a sentence is that of its highest word, unless "
@@ -37,8 +38,6 @@ def _table(kept: pl.DataFrame, title: str) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """All measures, over all texts and over those that were answered right."""
-    asked: SupportingFacts = found.experiment
-    charts = asked.figures(found.rows, found.summary)
-    figures = [Figure("Supporting sentences by method", chart) for chart in charts.values()]
+    figures = found.figures("Supporting sentences by method")
     tables = [headline(found), _table(found.summary, "All measures")]
     yield Section("Who finds the sentences that answer the question?", "", [MEANING], tables, figures)
