@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from exegete.importance.catalogue import IMPORTANCES
-from exegete.importance.contract import Scores, Target, on_words, predicted
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import SPECIAL
+from exegete.plugins import IMPORTANCES, SPECIAL, Batch, Classifier, Scores, Target, on_words, predicted
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,19 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.summaries import columns, interval_of
-from exegete.interventions.catalogue import INTERVENTIONS
-from exegete.interventions.contract import Rewrite, mask_of, scaled
-from exegete.models.contract import Site
-from exegete.training.evaluation import predict
-from exegete.training.recipe import Recipe
+from exegete.plugins import (
+    EXPERIMENTS,
+    INTERVENTIONS,
+    Recipe,
+    Rewrite,
+    Site,
+    Subject,
+    columns,
+    interval_of,
+    mask_of,
+    predict,
+    scaled,
+)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def audit(model: str, task: str, out: str | Path | None = None) -> "Audit":

@@ -7,7 +7,7 @@ imports its module, checks the settings against its fields, and says the nearest
 import dataclasses
 import importlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -110,7 +110,7 @@ def loaded(place: Any) -> Any:
 class Entry:
     """Where a named thing is defined (`module:attribute`, or the thing itself), and what it is in one line."""
 
-    place: str | type[Any]
+    place: str | Callable[..., Any]
     summary: str
     label: str = ""  # how people write its name, where that is no matter of underscores
 
@@ -141,7 +141,7 @@ class Catalogue(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, name: str, thing: type[Any], summary: str) -> None:
+    def add(self, name: str, thing: Callable[..., Any], summary: str) -> None:
         """Give a thing of your own a name, so that studies and the command line know it; the last definition counts."""
         if name in self._built_in:
             raise UsageError(f"there is already {self.kind} '{name}': choose another name")

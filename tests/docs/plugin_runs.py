@@ -1,0 +1,24 @@
+"""A how-to's own study, run in a folder with its plugin and made-up reviews."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from exegete.plugins import LocalEngine, load_study, run_study
+from tests.docs.pages import ROOT
+from tests.docs.test_add_your_own_importance import FEELING, _review
+
+
+def run_of(name: str, folder: Path) -> Path:
+    """The run of examples/NAME.toml on 60 short texts."""
+    draw = random.Random(0)
+    lines = [f"{_review(label, draw)},{label}\n" for _ in range(30) for label in FEELING]
+    (folder / "reviews.csv").write_text("".join(["review,sentiment\n", *lines]), encoding="utf8")
+    for file in (f"{name}.py", f"{name}.toml"):
+        shutil.copy(ROOT / "examples" / file, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("exegete.page.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
+        return run_study(load_study(f"{name}.toml"), folder / "run", engine=LocalEngine(1))
