@@ -39,7 +39,7 @@ def test_the_new_intervention_is_its_formula(mixed: Path, monkeypatch: pytest.Mo
     with torch.no_grad():
         own, found = (model.trace(together, intervene=i).attention["attention"] for i in (None, mix))
         for row, text in enumerate(texts):
-            n = len(text.words)  # type: ignore[attr-defined]
+            n = len(text.words)
             expected = [0.75 * own[row, 0, 0, key].item() + 0.25 / n for key in range(n)]
             assert found[row, 0, 0, :n].tolist() == pytest.approx(expected, abs=1e-6)
             assert not found[row, 0, 0, n:].any()
