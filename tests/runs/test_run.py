@@ -19,8 +19,7 @@ from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
 from exegete.runs.run import _steps, finished_cells, locked, read_manifest, run_study
 from exegete.runs.stages import Case
-from exegete.runs.study import Study, narrowed
-from exegete.runs.work import Work
+from exegete.runs.study import Study, Work, narrowed
 from exegete.training.checkpoint import Checkpoint
 from tests.small import small_task
 

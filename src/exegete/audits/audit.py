@@ -18,7 +18,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import judged_experiments
 from exegete.importance.given import specs_of
-from exegete.runs.engine.local import LocalEngine
+from exegete.runs.engine import Engine
 from exegete.runs.keys import key_of
 from exegete.runs.run import finished_cells, run_study
 from exegete.runs.study import Study, checked, is_asked, load_study
@@ -127,7 +127,7 @@ def audit_study(
     out: Path,
     criteria: Path | None = None,
     goal: Goal = "faithful",
-    engine: LocalEngine | None = None,
+    engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Audit:
     """Run (or resume) a study and judge what it found, for a goal."""

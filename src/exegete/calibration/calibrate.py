@@ -27,7 +27,7 @@ from exegete.base.noise import stable_seed, uniform
 from exegete.base.progress import Progress, silent
 from exegete.calibration.votes import ALL, FAITHFUL, NULL, UNFAITHFUL, tally, votes
 from exegete.experiments.tests import declared, judged_experiments
-from exegete.runs.engine.local import LocalEngine
+from exegete.runs.engine import Engine
 from exegete.runs.run import MANIFEST, finished_cells, read_manifest, run_study
 from exegete.runs.study import Study, load_study
 from exegete.runs.tables import write_csv
@@ -178,7 +178,7 @@ def _only(rows: Rows, *where: pl.Expr) -> dict[str, pl.DataFrame]:
     return {name: frame for name, frame in kept.items() if not frame.is_empty()}
 
 
-def run_all(folder: Path, engine: LocalEngine | None = None, progress: Progress = silent) -> list[Path]:
+def run_all(folder: Path, engine: Engine | None = None, progress: Progress = silent) -> list[Path]:
     """Run the ladder and the null models, or go on with them, each in a folder of its name."""
     return [run_study(load_study(name), folder / name, None, engine, progress) for name in STUDIES]
 

@@ -41,7 +41,7 @@ def audit(
     from exegete.audits.audit import Asking, audit_study, study_for
     from exegete.audits.gate import check, named_tests
     from exegete.report.terminal import ProgressBars
-    from exegete.runs.engine.local import LocalEngine
+    from exegete.runs.engine import engine_of
 
     if study is not None and (task is not None or model is not None):
         raise UsageError("give a study, or --task and --model, not both")
@@ -52,7 +52,7 @@ def audit(
     if not (quiet or as_json):
         _announce(asked, folder, workers)
     with ProgressBars(quiet or as_json) as bars:
-        found = audit_study(asked, folder, criteria, aim, LocalEngine(workers) if workers else None, bars)
+        found = audit_study(asked, folder, criteria, aim, engine_of(workers=workers), bars)
     _show_audit(found, as_json)
     for doubt in check(found, needed):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")

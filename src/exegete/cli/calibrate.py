@@ -28,11 +28,11 @@ def calibrate(
     from exegete.calibration.calibrate import calibrate as calibrated
     from exegete.calibration.calibrate import keep, run_all
     from exegete.report.terminal import ProgressBars
-    from exegete.runs.engine.local import LocalEngine
+    from exegete.runs.engine import engine_of
 
     wanted = load_criteria(criteria)
     with ProgressBars(quiet or as_json) as bars:
-        judged = runs or run_all(Path("runs"), LocalEngine(workers) if workers else None, bars)
+        judged = runs or run_all(Path("runs"), engine_of(workers=workers), bars)
     found = calibrated(judged, wanted)
     figure = keep(found, judged, wanted, out)
     if as_json:

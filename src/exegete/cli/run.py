@@ -22,7 +22,7 @@ def run(
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
     from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
-    from exegete.runs.engine.local import LocalEngine
+    from exegete.runs.engine import engine_of
     from exegete.runs.run import run_study
     from exegete.runs.study import load_study, narrowed
 
@@ -30,7 +30,7 @@ def run(
     cells = narrowed(loaded, task or [], model or [], seed or [])
     folder = out or Path("runs") / loaded.name
     with ProgressBars(quiet or as_json) as bars:
-        run_study(loaded, folder, cells, LocalEngine(workers) if workers else None, bars)
+        run_study(loaded, folder, cells, engine_of(workers=workers), bars)
     page = write_report(folder)
     if as_json:
         print_json({"run": str(folder), "report": str(page), "cells": len(cells)})

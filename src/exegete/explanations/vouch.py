@@ -111,9 +111,8 @@ def _default(run: Path, progress: Progress) -> Checkpoint:
     from exegete.runs.engine.local import one_thread
     from exegete.runs.keys import code_hash
     from exegete.runs.run import claim, locked
-    from exegete.runs.study import load_study
+    from exegete.runs.study import Work, load_study
     from exegete.runs.training import trained
-    from exegete.runs.work import Work
 
     study = load_study(STUDY)
     with locked(run), one_thread():

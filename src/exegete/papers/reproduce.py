@@ -21,7 +21,7 @@ from exegete.papers.lookup import Found, Kept, Place, place_of, sources_of
 from exegete.papers.paper import Paper, Source, load_paper
 from exegete.papers.published import KEYS, published
 from exegete.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
-from exegete.runs.engine.local import LocalEngine
+from exegete.runs.engine import engine_of
 from exegete.runs.run import MANIFEST, run_study
 from exegete.runs.study import Cell, Study, load_study, narrowed
 from exegete.runs.tables import write_csv
@@ -186,7 +186,7 @@ def run_for(
 ) -> None:
     """Run or resume every study that some tables of a paper need, each in its own folder."""
     for study, cells in plan(paper, tables, quick).values():
-        run_study(study, folder / study.name, cells, LocalEngine(workers) if workers else None, progress)
+        run_study(study, folder / study.name, cells, engine_of(workers=workers), progress)
 
 
 def plan(paper: Paper, tables: Sequence[str], quick: bool = False) -> dict[str, tuple[Study, tuple[Cell, ...]]]:

@@ -1,7 +1,13 @@
-"""Cell: train one model, score the words of its texts, ask every experiment; what is done already is not done again."""
+"""Cell: train one model, score the words of its texts, ask every experiment; what is done already is not done again.
+
+An experiment asks about a prediction, and a translation is a row of them. It is asked about one: the word at the step
+that the task names (`multi30k:step=…`), after the right words before it, so that a translator is a classifier of single
+words. Experiments about whole translations (`asks_whole`) get the translator as it is.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +16,7 @@ import polars as pl
 
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
+from exegete.models.ours.next_word import NextWord
 from exegete.models.ours.translator import Translator
 from exegete.runs.companions import companions
 from exegete.runs.keys import key_of
@@ -17,11 +24,12 @@ from exegete.runs.plugins import load_plugins
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
 from exegete.runs.training import trained
-from exegete.runs.views import as_classes, case_for
-from exegete.runs.work import Work
+from exegete.runs.study import Work
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
+from exegete.tasks.next_word import next_words
 from exegete.training.checkpoint import Checkpoint, is_trained
+from exegete.training.recipe import Companion
 
 cached_task = lru_cache(maxsize=2)(load_task)
 
@@ -144,6 +152,29 @@ def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
     wanted = recipes(built, case.checkpoint.model.spec, work.cell.seed)
     beside = companions(work, case.task, case.checkpoint, wanted) if wanted else {}
     return case_for(case._replace(companions=beside), built)
+
+
+def case_for(case: Case, experiment: Experiment) -> Case:
+    """A case as an experiment sees it."""
+    return case if asks_whole(experiment) else as_classes(case)
+
+
+def as_classes(case: Case) -> Case:
+    """A case whose predictions are classes."""
+    model = case.checkpoint.model
+    if not isinstance(model, Translator):
+        return case
+    companions = {name: _viewed(companion) for name, companion in case.companions.items()}
+    return case._replace(
+        task=next_words(case.task, model.vocabulary, case.task.step),
+        checkpoint=replace(case.checkpoint, model=NextWord(model)),
+        companions=companions,
+    )
+
+
+def _viewed(companion: Companion) -> Companion:
+    model = companion.model
+    return replace(companion, model=NextWord(model)) if isinstance(model, Translator) else companion
 
 
 def _ask(case: Case, name: str, built: Experiment) -> _Found:

@@ -15,7 +15,7 @@ from exegete.models.ours.module import Model
 from exegete.runs.keys import code_of, key_of
 from exegete.runs.store import stage
 from exegete.runs.training import trained_at, training_key
-from exegete.runs.work import Work
+from exegete.runs.study import Work
 from exegete.tasks.example import Task
 from exegete.training.checkpoint import Checkpoint, hash_tensors
 from exegete.training.fit import Fit

@@ -16,12 +16,11 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, write_json
 from exegete.base.progress import Progress, silent
 from exegete.runs.cell import accompanied, apart, ask_piece, run_cell, train_base, train_companions
-from exegete.runs.engine.local import Job, LocalEngine
+from exegete.runs.engine import Engine, Job, engine_of
 from exegete.runs.keys import code_hash
 from exegete.runs.store import peak_memory
-from exegete.runs.study import Cell, Study
+from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
-from exegete.runs.work import Work
 
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
@@ -33,7 +32,7 @@ def run_study(
     study: Study,
     out: Path,
     cells: Sequence[Cell] | None = None,
-    engine: LocalEngine | None = None,
+    engine: Engine | None = None,
     progress: Progress = silent,
 ) -> Path:
     """Run or resume a study, or some cells of it; returns the run folder."""
@@ -45,7 +44,7 @@ def run_study(
         _sweep(out)
         (out / MANIFEST).unlink(missing_ok=True)
         jobs = [Work(out, study, cell, code) for cell in wanted]
-        with engine or LocalEngine() as running:
+        with engine or engine_of() as running:
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
                 running.warm(("exegete.runs.tables", "exegete.page.theme"))
             for job, items in _steps(jobs, running.workers):
@@ -169,13 +168,7 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
     return {
         "exegete": __version__,
         "study": study.model_dump(mode="json"),
-        "cells": [
-            {
-                k: c[k]
-                for k in ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")
-            }
-            for c in cells
-        ],
+        "cells": [{name: cell[name] for name in TOLD} for cell in cells],
         "code": ", ".join(sorted({cell["code"] for cell in cells})),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse, validate
+from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
 from exegete.models.settings import KINDS, MODELS
@@ -85,6 +86,22 @@ class Study(BaseModel):
         """Every experiment with its settings, by name; of one task, those that are asked about it."""
         asked = [entry for entry in self.experiments if task is None or is_asked(entry, task)]
         return {entry.get("name", ""): _experiment(entry) for entry in asked}
+
+
+class Work(NamedTuple):
+    """A cell in its study and run, and who is told how far it is."""
+
+    run: Path
+    study: Study
+    cell: Cell
+    code: str  # of what is about to run, taken before anything ran
+    progress: Progress = silent
+    part: str = ""  # the experiment or the companion that is at work, if one is
+    split: str = ""  # the only split that is asked about, if one is
+
+    def tell(self, label: str, done: int, total: int) -> None:
+        """Report on a part of this cell's work."""
+        self.progress(" · ".join(filter(None, [str(self.cell), self.split or self.part, label])), done, total)
 
 
 def fits(model: str, kind: Kind) -> bool:

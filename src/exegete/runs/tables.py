@@ -11,7 +11,7 @@ from exegete.base.files import whole_file
 from exegete.base.progress import Progress
 from exegete.experiments.faithfulness.leaderboard import with_costs
 from exegete.runs.cell import rows_of
-from exegete.runs.engine.local import LocalEngine
+from exegete.runs.engine import Engine
 from exegete.runs.store import write_parquet
 from exegete.runs.study import Study
 
@@ -26,7 +26,7 @@ class Found(NamedTuple):
 
 
 def write_tables(
-    out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: LocalEngine, progress: Progress
+    out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress
 ) -> None:
     """Rows, summary, tables and figures of every experiment over all cells; experiments side by side."""
     write_csv(out / "tables" / "models.csv", models_table(cells))

@@ -12,7 +12,7 @@ from exegete.models.settings import MODELS
 from exegete.runs.engine.local import one_thread
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.store import Stage, stage
-from exegete.runs.work import Work
+from exegete.runs.study import Work
 from exegete.tasks.catalogue import kind_of, load_task
 from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import fit_vocabulary

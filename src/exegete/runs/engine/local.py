@@ -1,32 +1,32 @@
-"""Engine: run independent pieces of work on this machine, a warm worker process per core, one torch thread each.
+"""Local engine: independent pieces of work on this machine, a warm worker process per core, one torch thread each.
 
 Two torch threads in one process can be slower than one on a busy machine, and a new process pays seconds to import
-torch: so workers are processes that start once and stay.
+torch: so workers are processes that start once and stay. A worker never imports the user's script, so that a script
+needs no `if __name__ == "__main__"`: nothing that is sent to it lives there.
 """
 
 import importlib
-import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from importlib.machinery import ModuleSpec
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import Queue
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-Job = Callable[[Item, Progress], Result]
+from exegete.runs.engine import Item, Job, Result
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
 
@@ -36,6 +36,35 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+_starting = threading.Lock()
+
+
+class _Worker(SpawnProcess):
+    """A process that doesn't import the script which starts it: it is told that this is a package's `__main__`."""
+
+    def start(self) -> None:
+        main = sys.modules["__main__"]
+        with _starting:
+            spec, main.__spec__ = main.__spec__, ModuleSpec("__main__", None)
+            try:
+                super().start()
+            finally:
+                main.__spec__ = spec
+
+
+class _Workers(SpawnContext):
+    """Starts the workers of one engine, and knows them: those of others are not its to stop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_Worker] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> _Worker:  # type: ignore[override]  # noqa: N802
+        """One more worker."""
+        self.started.append(_Worker(*args, **kwargs))
+        return self.started[-1]
+
+
 class LocalEngine:
     """Worker processes that stay warm from one map to the next; with one worker the work is done here."""
 
@@ -43,7 +72,7 @@ class LocalEngine:
         self.workers = workers or cores()
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
-        self._others = set(multiprocessing.active_children())  # not ours to stop
+        self._context = _Workers()
 
     def map(
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
@@ -78,9 +107,9 @@ class LocalEngine:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._queue = context.Queue()
-            self._pool = ProcessPoolExecutor(self.workers, context, _start_worker, (self._queue, os.getpid()))
+            self._context = _Workers()
+            self._queue = self._context.Queue()
+            self._pool = ProcessPoolExecutor(self.workers, self._context, _start_worker, (self._queue, os.getpid()))
         return self._pool
 
     def close(self) -> None:
@@ -96,7 +125,7 @@ class LocalEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            for worker in set(multiprocessing.active_children()) - self._others:
+            for worker in self._context.started:
                 worker.terminate()  # finished stages are on disk; nobody waits for the others after Ctrl-C or an error
         self.close()
 
