@@ -1,35 +1,182 @@
-"""Exegete: may I read a model's attention as an explanation of its predictions, and if not, what should I read?"""
+"""Exegete: may I read a model's attention as an explanation of its predictions, and if not, what should I read?
 
-from collections.abc import Sequence
+    import exegete as ex
+
+    model = ex.train("bilstm:vectors=glove-50", "rotten_tomatoes")
+    result = ex.audit(model, "rotten_tomatoes")
+    print(result.answer)
+
+Everything here can be given names, as the command line has them, or objects. Nothing heavy is imported before a call.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from exegete import experiments as experiments
     from exegete.audits.scorecard import Audit
+    from exegete.base.progress import Progress
+    from exegete.experiments.common.test import Goal
     from exegete.explanations.question import Of, Text
     from exegete.explanations.result import Explanation
-    from exegete.explanations.vouch import Model
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
+    from exegete.runs.engine import Engine
+    from exegete.runs.objects import AnyModel, AnyTask, Loaded, StudyOfObjects, Trained, Wrapped
+    from exegete.runs.results import Result
+    from exegete.tasks.example import Task
+
+    Study = StudyOfObjects
 
 __version__ = "0.2.0"
 
 
-def audit(model: str, task: str, out: str | Path | None = None) -> "Audit":
-    """The scorecard of a model (a name with settings, or a checkpoint folder) on a task, from a run in `out`.
+def load(folder: str | Path) -> "Loaded":
+    """A trained model, from its checkpoint folder.
+
+    >>> model = load("checkpoints/mine")  # doctest: +SKIP
+    """
+    from exegete.runs.objects import load as run
+
+    return run(folder)
+
+
+def train(
+    model: str,
+    task: "AnyTask",
+    seed: int = 0,
+    *,
+    training: Mapping[str, Any] | str = "",
+    out: str | Path | None = None,
+    device: str = "cpu",
+    progress: "bool | Progress" = False,
+) -> "Trained":
+    """Train a model by its name with settings; it is kept in memory, or as a checkpoint folder in `out`.
+
+    `training` are settings of the training: {"epochs": 8, "lr": 1e-3}, or "epochs=8,lr=1e-3".
+
+    >>> model = train("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
+    """
+    from exegete.runs.objects import train as run
+
+    _check_device(device)
+    written = training if isinstance(training, str) else ",".join(f"{key}={value}" for key, value in training.items())
+    with _shown(progress) as tell:
+        return run(model, task, seed, written, None if out is None else Path(out), tell)
+
+
+def wrap(module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyTask | None" = None) -> "Wrapped":
+    """A PyTorch module of your own, with its adapter: a subclass of `OwnPooling` or `OwnModel`, or an object of one.
+
+    It is asked as it is, in this process. Its words and classes are those that the adapter names, or else those of the
+    task that it is asked about; `task` names it beforehand, which `explain` needs.
+
+    >>> model = wrap(module, adapter=MyAdapter)  # doctest: +SKIP
+    """
+    from exegete.base.errors import UsageError
+    from exegete.runs.objects import wrap as run
+
+    if tokenizer is not None:
+        raise UsageError("models with a tokenizer of their own can't be wrapped yet: give a module with adapter=…")
+    return run(module, adapter, task)
+
+
+def task(
+    source: Any = None,
+    *,
+    text: str = "text",
+    label: str = "label",
+    question: str | None = None,
+    rationale: str | None = None,
+    split: str | None = None,
+    texts: Sequence[str] | None = None,
+    labels: Sequence[Any] | None = None,
+    rationales: Sequence[Any] | None = None,
+    name: str = "texts",
+    **settings: Any,
+) -> "Task":
+    """A task: by name, from a pandas or polars frame, or from lists of texts and labels.
+
+    Columns of a frame are named by `text`, `label`, and perhaps `question`, `rationale` ([start, end) spans over
+    white-space words) and `split` (train, dev, test); without one, texts are split 80/10/10 by their hash. `settings`
+    are those of `file:` tasks: tokenizer="words", lower=True, min_df=1, max_length=…, test_limit=….
+
+    >>> task("rotten_tomatoes")  # doctest: +SKIP
+    >>> task(frame, text="review", label="sentiment")  # doctest: +SKIP
+    >>> task(texts=["good", "bad"], labels=[1, 0])  # doctest: +SKIP
+    """
+    from exegete.tasks.memory import task_of, task_of_lists
+
+    if isinstance(source, str):
+        from exegete.base.names import varied
+        from exegete.tasks.catalogue import load_task
+
+        return load_task(varied(source, **{key: str(value) for key, value in settings.items()}))
+    if source is None:
+        return task_of_lists({"text": texts, "label": labels, "rationale": rationales}, name, settings)
+    columns = {"text": text, "label": label, "question": question, "rationale": rationale, "split": split}
+    return task_of(source, columns | {"candidates": None}, name, settings)
+
+
+def audit(
+    model: "AnyModel | None" = None,
+    task: "AnyTask | None" = None,
+    *,
+    study: str | None = None,
+    goal: "Goal" = "faithful",
+    quick: bool = False,
+    scores: Sequence[Any] = (),
+    seeds: Sequence[int] | None = None,
+    criteria: str | Path | None = None,
+    out: str | Path | None = None,
+    engine: "str | Engine" = "local",
+    workers: int | None = None,
+    device: str = "cpu",
+    progress: "bool | Progress" = False,
+) -> "Audit":
+    """The scorecard of a model on a task, and the answer; with neither, of the default audit, or of a study's file.
+
+    `model` is a name with settings, a checkpoint folder, or what `load`, `train` or `wrap` give; `task` a name or what
+    `task` gives. `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
+    your own ones. The run is in `out`, or in a folder of its own under `runs`: the same call comes back at once.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     >>> print(result.answer)  # doctest: +SKIP
+    >>> result.save("scorecard.csv"); result.report("report.html")  # doctest: +SKIP
     """
-    from exegete.audits.audit import audit as run
+    from exegete.audits import goals
+    from exegete.audits.audit import Wanted, audit_study
+    from exegete.runs.objects import engine_for
 
-    return run(model, task, out)
+    _check_device(device)
+    wanted = Wanted(model, task, study, quick, scores, seeds)
+    aim, folder = goals.goal(goal), wanted.folder(out)
+    asked = wanted.named(folder)
+    with _shown(progress) as tell:
+        judged = None if criteria is None else Path(criteria)
+        return audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)
+
+
+def score(
+    model: "AnyModel", task: "AnyTask", methods: Sequence[str], split: str = "test", *, texts: int | None = None
+) -> "pl.DataFrame":
+    """What methods say of every word of a split's texts: example, token, word, method, score.
+
+    A model that is only named is trained first. `texts` is how many of them, a keyed choice; all, unless given.
+
+    >>> score(model, "rotten_tomatoes", ["attention", "lrp"])  # doctest: +SKIP
+    """
+    from exegete.runs.scored import scores_of
+
+    return scores_of(model, task, methods, split, texts)
 
 
 def explain(
-    model: "Model",
+    model: "AnyModel | None",
     text: "Text",
     methods: Sequence[str] | None = None,
     target: str | None = None,
@@ -37,35 +184,96 @@ def explain(
 ) -> "Explanation":
     """What every method says of the prediction for a text, and whether attention may be read here.
 
-    `model` is a checkpoint or its folder; None is the default audit's model, which is trained into `runs/audit` if it
-    isn't there. `methods` are names of importances with settings, all of them unless given; `target` is the class to
-    explain, the predicted one unless given. For a model of pairs, `text` is (passage, question).
+    `model` is a checkpoint folder, or what `load`, `train` or `wrap` give; None is the default audit's model, which is
+    trained into `runs/audit` if it isn't there. `methods` are names of importances with settings, all of them unless
+    given; `target` is the class to explain, the predicted one unless given. For a model of pairs, `text` is (passage,
+    question).
 
     >>> found = explain(None, "a charming and often affecting journey")  # doctest: +SKIP
     >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP
     >>> found.save("journey.html")  # doctest: +SKIP
     """
     from exegete.explanations.explain import explain as run
+    from exegete.runs.objects import Loaded, Wrapped, checkpoint_of
 
-    return run(model, text, methods, target, of)
+    if isinstance(model, Loaded):
+        return run(model.folder, text, methods, target, of)  # a folder tells which run vouches for it
+    return run(checkpoint_of(model) if isinstance(model, Wrapped) else model, text, methods, target, of)
 
 
-def tokens(task: str, splits: Sequence[str] = ("test",)) -> "pl.DataFrame":
+def ask(
+    experiment: Any,
+    model: "AnyModel",
+    task: "AnyTask",
+    *,
+    texts: int | None = None,
+    split: str = "test",
+    seed: int = 0,
+    out: str | Path | None = None,
+    engine: "str | Engine" = "local",
+    workers: int | None = None,
+    progress: "bool | Progress" = False,
+) -> "Result":
+    """Ask one experiment about a model and a task, on some of its texts: rows, summary and figures.
+
+    >>> found = ask("permutation", model, "rotten_tomatoes", texts=200)  # doctest: +SKIP
+    >>> found.summary; found.figure("tvd")  # doctest: +SKIP
+    """
+    from exegete.runs.objects import StudyOfObjects, entry_of
+
+    entry = entry_of(experiment) | ({} if texts is None else {"texts": texts})
+    study = StudyOfObjects([task], [model], [entry], (seed,), split, name=entry["name"])
+    with _shown(progress) as tell:
+        return study.run(out, engine=engine, workers=workers, progress=tell)[entry["name"]]
+
+
+def write_report(audit: "Audit", path: str | Path) -> Path:
+    """An audit's report: one HTML file that works offline."""
+    from exegete.base.errors import ExegeteError
+    from exegete.report.build import write_report as write
+
+    if audit.run is None:
+        raise ExegeteError("this audit was judged without a run folder: there is nothing to report on")
+    return write(audit.run, Path(path), audit)
+
+
+def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame":
     """The words of a task's texts, one row each: split, example, token, word; add a column `score`, and
     `given:file=…` judges it.
 
     >>> tokens("rotten_tomatoes").write_parquet("scores.parquet")  # doctest: +SKIP
     """
     from exegete.importance.given import tokens_of
-    from exegete.tasks.catalogue import load_task
+    from exegete.runs.objects import task_itself
 
-    return tokens_of(load_task(task), splits)
+    return tokens_of(task_itself(task), splits)
+
+
+@contextmanager
+def _shown(progress: "bool | Progress") -> "Iterator[Progress]":
+    """Who is told how far the work is: nobody, bars, or the caller's own."""
+    from exegete.report.terminal import ProgressBars
+
+    with ProgressBars(quiet=progress is not True) as bars:
+        yield bars if isinstance(progress, bool) else progress
+
+
+def _check_device(device: str) -> None:
+    """Tensors are on the CPU so far."""
+    from exegete.base.errors import UsageError
+
+    if device != "cpu":
+        raise UsageError(f"this version computes on the CPU, not on '{device}': leave device out")
 
 
 def __getattr__(name: str) -> Any:
-    """The base classes of own models, imported only when they are asked for: torch is heavy."""
-    if name in ("OwnModel", "OwnPooling"):
-        from exegete.models import own
+    """What is imported only when it is asked for: torch is heavy."""
+    import importlib
 
-        return getattr(own, name)
+    if name in ("OwnModel", "OwnPooling"):
+        return getattr(importlib.import_module("exegete.models.own"), name)
+    if name == "Study":
+        return importlib.import_module("exegete.runs.objects").StudyOfObjects
+    if name == "experiments":
+        return importlib.import_module("exegete.experiments")
     raise AttributeError(f"module 'exegete' has no attribute '{name}'")

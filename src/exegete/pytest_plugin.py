@@ -25,12 +25,12 @@ def assert_attention(tmp_path: Path) -> AssertAttention:
     def check(
         model: str, task: str, holds: Sequence[str] = ("faithful",), *, quick: bool = True, strict: bool = False
     ) -> "Audit":
-        from exegete.audits.audit import audit
+        from exegete import audit
         from exegete.audits.gate import AuditFailedError, named_tests
         from exegete.audits.gate import check as checked
 
         names = named_tests(",".join(holds))
-        found = audit(model, task, tmp_path / "audit", quick=quick)
+        found = audit(model, task, out=tmp_path / "audit", quick=quick)
         failed, doubts = "", []
         try:
             doubts = checked(found, names)

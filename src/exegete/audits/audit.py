@@ -1,6 +1,7 @@
 """Auditing: run what the audit needs, then judge it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +21,23 @@ from exegete.experiments.tests import judged_experiments
 from exegete.importance.given import specs_of
 from exegete.runs.engine import Engine
 from exegete.runs.keys import key_of
+from exegete.runs.objects import (
+    AnyModel,
+    AnyTask,
+    Trained,
+    engine_for,
+    folder_of,
+    is_by_name,
+    name_of_model,
+    name_of_scores,
+    name_of_task,
+)
 from exegete.runs.run import finished_cells, run_study
 from exegete.runs.study import Study, checked, is_asked, load_study
 from exegete.runs.tables import write_csv
 from exegete.tasks.catalogue import kind_of
 from exegete.training.checkpoint import is_trained
-from exegete.training.settings import BY_KIND
+from exegete.training.settings import BY_KIND, TrainingSettings
 
 DEFAULT, QUICK = "audit", "audit_quick"
 # Where an experiment names the methods that it compares.
@@ -137,7 +149,7 @@ def audit_study(
             f"study '{study.name}' has no experiment that the audit judges: add one of {', '.join(judged)}"
         )
     wanted = load_criteria(criteria)
-    run_study(study, out, None, engine, progress)
+    run_study(study, out, None, engine or engine_for(study), progress)
     write_json(out / CRITERIA, wanted.model_dump())
     found = judge_run(study, out, goal)
     write_csv(out / "tables" / "scorecard.csv", found.scorecard)
@@ -155,12 +167,38 @@ def judge_run(study: Study, out: Path, goal: Goal = "faithful") -> Audit:
     return judge(rows, study, criteria, out, frame, context_of(finished_cells(out, study), goal))
 
 
-def audit(
-    model: str, task: str, out: str | Path | None = None, *, quick: bool = False, progress: Progress = silent
-) -> Audit:
-    """The Python door: `exegete.audit("bilstm:vectors=glove-50", "rotten_tomatoes")`.
+@dataclass(frozen=True)
+class Wanted:
+    """What is audited, as names or as objects; without a task and a model, a study, or the default audit."""
 
-    A checkpoint folder is a model too.
-    """
-    study = study_for(Asking(task=task, model=model, quick=quick))
-    return audit_study(study, Path(out) if out else Path("runs") / study.name, progress=progress)
+    model: AnyModel | None = None
+    task: AnyTask | None = None
+    study: str | None = None
+    quick: bool = False
+    scores: Sequence[Any] = ()  # frames, or files
+    seeds: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.study is not None and (self.task is not None or self.model is not None):
+            raise UsageError("give a study, or a task and a model, not both")
+        if isinstance(self.scores, str) or not isinstance(self.scores, Sequence):
+            raise UsageError("scores is a list of frames or files: write scores=[…]")
+
+    def folder(self, out: str | Path | None) -> Path:
+        """The run folder: as named, that of the study where all are names, or one of its own for these objects."""
+        things = (self.model, self.task, *self.scores)
+        if out is None and all(thing is None or isinstance(thing, str | Path) for thing in things):
+            return Path("runs") / self.named(Path()).name
+        return folder_of(out, QUICK if self.quick else DEFAULT, *things, self.seeds)
+
+    def named(self, run: Path) -> Study:
+        """The study that answers, by names that a run in this folder finds again."""
+        task = None if self.task is None else name_of_task(self.task, run)
+        model = None if self.model is None else name_of_model(self.model, self.task or "", run)
+        scores = tuple(name_of_scores(each, run) for each in self.scores)
+        study = study_for(Asking(self.study, task, model, self.quick, scores))
+        changed: dict[str, Any] = {} if self.seeds is None else {"seeds": tuple(self.seeds)}
+        if isinstance(self.model, Trained) and is_by_name(self.model, self.task or ""):
+            settings = TrainingSettings.model_validate(self.model.training)
+            changed = {"seeds": (self.model.seed,), "training": settings, "kinds": {}}
+        return checked(study.model_copy(update=changed)) if changed else study

@@ -3,12 +3,16 @@
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from exegete.base.errors import ExegeteError
 from exegete.experiments.common.test import Goal
 from exegete.page.section import Verdict
+
+if TYPE_CHECKING:
+    from exegete.runs.results import Result
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,28 @@ class Audit:
         }
 
     def to_pandas(self) -> Any:
-        """The summary as a pandas frame (extra `pandas`)."""
-        return self.frame.to_pandas()
+        """The scorecard as a pandas frame (extra `pandas`)."""
+        return self.scorecard.to_pandas()
 
     def save(self, path: str | Path) -> None:
-        """Write the summary as CSV."""
+        """Write the scorecard as CSV."""
         from exegete.runs.tables import write_csv
 
-        write_csv(Path(path), self.frame)
+        write_csv(Path(path), self.scorecard)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report: one HTML file that works offline."""
+        import exegete
+
+        return exegete.write_report(self, path)
+
+    def __getitem__(self, experiment: str) -> "Result":
+        """What an experiment found: rows, summary, figures."""
+        from exegete.runs.results import Run
+
+        if self.run is None:
+            raise ExegeteError("this audit was judged without a run folder: there are no rows to read")
+        return Run.read(self.run)[experiment]
 
     def _repr_html_(self) -> str:
         shown = pl.DataFrame([test.to_json() for test in self.tests]).drop("question", "paper")

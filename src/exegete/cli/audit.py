@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.base.errors import UsageError
 from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json, show_summary
 
 if TYPE_CHECKING:
@@ -38,17 +37,16 @@ def audit(
 ) -> None:
     """The scorecard: may attention be read as an explanation?"""
     from exegete.audits import goals
-    from exegete.audits.audit import Asking, audit_study, study_for
+    from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.gate import check, named_tests
     from exegete.report.terminal import ProgressBars
     from exegete.runs.engine import engine_of
 
-    if study is not None and (task is not None or model is not None):
-        raise UsageError("give a study, or --task and --model, not both")
     aim = goals.goal(goal)
-    asked = study_for(Asking(study, task, model, quick, tuple(scores or ())))
+    wanted = Wanted(model, task, study, quick, tuple(scores or ()))
+    folder = wanted.folder(out)
+    asked = wanted.named(folder)
     needed = named_tests(fail_on) if fail_on is not None else ()  # a study's plugins may have tests of their own
-    folder = out or Path("runs") / asked.name
     if not (quiet or as_json):
         _announce(asked, folder, workers)
     with ProgressBars(quiet or as_json) as bars:

@@ -211,7 +211,8 @@ class PairSettings(ClassifierSettings):
 class OwnSettings(ProjectionSettings):
     """A module of the user's own, through an adapter in a file (exegete.models.own.adapter)."""
 
-    file: str  # of Python, with the adapter
+    file: str = ""  # of Python, with the adapter
+    wrapped: str = ""  # instead of a file: the name of an adapter that this process holds (exegete.wrap)
     make: str = "make"  # the function of it that makes the adapter, from words and labels
     trained: bool = False  # it makes a trained model: judged as it is, never trained
     hash: str | None = None  # of the file and what it imports from beside it; filled in, so that a change is noticed
@@ -225,6 +226,12 @@ class OwnSettings(ProjectionSettings):
     def vectors(self) -> None:
         """None: embeddings are the module's own."""
         return None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if bool(self.file) == bool(self.wrapped):
+            raise ValueError("name the Python file with your adapter: own:file=my_model.py")
+        return self
 
 
 class CNNSettings(ClassifierSettings):

@@ -23,8 +23,8 @@ from exegete.runs.keys import key_of
 from exegete.runs.plugins import load_plugins
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
-from exegete.runs.training import trained
 from exegete.runs.study import Work
+from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words

@@ -14,8 +14,8 @@ from exegete.models.contract import Intervention
 from exegete.models.ours.module import Model
 from exegete.runs.keys import code_of, key_of
 from exegete.runs.store import stage
-from exegete.runs.training import trained_at, training_key
 from exegete.runs.study import Work
+from exegete.runs.training import trained_at, training_key
 from exegete.tasks.example import Task
 from exegete.training.checkpoint import Checkpoint, hash_tensors
 from exegete.training.fit import Fit

@@ -21,6 +21,7 @@ from exegete.runs.keys import code_hash
 from exegete.runs.store import peak_memory
 from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
+from exegete.runs.training import INPUTS
 
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
@@ -88,7 +89,7 @@ def claim(out: Path, study: Study) -> None:
     """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
     mine = study.model_dump(mode="json")
     theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
-    if theirs is None and out.is_dir() and any(p.name != ".lock" for p in out.iterdir()):
+    if theirs is None and out.is_dir() and any(p.name not in (".lock", INPUTS) for p in out.iterdir()):
         raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
     if theirs is not None and any((out / name).exists() for name in ("stages", "cells")):
         changed = sorted(name for name in mine if theirs.get(name) != mine[name] and name not in WORDING)

@@ -25,9 +25,7 @@ class Found(NamedTuple):
     cells: Sequence[dict[str, Any]]
 
 
-def write_tables(
-    out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress
-) -> None:
+def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress) -> None:
     """Rows, summary, tables and figures of every experiment over all cells; experiments side by side."""
     write_csv(out / "tables" / "models.csv", models_table(cells))
     asked = {name for facts in cells for name in facts["experiments"]}

@@ -16,11 +16,13 @@ from exegete.runs.study import Work
 from exegete.tasks.catalogue import kind_of, load_task
 from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint
+from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
 from exegete.training.settings import BY_KIND, TrainingSettings
 from exegete.training.train import train
+
+INPUTS = "inputs"  # of a run folder: what came from memory, under its content's hash
 
 
 def trained(work: Work, task: Task) -> Checkpoint:
@@ -47,6 +49,9 @@ def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
     with at.held():
         if at.done:
             return load_checkpoint(folder)
+        given = work.run / INPUTS / at.folder.name  # trained in memory, under the same key
+        if is_checkpoint(given) and not is_checkpoint(folder):
+            save_checkpoint(folder, load_checkpoint(given))
         checkpoint = train(fit, folder, at.facts["key"], work.tell)
         at.finish(metrics=checkpoint.metrics)
     return checkpoint
@@ -91,14 +96,16 @@ def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
 
 
 def train_model(
-    task: str, model: str, seed: int, training: str, out: Path, progress: Progress = silent
+    task: str | Task, model: str, seed: int, training: str, out: Path, progress: Progress = silent
 ) -> tuple[Checkpoint, tuple[str, ...]]:
     """Train, or find what was trained before, into a checkpoint folder; with what must be said of the data."""
-    given = BY_KIND.get(kind_of(task), {}) | parse(f"training:{training}").settings
+    given = (
+        BY_KIND.get(task.kind if isinstance(task, Task) else kind_of(task), {}) | parse(f"training:{training}").settings
+    )
     settings: TrainingSettings = validate(TrainingSettings, given, "training")
     MODELS.make(model)  # wrong settings are found before the texts are read
     with one_thread():
-        loaded = load_task(task)
+        loaded = task if isinstance(task, Task) else load_task(task)
         built = build_model(model, loaded, seed)
         key = training_key(built, loaded, seed, settings)
         return train(Fit(built, loaded, settings, seed), out, key, progress), loaded.notes

@@ -54,7 +54,7 @@ class FileTask(PairSource):
         """The rows of one file, sorted into splits by a column."""
         splits: dict[str, list[Row]] = defaultdict(list)
         for row, found in enumerate(self._places(path)):
-            split = _split_name(found, self.split or "")
+            split = split_name(found, self.split or "")
             splits[split].append(Row(row, record(found.fields, found.where, self.text, self.label, self.question)))
         return splits
 
@@ -83,7 +83,7 @@ def _check_columns(path: Path, columns: Sequence[str], asked: dict[str, str]) ->
             raise UsageError(f"{unknown(f'column of {path.name}', column, columns)} (write {setting}=COLUMN)")
 
 
-def _split_name(found: Place, column: str) -> str:
+def split_name(found: Place, column: str) -> str:
     """Train, dev or test, from the words that people use for them."""
     written = str(found.fields.get(column) or "").strip().lower()
     if written not in SPLIT_NAMES:

@@ -43,3 +43,9 @@ class Question(ABC):
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """Charts by name: none."""
         return {}
+
+    def run(self, model: Any, task: Any, **settings: Any) -> Any:
+        """Ask it: `exegete.experiments.Permutation(draws=100).run(model, task, texts=200)`, as `exegete.ask` does."""
+        import exegete  # the front door: an experiment doesn't know the rooms that come after it
+
+        return exegete.ask(self, model, task, **settings)

@@ -19,6 +19,7 @@ from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.module import Model
 from exegete.models.own.adapter import SITE, OwnModel, OwnPooling
 from exegete.models.own.file import load_function, said_of, source_hash
+from exegete.models.own.held import held
 from exegete.models.own.hook import Hook, View
 from exegete.models.own.words import known_words, order_of
 from exegete.models.projections import PROJECTIONS, Projection
@@ -41,7 +42,7 @@ class Own(Classifier):
 
         del size  # the module knows
         settings: OwnSettings = MODELS.make(spec)
-        found = source_hash(settings.file)
+        found = source_hash(settings.file) if settings.file else settings.wrapped.rpartition("-")[2]
         if settings.hash not in (None, found):
             raise ExegeteError(
                 f"{settings.file} has changed since this model was made with it (its hash was {settings.hash} and is "
@@ -55,7 +56,7 @@ class Own(Classifier):
         self.register_buffer("rows", known.rows, persistent=False)  # [word]: the module's own row of every word
         self.order = order_of(own, labels)  # [class]: which of the module's logits is that of a class
         self._sites: tuple[str, ...] = ()
-        with said_of(Path(settings.file).expanduser().resolve()):
+        with said_of(_where(settings)):
             batch = probe(self)
             self.size, self._sites = check_own(self, batch)
             self._attention = self._deciding(batch)
@@ -63,7 +64,7 @@ class Own(Classifier):
     @property
     def who(self) -> str:
         """The adapter and its file, for sentences about them."""
-        return f"{type(self.own).__name__} in {self.settings.file}"
+        return f"{type(self.own).__name__} in {self.settings.file}" if self.settings.file else type(self.own).__name__
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -220,9 +221,11 @@ def resting(model: nn.Module) -> Iterator[None]:
 
 
 def _made(settings: OwnSettings, words: tuple[str, ...], labels: tuple[str, ...]) -> OwnModel:
-    """What the file's function makes."""
+    """What the file's function makes, or what was wrapped."""
+    if settings.wrapped:
+        return held(settings.wrapped)
     make = load_function(settings.file, settings.make)
-    with said_of(Path(settings.file).expanduser().resolve()):
+    with said_of(_where(settings)):
         own = make(words, labels)
     if not isinstance(own, OwnModel):
         raise UsageError(
@@ -230,6 +233,11 @@ def _made(settings: OwnSettings, words: tuple[str, ...], labels: tuple[str, ...]
             "subclass of exegete.OwnPooling or exegete.OwnModel"
         )
     return own
+
+
+def _where(settings: OwnSettings) -> Path:
+    """The file that errors are about; of what was wrapped, its name."""
+    return Path(settings.file).expanduser().resolve() if settings.file else Path(settings.wrapped)
 
 
 def _first_names(tensors: Mapping[str, Tensor]) -> dict[str, str]:

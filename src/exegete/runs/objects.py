@@ -1,0 +1,266 @@
+"""Objects: what people have in memory (a task, a trained or wrapped model, scores), as names that a run can rebuild.
+
+A run knows its tasks and models by name. An object is deposited in the run's folder under its content's hash, and the
+name is that of the deposit: a parquet file (`file:RUN/inputs/texts-HASH.parquet`), a checkpoint folder. A model that
+was trained here keeps its own name, and its weights lie where the run looks before it trains: so more of its kind can
+be trained beside it. A wrapped module can't be made again elsewhere; it is asked in this process, as it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+from torch import nn
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.names import Spec, parse
+from exegete.base.progress import Progress, silent
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Experiment
+from exegete.models.own.adapter import OwnModel
+from exegete.models.own.held import hold
+from exegete.runs.engine import Engine, engine_of
+from exegete.runs.keys import key_of
+from exegete.runs.results import Run
+from exegete.runs.run import run_study
+from exegete.runs.store import write_parquet
+from exegete.runs.study import Study, checked
+from exegete.runs.training import INPUTS, fitting, train_model
+from exegete.tasks.catalogue import load_task
+from exegete.tasks.example import Task
+from exegete.tasks.memory import MemoryTask
+from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, save_checkpoint
+
+
+@dataclass(frozen=True)
+class Loaded(Checkpoint):
+    """A model that was read from a folder, which is its name."""
+
+    folder: Path = Path()
+
+
+@dataclass(frozen=True)
+class Trained(Checkpoint):
+    """A model that was trained here by its name: more of its kind can be."""
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A module of the user's own with its adapter, held in this process; a task gives it words and classes."""
+
+    spec: str
+    task: Task | None = field(default=None, repr=False)
+
+
+AnyModel = str | Path | Checkpoint | Wrapped
+AnyTask = str | Task
+
+
+def load(folder: str | Path) -> Loaded:
+    """Read a checkpoint folder."""
+    if not isinstance(folder, str | Path) or not Path(folder).is_dir():
+        raise ExegeteError(f"there is no checkpoint folder {folder}: train one with `exegete train … --out {folder}`")
+    return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
+
+
+def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None) -> Wrapped:
+    """Hold a module with its adapter, a class (made with the module) or an object."""
+    own = adapter(module) if isinstance(adapter, type) and issubclass(adapter, OwnModel) else adapter or module
+    if not isinstance(own, OwnModel):
+        what = f"{type(module).__name__} needs an adapter" if adapter is None else f"{adapter!r:.60} is no adapter"
+        raise UsageError(
+            f"{what}: write a subclass of exegete.OwnPooling or exegete.OwnModel and give it as adapter=; models of "
+            "transformers can't be wrapped yet"
+        )
+    spec = str(Spec("own", {"wrapped": hold(own), "trained": "true"}))
+    return Wrapped(spec, load_task(task) if isinstance(task, str) else task)
+
+
+def train(
+    model: str, task: AnyTask, seed: int, training: str, out: Path | None, progress: Progress = silent
+) -> Trained:
+    """Train by name; without a folder, in memory."""
+    if not isinstance(model, str):
+        raise UsageError(f"a model is trained by its name with settings, as 'bilstm:hidden=64', not from {told(model)}")
+    if out is not None:
+        return Trained(**vars(train_model(task_itself(task), model, seed, training, out, progress)[0]))
+    with TemporaryDirectory() as folder:
+        return train(model, task, seed, training, Path(folder) / "checkpoint", progress)
+
+
+def checkpoint_of(model: AnyModel, task: AnyTask | None = None, progress: Progress = silent) -> Checkpoint:
+    """A model that can be asked, of any kind; one that is only named is trained on the task."""
+    if isinstance(model, Checkpoint):
+        return model
+    if isinstance(model, str | Path) and (is_checkpoint(Path(model)) or task is None):
+        return load(model)
+    if isinstance(model, Wrapped):
+        task, model = task or model.task, model.spec
+    if task is None:
+        raise UsageError("a wrapped module has no words or classes yet: name them with exegete.wrap(…, task=task)")
+    return train(name_of_model(model, task, Path()), task, 0, "", None, progress)
+
+
+def asked(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoint:
+    """The same, where it fits the task."""
+    found = checkpoint_of(model, task, progress)
+    return found if found.data_hash == task.hash else fitting(found, task, Path(getattr(found, "folder", "the model")))
+
+
+def task_itself(task: AnyTask) -> Task:
+    """A task, read if it is only named."""
+    return load_task(name_of_task(task, Path())) if not isinstance(task, Task) else task
+
+
+def name_of_task(task: object, run: Path) -> str:
+    """The name by which a run in this folder finds a task again."""
+    if isinstance(task, MemoryTask):
+        return task.deposited(run / INPUTS)
+    if isinstance(task, str):
+        return task
+    if isinstance(task, Task):
+        return task.name
+    raise UsageError(f"a task is a name, or what exegete.task(…) gives, not {told(task)}")
+
+
+def name_of_model(model: object, task: AnyTask, run: Path) -> str:
+    """The name by which a run in this folder finds a model again."""
+    if isinstance(model, str | Path):
+        return str(model)
+    if isinstance(model, Wrapped | Loaded):
+        return model.spec if isinstance(model, Wrapped) else str(model.folder)
+    if isinstance(model, Checkpoint):
+        return _deposited(model, is_by_name(model, task), run / INPUTS)
+    if isinstance(model, nn.Module):
+        raise UsageError(f"{type(model).__name__} needs an adapter: give exegete.wrap(module, adapter=…) instead")
+    raise UsageError(f"a model is a name, a checkpoint folder, or what load, train or wrap give, not {told(model)}")
+
+
+def is_by_name(model: object, task: AnyTask) -> bool:
+    """Whether a model was trained here, on this task: then its name says all of it."""
+    if not isinstance(model, Trained):
+        return False
+    return model.data_hash == task.hash if isinstance(task, Task) else model.task == task
+
+
+def _deposited(model: Checkpoint, by_name: bool, folder: Path) -> str:
+    place = folder / (
+        f"train-{model.key}" if by_name else f"model-{key_of(spec=model.model.spec, at=model.weights_hash)}"
+    )
+    if not is_checkpoint(place):
+        save_checkpoint(place, model)
+    return model.model.spec if by_name else str(place)
+
+
+def name_of_scores(scores: Any, run: Path) -> str:
+    """The file with scores of another tool: as named, or a frame's deposit."""
+    if isinstance(scores, str | Path):
+        return str(scores)
+    if not hasattr(scores, "columns"):
+        raise UsageError(f"scores are frames or files with example, token and score, not {told(scores)}")
+    frame = (
+        scores if isinstance(scores, pl.DataFrame) else pl.DataFrame({c: scores[c].tolist() for c in scores.columns})
+    )
+    path = run / INPUTS / f"scores-{key_of(rows=frame.write_csv())}.parquet"
+    if not path.is_file():
+        write_parquet(path, frame)
+    return str(path)
+
+
+def told(thing: object) -> str:
+    """What something is, for errors."""
+    return f"a {type(thing).__name__} ({thing!r:.40})"
+
+
+def folder_of(out: str | Path | None, stem: str, *things: object) -> Path:
+    """The run folder: as named, or of its own for these things."""
+    if out is not None:
+        return Path(out)
+    return Path("runs") / f"{stem}_{key_of(things=[_content(thing) for thing in things])[:6]}"
+
+
+def _content(thing: object) -> str:
+    if isinstance(thing, Task):
+        return f"{thing.name} {thing.hash}"
+    return f"{thing.model.spec} {thing.weights_hash}" if isinstance(thing, Checkpoint) else repr(thing)
+
+
+def engine_for(study: Study, engine: str | Engine = "local", workers: int | None = None) -> Engine:
+    """The engine; where something can't be made again in a worker, everything is done in this process."""
+    held = any(parse(model).name == "own" and "wrapped" in parse(model).settings for model in study.models)
+    typed = any(type(e).__module__ == "__main__" for e in study.built_experiments().values())
+    return engine_of("local", 1) if held or typed else engine_of(engine, workers)
+
+
+@dataclass(frozen=True)
+class StudyOfObjects:
+    """Tasks × models × seeds × experiments, as names or as objects."""
+
+    tasks: Sequence[AnyTask]
+    models: Sequence[AnyModel]
+    experiments: Sequence[Experiment | str | Mapping[str, Any]]
+    seeds: Sequence[int] = (0,)
+    split: str = "test"
+    training: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "study"
+    plugins: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for what, given in (("tasks", self.tasks), ("models", self.models), ("experiments", self.experiments)):
+            if not isinstance(given, list | tuple):
+                raise UsageError(f"{what} is a list, not {told(given)}: write {what}=[…]")
+
+    def run(
+        self,
+        out: str | Path | None = None,
+        *,
+        engine: str | Engine = "local",
+        workers: int | None = None,
+        progress: Progress = silent,
+    ) -> Run:
+        """Run it, or go on with it, in a folder."""
+        folder = folder_of(out, self.name, *self.tasks, *self.models, *self.experiments, self.seeds, self.training)
+        study = self.named(folder)
+        run_study(study, folder, None, engine_for(study, engine, workers), progress)
+        return Run(folder, study)
+
+    def named(self, run: Path) -> Study:
+        """The same by names that a run in this folder finds again."""
+        by_name = [model for model in self.models if isinstance(model, Trained) and self._fits(model)]
+        seeds = tuple(dict.fromkeys(model.seed for model in by_name)) or tuple(self.seeds)
+        training = by_name[0].training if by_name else dict(self.training)
+        if any((model.seed,) != seeds or model.training != training for model in by_name):
+            raise UsageError("the trained models differ in seed or training: give each a study of its own")
+        said = {
+            "name": self.name,
+            "tasks": tuple(name_of_task(task, run) for task in self.tasks),
+            "models": tuple(name_of_model(model, self.tasks[0], run) for model in self.models),
+            "seeds": seeds,
+            "split": self.split,
+            "training": training,
+            "plugins": tuple(self.plugins),
+            "experiments": tuple(entry_of(experiment) for experiment in self.experiments),
+        }
+        return checked(Study.model_validate(said))
+
+    def _fits(self, model: Trained) -> bool:
+        return all(is_by_name(model, task) for task in self.tasks)
+
+
+def entry_of(experiment: Experiment | str | Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment as a study writes it: its name, and the settings that differ from the usual ones."""
+    if isinstance(experiment, str | Mapping):
+        return {"name": experiment} if isinstance(experiment, str) else dict(experiment)
+    kind = type(experiment)
+    places = (kind, f"{kind.__module__}:{kind.__name__}")
+    names = [name for name in EXPERIMENTS if EXPERIMENTS[name].place in places]
+    if not names:
+        raise UsageError(
+            f"an experiment is one of `exegete ls experiments`, by name or as an object, not {kind.__name__}"
+        )
+    usual = kind()
+    settings = {f.name: getattr(experiment, f.name) for f in fields(experiment)}  # type: ignore[arg-type]
+    return {"name": names[0]} | {key: value for key, value in settings.items() if value != getattr(usual, key)}

@@ -1,0 +1,93 @@
+"""Memory: a task from a frame or from lists, by the same steps as from a file.
+
+Its texts are kept as they were given, so that `deposited` can write them to a file which `file:` reads as the same
+task: workers, and the command line, know it by that name.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from exegete.base.errors import UsageError, unknown
+from exegete.base.files import whole_file
+from exegete.base.names import Spec
+from exegete.tasks.catalogue import check_task
+from exegete.tasks.example import Task
+from exegete.tasks.files import split_name
+from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.records import record
+from exegete.tasks.tables import Place
+
+ORIGIN = "memory"
+
+
+@dataclass(frozen=True)
+class MemoryTask(Task):
+    """A task whose texts were given in Python."""
+
+    frame: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False, compare=False)  # as given, columns as we say
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def deposited(self, folder: Path) -> str:
+        """The name of the same task in a file of this folder, which is written unless it is there."""
+        path = folder / f"{self.name}-{self.hash}.parquet"
+        if ":" in str(path):
+            raise UsageError(f"a folder with ':' in its name can't be named in a task: choose another than {folder}")
+        if not path.is_file():
+            with whole_file(path) as beside:
+                self.frame.write_parquet(beside)
+        return str(Spec(f"file:{path}", dict(self.settings)))
+
+
+def task_of(frame: Any, columns: Mapping[str, str | None], name: str, settings: Mapping[str, Any]) -> MemoryTask:
+    """A task from a pandas or polars frame; `columns` says which of its columns are text, label, question, …
+
+    `rationale`, `candidates` and `split` are taken where the frame has columns of these names, unless others are named.
+    """
+    found = [str(column) for column in getattr(frame, "columns", ())]
+    if not found:
+        raise UsageError(f"a task is a name, a frame with columns, or texts= and labels=, not {type(frame).__name__}")
+    named = {role: column or role for role, column in columns.items() if column or role in found}
+    for role, column in named.items():
+        if column not in found:
+            raise UsageError(f"{unknown('column of the frame', column, found)} (write {role}=COLUMN)")
+    return _prepared(_frame({role: frame[column] for role, column in named.items()}), name, settings)
+
+
+def task_of_lists(lists: Mapping[str, Sequence[Any] | None], name: str, settings: Mapping[str, Any]) -> MemoryTask:
+    """A task from lists of equal length: texts, labels, and perhaps more."""
+    given = {role: values for role, values in lists.items() if values is not None}
+    missing = [f"{role}s" for role in ("text", "label") if role not in given]
+    if missing:
+        raise UsageError(f"{missing[0]}= is missing: give texts= and labels=, one label for every text")
+    for role, values in given.items():
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise UsageError(f"{role}s is a list, not {values!r:.40}")
+        if len(values) != len(given["text"]):
+            raise UsageError(f"there are {len(given['text']):,} texts and {len(values):,} {role}s: give one for each")
+    return _prepared(_frame(given), name, settings)
+
+
+def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame({role: list(values) for role, values in columns.items()})
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UsageError(f"texts, labels and rationales must be of one type each ({first}): convert them") from None
+
+
+def _prepared(frame: pl.DataFrame, name: str, settings: Mapping[str, Any]) -> MemoryTask:
+    said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
+    said |= {role: role for role in ("question", "split") if role in frame.columns}
+    read = check_task(str(Spec(f"file:{name}", said)))
+    splits: dict[str, list[Row]] = defaultdict(list)
+    for row, fields in enumerate(frame.iter_rows(named=True)):
+        where = f"row {row + 1} of '{name}'"
+        split = split_name(Place(where, fields), "split") if "split" in said else "train"
+        splits[split].append(Row(row, record(fields, where, question=said.get("question"))))
+    made = prepare(name, splits, read, ORIGIN)
+    return MemoryTask(**vars(made), frame=frame, settings=said)
