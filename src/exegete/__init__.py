@@ -211,10 +211,12 @@ def ask(
     seed: int = 0,
     out: str | Path | None = None,
     engine: "str | Engine" = "local",
-    workers: int | None = None,
+    workers: int = 1,
     progress: "bool | Progress" = False,
 ) -> "Result":
     """Ask one experiment about a model and a task, on some of its texts: rows, summary and figures.
+
+    It is asked in this process unless `workers` says how many to start.
 
     >>> found = ask("permutation", model, "rotten_tomatoes", texts=200)  # doctest: +SKIP
     >>> found.summary; found.figure("tvd")  # doctest: +SKIP

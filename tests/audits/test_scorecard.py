@@ -138,9 +138,10 @@ def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) ->
     assert [test.verdict for test in audit.tests] == ["cannot tell"] * 6  # two models of two seeds
     assert study.models[0] in audit.answer
     assert "<table" in audit._repr_html_()
-    assert len(audit.to_pandas()) == len(audit.frame)
-    audit.save(tmp_path / "summary.csv")
-    assert pl.read_csv(tmp_path / "summary.csv").height == audit.frame.height
+    assert audit.to_pandas()["name"].tolist() == [test.name for test in audit.tests]
+    audit.save(tmp_path / "scorecard.csv")
+    assert pl.read_csv(tmp_path / "scorecard.csv")["name"].to_list() == [test.name for test in audit.tests]
+    assert audit["agreement"].rows.height == pl.read_parquet(whole / "tables" / "agreement.parquet").height
 
 
 def test_the_scorecard_is_kept_and_younger_tests_have_our_criteria(study: Study, whole: Path, tmp_path: Path) -> None:

@@ -1,0 +1,258 @@
+"""The front door in Python: objects from memory, in a script without a guard, in a thread; and what it refuses."""
+
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import torch
+from torch import nn
+
+import exegete as ex
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.runs.objects import Trained, entry_of
+from exegete.runs.run import read_manifest
+from exegete.tasks.batching import collate
+from exegete.tasks.catalogue import load_task
+from exegete.tasks.example import Task
+
+SPEC, TRAINING = "average:size=8,hidden=8", {"epochs": 2, "lr": 0.02}
+
+
+def written(n: int = 90) -> tuple[list[str], list[str]]:
+    draw = random.Random(0)
+    words = [[draw.choice("abcdefghijkl") for _ in range(draw.randint(3, 8))] for _ in range(n)]
+    texts = [" ".join([*row, "fine" if i % 2 else "poor", f"n{i}"]) for i, row in enumerate(words)]
+    return texts, ["good" if i % 2 else "bad" for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    texts, labels = written()
+    return ex.task(texts=texts, labels=labels)
+
+
+@pytest.fixture(scope="module")
+def model(task: Task) -> Trained:
+    return ex.train(SPEC, task, training=TRAINING)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: None) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Bag(nn.Module):
+    """A module as people have them: embeddings, scores and one layer."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.table, self.scorer, self.output = nn.Embedding(words, 6), nn.Linear(6, 1), nn.Linear(6, 2)
+
+
+class BagAdapter(ex.OwnPooling):
+    vocabulary = ("<pad>", "<unk>", "fine", "poor", "a", "b", "c", "d")
+    labels = ("good", "bad")
+
+    def __init__(self, module: Bag) -> None:
+        super().__init__()
+        self.module = module
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.module.table(tokens)  # type: ignore[no-any-return]
+
+    def states(self, embedded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return embedded
+
+    def scores(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.module.scorer(states).squeeze(-1)  # type: ignore[no-any-return]
+
+    def decode(self, context: torch.Tensor) -> torch.Tensor:
+        return self.module.output(context)  # type: ignore[no-any-return]
+
+
+def test_importing_is_light() -> None:
+    code = "import sys, exegete as ex; ex.experiments; assert not {'torch', 'polars'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_task_from_lists_frames_and_its_deposit_is_the_same(task: Task, tmp_path: Path) -> None:
+    texts, labels = written()
+    frame = pl.DataFrame({"review": texts, "mood": labels})
+    again = ex.task(frame, text="review", label="mood")
+    pandas = ex.task(frame.to_pandas(), text="review", label="mood")
+    (tmp_path / "reviews.csv").write_text(frame.write_csv())
+    file = load_task(f"file:{tmp_path / 'reviews.csv'}:text=review,label=mood")
+    assert task.hash == again.hash == pandas.hash == file.hash
+    settled = ex.task(frame, text="review", label="mood", lower=False, test_limit=3)
+    assert len(settled.split("test")) == 3
+    assert load_task(settled.deposited(tmp_path / "inputs")).hash == settled.hash  # type: ignore[attr-defined]
+
+
+def test_a_task_with_splits_and_rationales(tmp_path: Path) -> None:
+    texts, labels = written(30)
+    splits = ["train"] * 20 + ["val"] * 5 + ["test"] * 5
+    frame = pl.DataFrame({"text": texts, "label": labels, "split": splits, "rationale": [[[0, 2]]] * 30})
+    made = ex.task(frame)
+    assert [len(made.split(name)) for name in ("train", "dev", "test")] == [20, 5, 5]
+    assert {e.rationale for e in made.split("test")} == {(0, 1)}
+    assert load_task(made.deposited(tmp_path)).hash == made.hash  # type: ignore[attr-defined]
+
+
+def test_scores_are_those_of_the_method_text_by_text(model: Trained, task: Task) -> None:
+    frame = ex.score(model, task, ["attention", "lrp"], texts=3)
+    assert frame.columns == ["example", "token", "word", "method", "score"]
+    assert frame["example"].n_unique() == 3
+    first = next(e for e in task.split("test") if e.id == frame["example"][0])
+    for method in ("attention", "lrp"):
+        mine = frame.filter(pl.col("example") == first.id, pl.col("method") == method)
+        assert tuple(mine["word"]) == first.words
+        batch = collate([first], model.model.vocabulary)
+        values = IMPORTANCES.make(method)(model.model, batch).values[batch.words]
+        assert mine["score"].to_list() == pytest.approx(values.tolist(), abs=1e-6)
+
+
+def test_an_experiment_of_a_trained_model_trains_nothing_again_and_has_companions(model: Trained, task: Task) -> None:
+    found = ex.experiments.Necessity(trained=("uniform",), inferred=()).run(model, task, texts=6)
+    assert set(found.rows["when"]) == {"training"}
+    cell = read_manifest(found.run)["cells"][0]
+    assert (cell["weights"], cell["model"], cell["training"]) == (model.weights_hash, SPEC, model.key)
+    assert cell["data"]["hash"] == task.hash
+    assert found.figures
+    with pytest.raises(UsageError, match="unknown figure of necessity"):
+        found.figure("leaderboard")
+
+
+def test_a_loaded_model_is_its_folder_and_has_no_companions(task: Task, tmp_path: Path) -> None:
+    ex.train(SPEC, task, training=TRAINING, out="kept")
+    loaded = ex.load("kept")
+    found = ex.experiments.Permutation(draws=2).run(loaded, task, texts=4)
+    assert set(found.rows["model"]) == {"kept"}
+    assert found.rows.height == 4
+    with pytest.raises(ExegeteError, match="it needs more models of the same kind"):
+        ex.experiments.Necessity(trained=("uniform",), inferred=()).run(loaded, task, texts=4)
+
+
+def test_a_study_of_objects(model: Trained, task: Task) -> None:
+    agreement = ex.experiments.Agreement(against=("attention", "gradient"), topk=())
+    run = ex.Study(tasks=[task], models=[model], experiments=[agreement]).run("mine", workers=1)
+    assert run.models["model"].to_list() == [SPEC]
+    assert set(run["agreement"].rows["first"]) >= {"attention"}
+    assert Path("mine/inputs").is_dir()
+    with pytest.raises(UsageError, match="did you mean 'agreement'"):
+        run["agreemnt"]
+
+
+def test_a_wrapped_module_is_audited_in_this_process(task: Task, tmp_path: Path) -> None:
+    module = Bag(8)
+    wrapped = ex.wrap(module, adapter=BagAdapter)
+    result = ex.audit(wrapped, task, quick=True, out="run")
+    assert set(result.scorecard["model"]) == {wrapped.spec}
+    assert result["agreement"].rows.height
+    assert all("needed" not in test.name or test.verdict == "not testable" for test in result.tests)
+    result.save("card.csv")
+    assert pl.read_csv("card.csv").height == result.scorecard.height == len(result.to_pandas())
+    assert "</html>" in result.report("report.html").read_text(encoding="utf8")
+    said = ex.explain(ex.wrap(BagAdapter(module), task=task), "a fine b", ["attention"])
+    own = BagAdapter(module)
+    tokens = torch.tensor([[4, 2, 5]])
+    weights = own.scores(own.embed(tokens), tokens > 0).softmax(-1)[0]
+    assert said["attention"].scores == pytest.approx(tuple(weights.tolist()), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_api_audits_as_the_command_line(tmp_path: Path) -> None:
+    """By name, by object, with scores as a frame or a file: one scorecard."""
+    texts, labels = written(120)
+    pl.DataFrame({"text": texts, "label": labels}).write_csv("reviews.csv")
+    name = "file:reviews.csv"
+    study = ["audit", "--task", name, "--model", SPEC, "--quick", "--workers", "1", "--out", "line", "--json", "-q"]
+    subprocess.run(
+        [sys.executable, "-c", "from exegete.cli import main; main()", *study], check=True, stdout=subprocess.DEVNULL
+    )
+    card = pl.read_csv("line/tables/scorecard.csv")
+    mine = ex.audit(SPEC, name, quick=True, workers=1, out="mine")
+    mine.save("mine.csv")
+    assert pl.read_csv("mine.csv").equals(card)
+    held = ex.audit(SPEC, ex.task(texts=texts, labels=labels), quick=True, workers=1, out="held")
+    same = ["name", "verdict", "statistic", "low", "high", "n"]
+    assert held.scorecard.select(same).equals(mine.scorecard.select(same))
+
+
+SCRIPT = """
+import exegete as ex
+print("once")
+texts = [f"a {'fine' if i % 2 else 'poor'} film n{i} {'abcdefg'[i % 7]}" for i in range(90)]
+task = ex.task(texts=texts, labels=[i % 2 for i in range(90)])
+model = ex.train("average:size=4,hidden=4", task, training={"epochs": 1})
+print(ex.ask("permutation", model, task, texts=4, workers=2).rows.height)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["file", "stdin", "-c"])
+def test_a_script_needs_no_guard(how: str, tmp_path: Path) -> None:
+    """Workers start, and none of them runs the script again."""
+    (tmp_path / "mine.py").write_text(SCRIPT)
+    given: dict[str, list[str]] = {"file": ["mine.py"], "stdin": ["-"], "-c": ["-c", SCRIPT]}
+    told = subprocess.run(
+        [sys.executable, *given[how]], input=SCRIPT if how == "stdin" else None, capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.split() == ["once", "4"]
+
+
+@pytest.mark.slow
+def test_it_runs_in_a_thread_and_lets_go_of_its_folder(model: Trained, task: Task) -> None:
+    found: list[Any] = []
+    permutation = ex.experiments.Permutation(draws=2)
+
+    def run() -> None:
+        found.append(permutation.run(model, task, texts=4, out="run", workers=2))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found[0].rows.equals(permutation.run(model, task, texts=4, out="run").rows)
+
+
+def test_what_is_refused_is_one_sentence(model: Trained, task: Task) -> None:
+    texts, labels = written(30)
+    frame = pl.DataFrame({"text": texts, "label": labels})
+    refused: list[tuple[str, Any]] = [
+        ("Linear needs an adapter: write a subclass", lambda: ex.wrap(nn.Linear(2, 2))),
+        ("can't be wrapped yet", lambda: ex.wrap(nn.Linear(2, 2), tokenizer=object())),
+        ("Linear needs an adapter: give exegete.wrap", lambda: ex.audit(nn.Linear(2, 2), task)),  # type: ignore[arg-type]
+        ("a task is a name, or what exegete.task", lambda: ex.audit(SPEC, texts)),  # type: ignore[arg-type]
+        ("a model is a name, a checkpoint folder", lambda: ex.audit([SPEC], task)),  # type: ignore[arg-type]
+        ("tasks is a list", lambda: ex.Study(tasks=task, models=[SPEC], experiments=["agreement"])),  # type: ignore[arg-type]
+        ("did you mean 'attention'", lambda: ex.score(model, task, ["atention"])),
+        ("methods is a list of names", lambda: ex.score(model, task, "attention")),
+        ("there are 30 texts and 29 labels", lambda: ex.task(texts=texts, labels=labels[1:])),
+        ("labels= is missing", lambda: ex.task(texts=texts)),
+        ("did you mean 'label'.*write label=COLUMN", lambda: ex.task(frame, label="labl")),
+        ("computes on the CPU", lambda: ex.audit(SPEC, task, device="cuda")),
+        ("unknown engine 'locl'", lambda: ex.ask("permutation", model, task, engine="locl")),
+        ("unknown experiment 'permutatoin'", lambda: ex.ask("permutatoin", model, task)),
+        ("there is no checkpoint folder", lambda: ex.load("nowhere")),
+        ("a wrapped module has no words", lambda: ex.explain(ex.wrap(Bag(8), adapter=BagAdapter), "a")),
+        ("scores is a list", lambda: ex.audit(SPEC, task, scores="scores.csv")),
+        ("give a study, or a task and a model", lambda: ex.audit(SPEC, task, study="audit")),
+    ]
+    for sentence, call in refused:
+        with pytest.raises(ExegeteError, match=sentence) as error:
+            call()
+        assert "\n" not in str(error.value)
+
+
+def test_an_experiment_is_written_with_what_was_set() -> None:
+    assert entry_of(ex.experiments.Permutation(draws=7)) == {"name": "permutation", "draws": 7}
+    assert "Agreement" in dir(ex.experiments)
+    with pytest.raises(AttributeError, match="no experiment 'Nothing'"):
+        _ = ex.experiments.Nothing
