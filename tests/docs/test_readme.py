@@ -1,5 +1,7 @@
 """The README's example and the example notebook run."""
 
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,17 +18,15 @@ SMALL = "rotten_tomatoes:train_limit=300,dev_limit=60,test_limit=60"
 
 @pytest.mark.slow
 @needs_wheels
-def test_the_example_of_the_readme(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As it stands there, but on fewer texts."""
-    monkeypatch.chdir(tmp_path)
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    """As it stands there, as a script, but on fewer texts."""
     [example] = [block.text for block in blocks("python") if block.where.startswith("README.md")]
     assert '"rotten_tomatoes"' in example
-    exec(compile(example.replace("rotten_tomatoes", SMALL), "README.md", "exec"), {})
-    assert "agrees: " in capsys.readouterr().out
-    assert (tmp_path / "agreement.csv").is_file()
-    assert (tmp_path / "runs/readme/manifest.json").is_file()
+    (tmp_path / "readme.py").write_text(example.replace("rotten_tomatoes", SMALL), encoding="utf8")
+    told = subprocess.run([sys.executable, "readme.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.count("\nagrees: ") == 1  # a worker that ran the script again would say it twice
+    assert all((tmp_path / name).is_file() for name in ("scorecard.csv", "report.html", "runs/readme/manifest.json"))
 
 
 @pytest.mark.slow
