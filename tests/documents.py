@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from exegete.models.build import make_classifier
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.hierarchical import Hierarchical
 from exegete.tasks.example import Example
 from tests.small import vocabulary
@@ -40,7 +40,7 @@ def documents(n: int, seed: int = 0, sentences: int = 4, longest: int = 5, class
 
 def document_model(
     spec: str, examples: Sequence[Example], labels: tuple[str, ...] = ("no", "yes"), wrap: bool = False
-) -> Classifier:
+) -> PoolingClassifier:
     """An untrained model with weights large enough to tell texts apart."""
     torch.manual_seed(0)
     model = make_classifier(spec, vocabulary(examples, wrap), labels).eval()

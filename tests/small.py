@@ -8,9 +8,10 @@ import torch
 
 from exegete.experiments.common.pooling import Pooled
 from exegete.models.build import make_classifier
+from exegete.models.contract import Predictor
 from exegete.models.opened import Decoder
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch, collate
+from exegete.models.ours.classifier import PoolingClassifier
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import Vocabulary, fit_vocabulary
 
@@ -97,11 +98,11 @@ def small_task(n: int = 120, longest: int = 9) -> Task:
 
 def small_model(
     spec: str, examples: Sequence[Example], wrap: bool = False, labels: tuple[str, ...] = ("no", "yes")
-) -> Classifier:
+) -> PoolingClassifier:
     """An untrained model with weights large enough to tell texts apart."""
     torch.manual_seed(0)
     model = make_classifier(spec, vocabulary(examples, wrap), labels).eval()
-    assert isinstance(model, Classifier)
+    assert isinstance(model, PoolingClassifier)
     with torch.no_grad():
         for part in ("encoder", "question_encoder", "scorer", "decoder"):
             for parameter in getattr(model, part).parameters() if hasattr(model, part) else ():
@@ -119,5 +120,5 @@ def decoder_of(part: Pooled) -> Decoder:
     return part.opened
 
 
-def batch_of(model: Classifier, examples: Sequence[Example]) -> Batch:
-    return collate(examples, model.vocabulary)
+def batch_of(model: Predictor, examples: Sequence[Example]) -> Batch:
+    return model.collate(examples)

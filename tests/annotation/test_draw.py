@@ -13,7 +13,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.noise import stable_seed
 from exegete.interventions.permute import Permute
 from exegete.models.build import make_model
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.hierarchical import Hierarchical
 from exegete.models.ours.last_state import LastState
 from exegete.tasks.batching import collate
@@ -59,7 +59,7 @@ def test_the_conditions_are_shuffled_together(found: Drawn) -> None:
 def test_words_and_predictions_one_text_at_a_time(model: Checkpoint, found: Drawn) -> None:
     """α from the scores by hand; permuted ones are the same numbers elsewhere, and decide the prediction."""
     permute, moved, classifier = Permute(seed=stable_seed("annotate", ASKED.seed)), 0, model.model
-    assert isinstance(classifier, Classifier)
+    assert isinstance(classifier, PoolingClassifier)
     for item, secret in zip(found.items, found.key.secrets.values(), strict=True):
         example = EXAMPLES[secret.example]
         batch = collate([example], classifier.vocabulary)
@@ -137,7 +137,7 @@ def test_words_without_weight_are_not_highlighted() -> None:
 
 def test_equal_weights_are_drawn_not_taken_in_order() -> None:
     model = checkpoint()
-    assert isinstance(model.model, Classifier)
+    assert isinstance(model.model, PoolingClassifier)
     with torch.no_grad():
         for parameter in model.model.scorer.parameters():
             parameter.zero_()

@@ -7,14 +7,14 @@ import torch
 
 from exegete.experiments.common.contract import Subject
 from exegete.models.contract import Intervention
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion
 from tests.small import small_model
 
 
-def shaken(spec: str, examples: Sequence[Example], seed: int) -> Classifier:
+def shaken(spec: str, examples: Sequence[Example], seed: int) -> PoolingClassifier:
     """The small model with other weights."""
     model = small_model(spec, examples)
     generator = torch.Generator().manual_seed(seed)
@@ -31,7 +31,9 @@ def subject_of(spec: str, examples: tuple[Example, ...], companions: dict[str, C
     return Subject(model, task, examples, torch.tensor(answers), {}, 5.0, companions=companions)
 
 
-def slow(model: Classifier, example: Example, intervene: Intervention | None = None) -> tuple[list[float], list[float]]:
+def slow(
+    model: PoolingClassifier, example: Example, intervene: Intervention | None = None
+) -> tuple[list[float], list[float]]:
     """Weights and probabilities of one text, alone."""
     batch = collate([example], model.vocabulary)
     with torch.no_grad():

@@ -18,7 +18,7 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import find_each
 from exegete.models.build import build
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.panels import with_panel
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
@@ -35,7 +35,7 @@ ASK = AdversarySearch(steps=40, lr=0.05)
 TASK = Task("small", ("no", "yes"), {"train": EXAMPLES, "test": EXAMPLES}, "made up")
 
 
-def balanced(examples: tuple[Example, ...] = EXAMPLES) -> Classifier:
+def balanced(examples: tuple[Example, ...] = EXAMPLES) -> PoolingClassifier:
     """A model that predicts either class for half of the texts."""
     model = small_model(SPEC, examples)
     z = predict(model, examples)
@@ -44,7 +44,7 @@ def balanced(examples: tuple[Example, ...] = EXAMPLES) -> Classifier:
     return model
 
 
-def subject(examples: tuple[Example, ...] = EXAMPLES, **companions: Classifier) -> Subject:
+def subject(examples: tuple[Example, ...] = EXAMPLES, **companions: PoolingClassifier) -> Subject:
     model = balanced(examples)
     beside = {name: Companion(other) for name, other in companions.items()}
     return subject_of(model, TASK, examples, companions=beside)
@@ -189,7 +189,7 @@ def test_only_single_words() -> None:
 def test_the_intervention_takes_the_same_weights() -> None:
     whole = subject()
     model = whole.model
-    assert isinstance(model, Classifier)
+    assert isinstance(model, PoolingClassifier)
     batch = batch_of(model, EXAMPLES)
     at = bound(Adversarial(steps=40, lr=0.05), model)
     with torch.no_grad():

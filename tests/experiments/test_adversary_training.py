@@ -16,12 +16,11 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.section import Found
 from exegete.interventions import search
 from exegete.models.opened import Opened
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked
-from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
@@ -36,7 +35,7 @@ SPEC = "bilstm:size=5,hidden=4,scale=1"
 ASK = AdversaryTraining(lams=(0.1, 1.0), frozen_lams=(2.0,), seeds=(0, 1, 2))
 
 
-def other(seed: int) -> Classifier:
+def other(seed: int) -> PoolingClassifier:
     model = small_model(SPEC, EXAMPLES)
     torch.manual_seed(seed)
     with torch.no_grad():
@@ -68,9 +67,9 @@ def test_the_companions() -> None:
 
 
 @torch.no_grad()
-def slowly(a: Classifier, b: Classifier, example: Example) -> tuple[float, float]:
+def slowly(a: PoolingClassifier, b: PoolingClassifier, example: Example) -> tuple[float, float]:
     """TVD of predictions and JSD of weights of one text, from the definitions."""
-    batch = collate([example], a.vocabulary)
+    batch = a.collate([example])
     p, q = (m.trace(batch) for m in (a, b))
     changed = [abs(x - y) for x, y in zip(*(t.logits[0].double().softmax(-1).tolist() for t in (p, q)), strict=True)]
     apart = 0.0

@@ -9,8 +9,8 @@ import torch
 from exegete.experiments.alignment.aligning import Asked, align, links_of, of_words, steps_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, on_words
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.next_word import NextWord
+from exegete.models.contract import Predictor
+from exegete.models.ours.next_word import next_word
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from tests.experiments.aligned_pairs import FEW, SENTENCES, TASK, TRANSFORMER, translator
@@ -23,7 +23,7 @@ class Told:
     def __init__(self, scores: dict[tuple[int, int], list[float]]) -> None:
         self.scores = scores
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         assert target is not None
         values = torch.zeros(batch.tokens.shape, dtype=torch.float64)
         for i, number in enumerate(batch.ids.tolist()):
@@ -75,7 +75,7 @@ def test_the_reference_is_explained_and_not_the_models_own_choice(of: Any) -> No
     """Occlusion again: one piece's embedding zeroed, the change of the reference's next piece."""
     model = translator()
     found = align(model, TASK, SENTENCES, {"o": IMPORTANCES.make("occlusion")}, Asked(of=of)).scores["o"]
-    view = NextWord(model)
+    view = next_word(model)
 
     def value(prefix: Example, zeroed: int | None, label: int) -> float:
         batch = collate([prefix], model.vocabulary)

@@ -21,7 +21,7 @@ from exegete.experiments.seed_stability.experiment import SeedStability
 from exegete.interventions import search as searching
 from exegete.interventions.permute import permuted
 from exegete.models.build import build, make_classifier
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.recipe import Companion
@@ -35,7 +35,7 @@ RATIONALE = "rationale:size=5,hidden=4,scale=1"
 NOTHING = [e.id for e in EXAMPLES if "a" not in e.words and len(e) > 1]  # of which the model selects no word
 
 
-def selective(seed: int = 0, spec: str = RATIONALE) -> Classifier:
+def selective(seed: int = 0, spec: str = RATIONALE) -> PoolingClassifier:
     """A rationale model that selects the words a and no others."""
     torch.manual_seed(seed)
     model = make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
@@ -46,7 +46,7 @@ def selective(seed: int = 0, spec: str = RATIONALE) -> Classifier:
     return model
 
 
-def subject(model: Classifier, **companions: Classifier) -> Subject:
+def subject(model: PoolingClassifier, **companions: PoolingClassifier) -> Subject:
     return subject_of(model, TASK, companions={name: Companion(other) for name, other in companions.items()})
 
 

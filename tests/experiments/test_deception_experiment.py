@@ -13,7 +13,7 @@ from exegete.experiments.common.section import Found
 from exegete.experiments.deception import section as told
 from exegete.experiments.deception.experiment import DeceptionExperiment
 from exegete.experiments.deception.figure import lines
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
@@ -36,7 +36,7 @@ SPEC = "bilstm:size=4,hidden=3,scale=1"
 ASK = DeceptionExperiment(lams=(0.5,), methods=("attention", "gradient_x_input", "random"))
 
 
-def other() -> Classifier:
+def other() -> PoolingClassifier:
     model = small_model(SPEC, EXAMPLES)
     with torch.no_grad():
         model.decoder.weight.neg_()
@@ -48,7 +48,7 @@ def subject() -> Subject:
     return subject_of(small_model(SPEC, EXAMPLES), TASK, companions={"deceiver_0.5": Companion(other())})
 
 
-def weights(model: Classifier, example: Example) -> list[float]:
+def weights(model: PoolingClassifier, example: Example) -> list[float]:
     with torch.no_grad():
         found: list[float] = model.trace(collate([example], model.vocabulary)).attention[SITE][0, 0, 0].tolist()
     return found
@@ -59,7 +59,7 @@ def test_rows_by_hand() -> None:
     rows = ASK.rows(asked)
     assert rows.height == len(EXAMPLES) * 2 * 3
     for who, model in (("base", asked.model), ("deceiver", asked.companions["deceiver_0.5"].model)):
-        assert isinstance(model, Classifier)
+        assert isinstance(model, PoolingClassifier)
         for e in EXAMPLES:
             (row,) = rows.filter(example=e.id, who=who, method="attention").to_dicts()
             own = weights(model, e)

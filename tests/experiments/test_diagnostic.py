@@ -32,7 +32,7 @@ CONDITIONS = ["base", "own", "uniform", "imposed", "adversary", "imposed_adversa
 def companions() -> dict[str, Companion]:
     base, adversary = small_model(SPEC, EXAMPLES), shaken(SPEC, EXAMPLES, 9)
     words = {name: shaken(WORDS, EXAMPLES, seed) for seed, name in enumerate(("own", "uniform", "imposed", "faked"))}
-    ours, theirs = (Table.of(m, EXAMPLES, m.vocabulary) for m in (base, adversary))
+    ours, theirs = (Table.of(m, EXAMPLES) for m in (base, adversary))
     return {
         "own": Companion(words["own"]),
         "uniform": Companion(words["uniform"], Uniform()),

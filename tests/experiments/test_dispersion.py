@@ -21,7 +21,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import make_classifier
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import numbers, to_svg
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
@@ -46,7 +46,7 @@ def rows_of(spec: str = BILSTM) -> pl.DataFrame:
     return ASK.rows(subject(spec))
 
 
-def of_model(model: Classifier, ask: Dispersion = ASK, examples: tuple[Example, ...] = EXAMPLES) -> Subject:
+def of_model(model: PoolingClassifier, ask: Dispersion = ASK, examples: tuple[Example, ...] = EXAMPLES) -> Subject:
     scores = {}
     for name in ask.importances:
         importance: Importance = IMPORTANCES.make(name)
@@ -73,7 +73,7 @@ def close(got: float | None, expected: float | None) -> bool:
 @pytest.mark.parametrize("spec", [BILSTM, SPARSE, "bigru:size=5,hidden=4,scale=1", "cnn:size=5,hidden=8,scale=1"])
 def test_rows_recomputed_slowly(spec: str) -> None:
     whole = subject(spec)
-    assert isinstance(whole.model, Classifier)
+    assert isinstance(whole.model, PoolingClassifier)
     states = state_importance(whole.model, whole.examples, whole.predicted)
     for i, row in enumerate(rows_of(spec).iter_rows(named=True)):
         n = len(EXAMPLES[i])
@@ -280,7 +280,7 @@ def test_dials_of_a_model() -> None:
     assert dial(SPARSE)[0] == dial(BILSTM)[0] == BILSTM
 
 
-def other(spec: str) -> Classifier:
+def other(spec: str) -> PoolingClassifier:
     return make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
 
 

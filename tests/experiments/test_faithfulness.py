@@ -27,7 +27,7 @@ from exegete.experiments.faithfulness.leaderboard import (
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.faithfulness import FRACTIONS, order_of
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, paired_difference
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import numbers
 from tests.measures.test_faithfulness import biased, predicted, slow
 from tests.small import SPECS, batch_of, small_task
@@ -62,7 +62,7 @@ def test_rows_recomputed_slowly() -> None:
     asked = subject()
     rows = Faithfulness(methods=NAMES, removals=("delete", "unknown")).rows(asked)
     model, ids = asked.model, torch.tensor([e.id for e in asked.examples])
-    assert isinstance(model, Classifier)
+    assert isinstance(model, PoolingClassifier)
     names = {
         "comp": "comprehensiveness", "suff": "sufficiency", "odds": "log_odds", "flip": "flip", "never": "never_flips",
         "comp_logit": "comprehensiveness_logit", "suff_logit": "sufficiency_logit",
@@ -303,7 +303,7 @@ def test_every_measure_has_a_direction() -> None:
 def test_random_is_where_it_should_be() -> None:
     """One random word of T: on average what removing each word does, computed here word by word."""
     given = subject()
-    assert isinstance(given.model, Classifier)
+    assert isinstance(given.model, PoolingClassifier)
     seeds = tuple(f"random:seed={i}" for i in range(30))
     batch = batch_of(given.model, given.examples)
     noise = {name: IMPORTANCES.make(name)(given.model, batch).values for name in seeds}

@@ -18,7 +18,7 @@ from exegete.experiments.gating.experiment import AGAIN, GATED, OTHER_SEED, Gati
 from exegete.experiments.gating.figure import levels
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.settings import MODELS
 from exegete.page.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
@@ -38,7 +38,7 @@ SPEC = "average:size=5,hidden=6,scale=1"
 MODELS_ASKED = {"base": (SPEC, 0), GATED: (f"{SPEC},projection=gates", 1), AGAIN: (SPEC, 2)}
 
 
-def models() -> dict[str, Classifier]:
+def models() -> dict[str, PoolingClassifier]:
     found = {}
     for name, (spec, seed) in MODELS_ASKED.items():
         model = small_model(spec, EXAMPLES)
@@ -64,7 +64,7 @@ def test_rows_recomputed_text_by_text() -> None:
     for e, row in zip(EXAMPLES, rows.iter_rows(named=True), strict=True):
         answers, weights = {}, {}
         for name, model in made.items():
-            assert isinstance(model, Classifier)
+            assert isinstance(model, PoolingClassifier)
             with torch.no_grad():
                 trace = model.trace(collate([e], model.vocabulary))
             answers[name], weights[name] = int(trace.logits.argmax()), trace.attention[SITE][0, 0, 0].tolist()

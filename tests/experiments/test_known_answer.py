@@ -17,7 +17,7 @@ from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
 from exegete.models.contract import Intervention, Trace
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
@@ -41,7 +41,7 @@ SCORES: dict[str, list[list[float]]] = {
 ASK = KnownAnswer(methods=("attention", "gradient_x_input", "random"))
 
 
-class Obedient(Classifier):
+class Obedient(PoolingClassifier):
     """Says yes where zqx and zqy are both there, whatever their order."""
 
     def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
@@ -189,7 +189,7 @@ def test_wrong_settings(settings: dict[str, object], sentence: str) -> None:
         KnownAnswer(**settings)  # type: ignore[arg-type]
 
 
-def trained(kind: Kind) -> tuple[Task, Classifier]:
+def trained(kind: Kind) -> tuple[Task, PoolingClassifier]:
     plain = small_task(1000, longest=7)
     held_out = {
         "dev": plain.split("train")[:200],

@@ -27,7 +27,7 @@ from exegete.interventions.permute import Permute
 from exegete.measures.bleu import bleu_difference, bleu_interval
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import make_model
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.transformer_translator import TransformerTranslator
 from exegete.page.theme import to_svg
 from exegete.tasks.batching import collate
@@ -53,7 +53,7 @@ PAIRS = sentences(8)
 TRANSLATION = Task("pairs", (), {"train": PAIRS, "test": PAIRS}, "made up", kind="translation")
 
 
-def classifier() -> Classifier:
+def classifier() -> PoolingClassifier:
     """Half of the texts are of each class for it."""
     model = small_model("transformer:size=7,hidden=6,heads=2,inner=10,scale=1,layers=3", TEXTS)
     with torch.no_grad():

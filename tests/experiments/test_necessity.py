@@ -15,8 +15,7 @@ from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import build, make_classifier
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import collate
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.evaluation import predict
@@ -33,7 +32,7 @@ EXAMPLES = tuple(Example(i + 5, (words,), int("a" in words)) for i, words in enu
 TASK = Task("hand", ("no", "yes"), {"train": EXAMPLES, "dev": EXAMPLES, "test": EXAMPLES}, "by hand")
 
 
-def attentive() -> Classifier:
+def attentive() -> PoolingClassifier:
     """Says yes where most weight is on words a: its own attention looks at nothing else."""
     model = small_model("average:size=1,hidden=2", EXAMPLES)
     with torch.no_grad():
@@ -48,7 +47,7 @@ def attentive() -> Classifier:
     return model
 
 
-def subject(model: Classifier | None = None, **companions: Companion) -> Subject:
+def subject(model: PoolingClassifier | None = None, **companions: Companion) -> Subject:
     return subject_of(model or attentive(), TASK, companions=companions)
 
 
@@ -97,7 +96,7 @@ def test_both_levels_are_altered() -> None:
     assert unsuited(ASK, TASK, model) is None
     rows = Necessity(trained=(), inferred=("uniform",)).rows(asked)
     with torch.no_grad():
-        traces = [model.trace(collate([e], model.vocabulary), intervene=Uniform()) for e in examples]
+        traces = [model.trace(model.collate([e]), intervene=Uniform()) for e in examples]
     for trace in traces:
         for weights in trace.attention.values():
             assert all(len(set(row[row > 0].tolist())) <= 1 for row in weights.flatten(0, -2))

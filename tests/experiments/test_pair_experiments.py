@@ -254,7 +254,7 @@ def companions_of(experiment: Experiment, subject: Subject) -> dict[str, Compani
         at = bound(INTERVENTIONS.make(recipe.attention), model) if recipe.attention else None
         if recipe.imposed:
             assert isinstance(subject.model, Pair)
-            at = bound(Impose(table=Table.of(subject.model, subject.examples, model.vocabulary)), model)
+            at = bound(Impose(table=Table.of(subject.model, subject.examples)), model)
         found[name] = Companion(model, at)
     return found
 

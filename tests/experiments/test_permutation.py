@@ -21,7 +21,7 @@ from exegete.interventions.permute import permuted
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.contract import Encoded
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.page.violin import Axis, shapes, violin
 from exegete.tasks.batching import Batch
@@ -45,7 +45,9 @@ def softmax(z: list[float]) -> list[float]:
     return [math.exp(x) / total for x in z]
 
 
-def slow(model: Classifier, encoded: Encoded, row: int, own: Tensor, draws: Tensor) -> tuple[float, float, float]:
+def slow(
+    model: PoolingClassifier, encoded: Encoded, row: int, own: Tensor, draws: Tensor
+) -> tuple[float, float, float]:
     """One text, permutation by permutation, from the states: contexts, decoder, softmax."""
 
     def logits(weights: Tensor) -> list[float]:
@@ -86,9 +88,9 @@ def test_words_of_equal_value_move_nothing_and_two_words_move_what_they_must() -
     """z = 2 for all words: nothing moves. Two words with z = ±4, weights 0.9 and 0.1: half of the draws are swaps."""
     whole = subject(("no", "yes"), (Example(0, (("a", "b"),), 1), Example(1, (("a", "c"),), 1)))
     model = whole.model
-    assert isinstance(model, Classifier)
+    assert isinstance(model, PoolingClassifier)
 
-    class Toy(Classifier):
+    class Toy(PoolingClassifier):
         def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
             z = torch.tensor([[2.0, 2.0], [4.0, -4.0]])[batch.ids][..., None]
             scores = torch.tensor([0.9, 0.1]).log().expand(len(z), 2)

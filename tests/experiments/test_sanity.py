@@ -22,8 +22,8 @@ from exegete.experiments.sanity.rescoring import compared, scored
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, Scores, Target, on_words
 from exegete.models.build import make_classifier
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Predictor
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.perturbed import parts, randomised, restored, shifted, unshiftable
 from exegete.page.theme import numbers
 from exegete.tasks.batching import Batch, collate
@@ -37,7 +37,7 @@ SHIFTABLE = ("bilstm:size=7,hidden=6,scale=1", "bigru:size=7,hidden=6,scale=1", 
 FEW = ("attention", "gradient:norm=l2", "gradient", "leave_one_out:of=logit", "random")
 
 
-def weights(model: Classifier) -> dict[str, Tensor]:
+def weights(model: PoolingClassifier) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
@@ -45,7 +45,7 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
     return all(torch.equal(a[name], b[name]) for name in a)
 
 
-def subject_of(model: Classifier, examples: Sequence[Example] = EXAMPLES) -> Subject:
+def subject_of(model: PoolingClassifier, examples: Sequence[Example] = EXAMPLES) -> Subject:
     task = Task("small", ("no", "yes"), {"test": tuple(examples)}, "made up")
     return subjects.subject_of(model, task)
 
@@ -62,7 +62,7 @@ def test_weights_come_back_also_after_an_exception() -> None:
         assert same(before, weights(model))
 
 
-def _fail_inside(state: AbstractContextManager[None], model: Classifier, before: dict[str, Tensor]) -> None:
+def _fail_inside(state: AbstractContextManager[None], model: PoolingClassifier, before: dict[str, Tensor]) -> None:
     with state:
         with torch.no_grad():
             model.decoder.weight.add_(1)
@@ -243,10 +243,10 @@ def test_several_seeds_have_one_interval() -> None:
 
 def test_a_convolution_has_no_shift_and_refused_methods_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     class Refusing:
-        def refuses(self, model: AttentionModel) -> str | None:
+        def refuses(self, model: Predictor) -> str | None:
             return "not for this one"
 
-        def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+        def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
             raise AssertionError
 
     monkeypatch.setattr(IMPORTANCES, "_entries", dict(IMPORTANCES._entries))  # the new name is forgotten after
@@ -292,8 +292,8 @@ class Known:
 
     kind: str
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
-        assert isinstance(model, Classifier)
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
+        assert isinstance(model, PoolingClassifier)
         trace = model.trace(batch)
         values = {
             "states": trace.states["attention"].sum(-1),
@@ -319,12 +319,12 @@ def _removals(words: tuple[str, ...], at: int) -> Iterator[tuple[str, ...]]:
     yield (*words[:at], "never seen", *words[at + 1 :])
 
 
-def asked(axiom: str) -> tuple[Classifier, tuple[str, ...]]:
+def asked(axiom: str) -> tuple[PoolingClassifier, tuple[str, ...]]:
     """The toy model of an axiom and its text, as a method meets them."""
-    met: list[tuple[Classifier, tuple[str, ...]]] = []
+    met: list[tuple[PoolingClassifier, tuple[str, ...]]] = []
 
-    def spy(model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
-        assert isinstance(model, Classifier)
+    def spy(model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
+        assert isinstance(model, PoolingClassifier)
         names = {row: word for word, row in model.vocabulary.index.items()}
         met.append((model, tuple(names[row] for row in batch.tokens[0].tolist())))
         return Known("ones")(model, batch, target)
@@ -333,7 +333,7 @@ def asked(axiom: str) -> tuple[Classifier, tuple[str, ...]]:
     return met[0]
 
 
-def logit(model: Classifier, words: tuple[str, ...]) -> float:
+def logit(model: PoolingClassifier, words: tuple[str, ...]) -> float:
     return model.trace(collate([Example(0, (words,), 1)], model.vocabulary)).logits[0, 1].item()
 
 

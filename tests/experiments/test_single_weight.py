@@ -18,7 +18,7 @@ from exegete.experiments.decision_flips.figure import kinds
 from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.experiments.single_weight.figure import counts, points
 from exegete.measures.proportions import wilson
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.experiments.test_removal import slow
@@ -242,4 +242,4 @@ def test_wrong_settings_and_models() -> None:
         assert "from which a class is predicted" in reason
         with pytest.raises(UsageError, match="from which a class is predicted"):
             asked.rows(replace(subject, model=Blind()))  # type: ignore[arg-type]
-    assert isinstance(subject.model, Classifier)
+    assert isinstance(subject.model, PoolingClassifier)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exegete.experiments.dispersion.state_importance import Output, StateImportance, state_importance
 from exegete.experiments.dispersion.state_jacobian import _by_copies, gradient_norms, own_word, word_shares
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts
@@ -22,7 +22,7 @@ MODELS = (
 )
 
 
-def slow_shares(model: Classifier, example: Example) -> list[list[float]]:
+def slow_shares(model: PoolingClassifier, example: Example) -> list[list[float]]:
     """Equation 5, one state and one word at a time: [p][i]."""
     batch = batch_of(model, [example])
     words = batch.words[0].nonzero()[:, 0].tolist()
@@ -36,7 +36,7 @@ def slow_shares(model: Classifier, example: Example) -> list[list[float]]:
     return rows
 
 
-def slow_outputs(model: Classifier, states: Tensor, mask: list[bool], weights: list[float] | None) -> Tensor:
+def slow_outputs(model: PoolingClassifier, states: Tensor, mask: list[bool], weights: list[float] | None) -> Tensor:
     """Logits of one text from its states: Σ α_t W h_t + b, with its own weights or with given ones."""
     scores = model.scorer(states)
     alpha = model.project(scores[None], torch.tensor([mask]))[0] if weights is None else torch.tensor(weights)
@@ -44,7 +44,7 @@ def slow_outputs(model: Classifier, states: Tensor, mask: list[bool], weights: l
     return torch.cat([-z / 2, z / 2]) if model.one_output else z
 
 
-def slow_state_importance(model: Classifier, example: Example, label: int, of: Output) -> list[list[float]]:
+def slow_state_importance(model: PoolingClassifier, example: Example, label: int, of: Output) -> list[list[float]]:
     batch = batch_of(model, [example])
     with torch.no_grad():
         whole = model.encode(batch).states[0]
@@ -68,7 +68,7 @@ def slow_state_importance(model: Classifier, example: Example, label: int, of: O
     return found
 
 
-def predicted(model: Classifier) -> Tensor:
+def predicted(model: PoolingClassifier) -> Tensor:
     with torch.no_grad():
         return model.trace(batch_of(model, EXAMPLES)).logits.argmax(-1)
 

@@ -19,7 +19,7 @@ from exegete.explanations.result import Explanation, Method
 from exegete.explanations.verdict import Reading, read
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Target
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from tests.explanations.explained_model import TEXT, checkpoint, saved
@@ -28,7 +28,7 @@ FEW = ("attention", "gradient:norm=l2", "leave_one_out:of=logit", "random")
 TEXTS = (TEXT, "a b", "b c d a e f", "d j a f c h", "f e j i h g b c")
 
 
-def logits(model: Classifier, words: tuple[str, ...]) -> torch.Tensor:
+def logits(model: PoolingClassifier, words: tuple[str, ...]) -> torch.Tensor:
     with torch.no_grad():
         return model.trace(collate([Example(0, (words,), 0)], model.vocabulary)).logits[0].double()
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
 
 Row = list[float]
@@ -45,7 +45,7 @@ class Slow(NamedTuple):
     down: Callable[[Rows], tuple[Rows, Row]]
 
 
-def average(model: Classifier, xs: Rows, dials: dict[str, float]) -> Slow:
+def average(model: PoolingClassifier, xs: Rows, dials: dict[str, float]) -> Slow:
     linear: Any = model.encoder.linear
     W, b = linear.weight.tolist(), linear.bias.tolist()
     act = math.tanh if model.settings.model_dump()["activation"] == "tanh" else lambda z: max(z, 0.0)
@@ -53,7 +53,7 @@ def average(model: Classifier, xs: Rows, dials: dict[str, float]) -> Slow:
     return Slow(states, lambda R: ([linear_down(W, x, b, r, **dials) for x, r in zip(xs, R, strict=True)], []))
 
 
-def cnn(model: Classifier, xs: Rows, dials: dict[str, float]) -> Slow:
+def cnn(model: PoolingClassifier, xs: Rows, dials: dict[str, float]) -> Slow:
     parts: Any = model.encoder.convolutions
     filters = [
         (f.tolist(), b.item(), part.kernel_size[0] // 2)
@@ -147,7 +147,7 @@ def gru_way(layer: Any, suffix: str, xs: Rows, dials: dict[str, float]) -> Slow:
     return Slow(states, down)
 
 
-def both_ways(model: Classifier, xs: Rows, dials: dict[str, float]) -> Slow:
+def both_ways(model: PoolingClassifier, xs: Rows, dials: dict[str, float]) -> Slow:
     encoder: Any = model.encoder
     layer, way = (encoder.lstm, lstm_way) if model.name == "bilstm" else (encoder.gru, gru_way)
     right, left = way(layer, "", xs, dials), way(layer, "_reverse", xs[::-1], dials)
@@ -165,7 +165,7 @@ def both_ways(model: Classifier, xs: Rows, dials: dict[str, float]) -> Slow:
 ENCODERS = {"bilstm": both_ways, "bigru": both_ways, "average": average, "cnn": cnn}
 
 
-def attention(model: Classifier, states: Rows, words: list[bool]) -> Row:
+def attention(model: PoolingClassifier, states: Rows, words: list[bool]) -> Row:
     """softmax(v · tanh(A h + a)) over the words."""
     scorer: Any = model.scorer
     A, a, v = scorer.linear.weight.tolist(), scorer.linear.bias.tolist(), scorer.outer.weight[0].tolist()
@@ -174,7 +174,7 @@ def attention(model: Classifier, states: Rows, words: list[bool]) -> Row:
     return [g / sum(grown) for g in grown]
 
 
-def relevance(model: Classifier, batch: Batch, label: int, **dials: float) -> tuple[Row, Row, float]:
+def relevance(model: PoolingClassifier, batch: Batch, label: int, **dials: float) -> tuple[Row, Row, float]:
     """Relevance of every token, what initial states absorb (h right, h left, c right, c left), and the logit."""
     words: list[bool] = batch.words[0].tolist()
     slow = ENCODERS[model.name](model, model.embed(batch)[0].tolist(), dials)

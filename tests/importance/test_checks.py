@@ -7,13 +7,13 @@ from exegete.base.errors import ExegeteError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Quantity, Scores, Target
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts
 
 
-def subject(wrap: bool = False) -> tuple[Classifier, Batch]:
+def subject(wrap: bool = False) -> tuple[PoolingClassifier, Batch]:
     examples = texts(5)
     model = small_model(SPECS[0], examples, wrap)
     return model, batch_of(model, examples)

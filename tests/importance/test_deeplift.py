@@ -13,7 +13,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target, refusal
 from exegete.importance.deeplift import DeepLift
 from exegete.importance.gradient import Gradient
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, Classifier, PoolingClassifier
 from exegete.models.ours.encoders import CNN, Average
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -27,7 +27,7 @@ ZOO = (
 )
 
 
-def toy(activation: str = "relu") -> tuple[Classifier, Batch]:
+def toy(activation: str = "relu") -> tuple[PoolingClassifier, Batch]:
     """One word of one number, e = 2: z = e − 1, logit of class 1 = 3 act(z) / 2."""
     model = Classifier(
         f"average:size=1,hidden=1,activation={activation},attention=dot", vocabulary(texts(3)), ("n", "y")
@@ -59,7 +59,7 @@ def test_by_hand_a_bend() -> None:
     assert DeepLift()(model, batch).values.item() == pytest.approx(expected.item(), abs=1e-9)
 
 
-def slow_contributions(model: Classifier, batch: Batch, label: int, b: Tensor) -> list[float]:
+def slow_contributions(model: PoolingClassifier, batch: Batch, label: int, b: Tensor) -> list[float]:
     """Every linear summand into every unit of every state, times Δy/Δz of the unit, attention and decoder weight."""
     x, weights = model.embed(batch)[0].detach().double(), model.trace(batch).attention[SITE][0, 0, 0].double().tolist()
     decoder = model.two_sided(model.decoder.weight.detach().double().T).T[label].tolist()
@@ -153,7 +153,7 @@ def test_nothing_is_left_on_the_model_also_after_an_exception(monkeypatch: pytes
     made: list[deeplift.Imposed] = []
     own = deeplift.Imposed.__init__
 
-    def remembered(self: deeplift.Imposed, of: Classifier) -> None:
+    def remembered(self: deeplift.Imposed, of: PoolingClassifier) -> None:
         own(self, of)
         made.append(self)
 
@@ -184,7 +184,7 @@ def test_recurrent_models_are_refused(spec: str) -> None:
 
 
 def test_what_else_is_refused() -> None:
-    class Other(Classifier):
+    class Other(PoolingClassifier):
         pass
 
     examples = texts(3)

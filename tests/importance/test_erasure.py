@@ -12,8 +12,7 @@ from exegete.importance.erasure import Removal, erased, sharing
 from exegete.importance.occlusion import Occlusion
 from exegete.importance.omission import windows
 from exegete.importance.written import write
-from exegete.models.contract import Trace
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN
@@ -31,7 +30,7 @@ def asks(batch: Batch, count: int, share: float = 0.5) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def by_hand(model: Classifier, asked: list[tuple[Example, list[bool]]], by: Removal) -> Tensor:
+def by_hand(model: PoolingClassifier, asked: list[tuple[Example, list[bool]]], by: Removal) -> Tensor:
     """The logits of examples some of whose words are taken out, made unknown, or embedded as zeros, one by one."""
     written, empty = [], {"delete": None, "zero": "a", "unknown": "never seen"}[by]
     for e, gone in asked:
@@ -73,16 +72,16 @@ def test_all_words_deleted_leaves_the_decoders_bias() -> None:
         assert torch.allclose(got, model.two_sided(model.decoder.bias).detach().double().expand(3, -1))
 
 
-def counted(model: Classifier, monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
+def counted(model: PoolingClassifier, monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
     """All batches that the model is shown from now on."""
     seen: list[Batch] = []
-    trace: Callable[..., Trace] = model.trace
+    logits: Callable[..., Tensor] = model.logits
 
-    def watched(batch: Batch, *, embedded: Tensor | None = None) -> Trace:
+    def watched(batch: Batch, *, embedded: Tensor | None = None) -> Tensor:
         seen.append(batch)
-        return trace(batch, embedded=embedded)
+        return logits(batch, embedded=embedded)
 
-    monkeypatch.setattr(model, "trace", watched)
+    monkeypatch.setattr(model, "logits", watched)
     return seen
 
 
@@ -135,8 +134,8 @@ def test_candidates_tell_texts_apart_too() -> None:
     batch = batch_of(model, twins)
     written = write(batch, torch.arange(3), torch.zeros_like(batch.words), "delete")
     assert written.keys[0] == written.keys[2] != written.keys[1]
-    assert written.batch(torch.tensor([1, 0])).candidates is not None
-    assert written.batch(torch.tensor([1, 0])).candidates.tolist() == [[1], [0]]  # type: ignore[union-attr]
+    assert written.batch(torch.tensor([1, 0]))[0].candidates is not None
+    assert written.batch(torch.tensor([1, 0]))[0].candidates.tolist() == [[1], [0]]  # type: ignore[union-attr]
 
 
 def test_passes_hold_one_length_unless_there_are_few_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,15 +211,15 @@ def test_what_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = batch_of(model, examples)
     rows, gone = asks(batch, 50)
     expected = erased(model, batch, rows, gone, "delete")
-    trace, calls = model.trace, []
+    logits, calls = model.logits, []
 
-    def failing(batch: Batch, *, embedded: Tensor | None = None) -> Trace:
+    def failing(batch: Batch, *, embedded: Tensor | None = None) -> Tensor:
         calls.append(batch)
         if len(calls) == 2:
             raise RuntimeError("out of memory")
-        return trace(batch, embedded=embedded)
+        return logits(batch, embedded=embedded)
 
-    monkeypatch.setattr(model, "trace", failing)
+    monkeypatch.setattr(model, "logits", failing)
     monkeypatch.setattr(erasure, "TOKENS", 20)
     with sharing():
         with pytest.raises(RuntimeError, match="out of memory"):

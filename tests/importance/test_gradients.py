@@ -18,7 +18,7 @@ from exegete.importance.contract import Target
 from exegete.importance.gradient import Gradient
 from exegete.importance.gradient_x_input import GradientXInput
 from exegete.importance.smoothgrad import SmoothGrad
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts
@@ -31,7 +31,7 @@ METHODS = (
 )  # fmt: skip
 
 
-def predicts(model: Classifier, batch: Batch) -> Callable[[Tensor], Tensor]:
+def predicts(model: PoolingClassifier, batch: Batch) -> Callable[[Tensor], Tensor]:
     return lambda embedded: model.trace(batch, embedded=embedded).logits
 
 
@@ -110,7 +110,7 @@ def test_a_probability_near_one_keeps_its_gradient() -> None:
     assert torch.allclose(probability, 2 * q * (1 - q) * logit, rtol=1e-3, atol=0)
 
 
-def slow_smoothgrad(model: Classifier, e: Example, samples: int, noise: float, seed: int) -> Tensor:
+def slow_smoothgrad(model: PoolingClassifier, e: Example, samples: int, noise: float, seed: int) -> Tensor:
     """The mean gradient of one text, one draw, word and dimension at a time."""
     batch = batch_of(model, [e])
     base = model.embed(batch).detach()
@@ -166,14 +166,14 @@ def test_the_size_of_a_pass_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     batch = batch_of(model, examples)
     whole = SmoothGrad(samples=5)(model, batch).values
     sizes = []
-    real = Classifier.trace
+    real = PoolingClassifier.trace
 
-    def watched(self: Classifier, part: Batch, **rest: object) -> object:
+    def watched(self: PoolingClassifier, part: Batch, **rest: object) -> object:
         sizes.append(part.tokens.numel())
         return real(self, part, **rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(derivative, "TOKENS", 16)
-    monkeypatch.setattr(Classifier, "trace", watched)
+    monkeypatch.setattr(PoolingClassifier, "trace", watched)
     assert torch.allclose(SmoothGrad(samples=5)(model, batch).values, whole, atol=1e-6, equal_nan=True)
     assert max(sizes[1:]) <= 16  # the first pass asks for the class
 

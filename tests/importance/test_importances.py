@@ -13,7 +13,7 @@ from exegete.importance.omission import windows
 from exegete.importance.random import Random
 from exegete.importance.written import write
 from exegete.models.ours import deletion
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.ours.deletion import deletions, without_each_word
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -39,7 +39,7 @@ def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str, method: str, w
         assert torch.allclose(whole[i, : len(alone)], alone.to(whole.dtype), atol=1e-5, equal_nan=True)
 
 
-def probability(model: Classifier, words: list[str]) -> torch.Tensor:
+def probability(model: PoolingClassifier, words: list[str]) -> torch.Tensor:
     """p of every class for a text, the decoder's bias alone for none."""
     if not words:
         return model.two_sided(model.decoder.bias).double().softmax(-1)
@@ -60,10 +60,10 @@ def test_leave_one_out_is_the_tvd_after_deleting_each_word(spec: str) -> None:
 
 
 @torch.no_grad()
-def re_encoded(model: Classifier, batch: Batch) -> torch.Tensor:
+def re_encoded(model: PoolingClassifier, batch: Batch) -> torch.Tensor:
     """Logits [batch, token, class] without each word, from every shortened text written out and run."""
     rows, gone = windows(batch, 1)
-    logits = model.trace(write(batch, rows, gone, "delete").batch(torch.arange(len(rows)))).logits
+    logits = model.trace(write(batch, rows, gone, "delete").batch(torch.arange(len(rows)))[0]).logits
     out = logits.new_full((*batch.tokens.shape, logits.shape[-1]), torch.nan)
     out[rows, gone.byte().argmax(-1)] = logits
     return out
@@ -102,7 +102,7 @@ def test_signed_leave_one_out_is_the_loss_of_the_explained_class(of: str) -> Non
     assert torch.allclose(scores.values, expected, atol=1e-6, equal_nan=True)
 
 
-def numeric_gradient(model: Classifier, e: Example, weights: torch.Tensor | None) -> torch.Tensor:
+def numeric_gradient(model: PoolingClassifier, e: Example, weights: torch.Tensor | None) -> torch.Tensor:
     """∂ logit of the predicted class / ∂ embedding by central differences; `weights` hold attention still."""
     model = model.double()
     batch = batch_of(model, [e])

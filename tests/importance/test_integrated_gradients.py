@@ -1,5 +1,6 @@
 """Integrated gradients: by hand on polynomials, against captum and a slow loop, and complete."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,19 +14,20 @@ from exegete.importance.baselines import baseline
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.importance.integrated_gradients import IntegratedGradients
-from exegete.models.contract import AttentionModel, Intervention, Trace
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Intervention, Predictor, Trace
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
-from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN
+from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN, Vocabulary
 from tests.small import SPECS, batch_of, small_model, texts
+from tests.toy import Toy
 
 SMOOTH = "average:size=7,hidden=6,scale=1"
 KINDS = (SPECS[0], SPECS[4], SPECS[5])  # bilstm, average, cnn
 
 
 @dataclass(frozen=True)
-class Power:
+class Power(Toy):
     """f_1(x) = s (Uᵖ + Σ_t x_t) with U = Σ_t y_t, where token k has the embedding (x, y) = (k, k mod 3); f_0 = −100."""
 
     power: int
@@ -35,7 +37,15 @@ class Power:
     def embed(self, batch: Batch) -> Tensor:
         return torch.stack([batch.tokens, batch.tokens % 3], -1).double()
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+    def trace(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Collection[str] | None = None,
+    ) -> Trace:
+        del intervene, keep
         x, y = ((self.embed(batch) if embedded is None else embedded) * batch.words[..., None]).unbind(-1)
         f = self.scale * (y.sum(-1) ** self.power + x.sum(-1))
         return Trace(torch.stack([torch.full_like(f, -100), f], -1), {}, {}, {})
@@ -45,7 +55,16 @@ def tokens(*rows: list[int]) -> Batch:
     width = max(map(len, rows))
     table = torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
     there = table != PAD
-    return Batch(torch.arange(len(rows)), table, there, there, there.long() - 1, there.long() - 1, table[:, 0] * 0)
+    return Batch(
+        torch.arange(len(rows)),
+        table,
+        there,
+        there,
+        there.long() - 1,
+        there.long() - 1,
+        table[:, 0] * 0,
+        Vocabulary(()),
+    )
 
 
 class Found(NamedTuple):
@@ -55,7 +74,7 @@ class Found(NamedTuple):
     backward: list[int]
 
 
-def explained(importance: IntegratedGradients, model: AttentionModel, batch: Batch) -> Found:
+def explained(importance: IntegratedGradients, model: Predictor, batch: Batch) -> Found:
     scores = importance(model, batch)
     assert scores.signed
     assert scores.error is not None
@@ -103,7 +122,7 @@ def test_a_small_difference_is_measured_against_the_floor() -> None:
         assert scores.error.tolist() == pytest.approx([error])
 
 
-def slow_riemann(model: Classifier, e: Example, steps: int, start: Tensor, label: int) -> Tensor:
+def slow_riemann(model: PoolingClassifier, e: Example, steps: int, start: Tensor, label: int) -> Tensor:
     """Equation 4 of Bastings & Filippova (2020), one text and one step at a time."""
     batch = batch_of(model, [e])
     x = model.embed(batch).detach()

@@ -10,14 +10,14 @@ from exegete.importance.erasure import Removal, erased, sharing
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.lime import Lime
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example
 from tests.importance.additive import Additive, batch_of_ids
 from tests.importance.test_erasure import counted, run
 from tests.small import SPECS, batch_of, small_model, texts
 
 
-def worths(model: Classifier, e: Example, by: Removal, c: int) -> list[float]:
+def worths(model: PoolingClassifier, e: Example, by: Removal, c: int) -> list[float]:
     """f_c of every subset of the words, numbered by its bits."""
     n = len(e)
     kept = torch.tensor([[bool(z >> t & 1) for t in range(n)] for z in range(2**n)])

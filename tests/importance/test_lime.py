@@ -12,7 +12,7 @@ from exegete.importance.coalitions import coalitions
 from exegete.importance.contract import Target
 from exegete.importance.erasure import Removal, erased
 from exegete.importance.lime import Lime
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example
 from tests.importance.additive import Additive, batch_of_ids
 from tests.small import SPECS, batch_of, small_model, texts
@@ -24,7 +24,7 @@ def pi(kept: int, n: int, width: float) -> float:
     return math.sqrt(math.exp(-((100 * (1 - cosine)) ** 2) / width**2))
 
 
-def logit_of(model: Classifier, e: Example, kept: np.ndarray, by: Removal, c: int) -> np.ndarray:
+def logit_of(model: PoolingClassifier, e: Example, kept: np.ndarray, by: Removal, c: int) -> np.ndarray:
     batch = batch_of(model, [e])
     gone = torch.from_numpy(~kept)
     return erased(model, batch, torch.zeros(len(kept), dtype=torch.int64), gone, by)[:, c].numpy()
@@ -54,7 +54,7 @@ def test_the_fit_is_scikit_learns_ridge_on_the_same_coalitions(
         assert int(scores.cost.forward[i]) == len(z)
 
 
-def ribeiro(model: Classifier, e: Example, draws: int, samples: int, c: int) -> np.ndarray:
+def ribeiro(model: PoolingClassifier, e: Example, draws: int, samples: int, c: int) -> np.ndarray:
     """The published way: sizes uniform on 1 … T, words uniform; so many draws, weighed as if they were `samples`."""
     n, draw = len(e), np.random.default_rng(0)
     kept = np.ones((draws, n), dtype=bool)

@@ -8,7 +8,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, refusal
 from exegete.importance.lrp import Lrp, relevance
 from exegete.importance.relevance import RULES, Dials, Received, Shares
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import Classifier, PoolingClassifier
 from exegete.tasks.example import Example
 from tests.small import batch_of, small_model, texts, vocabulary
 
@@ -93,7 +93,7 @@ def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str) -> None:
         assert whole.target.label[i] == alone.target.label[0]
 
 
-def without_biases(spec: str) -> Classifier:
+def without_biases(spec: str) -> PoolingClassifier:
     model = small_model(spec, texts(12))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -144,7 +144,7 @@ def test_initial_states_absorb_most_in_short_texts() -> None:
 
 
 def test_what_can_be_explained_and_on_what() -> None:
-    class Other(Classifier):
+    class Other(PoolingClassifier):
         pass
 
     examples = texts(4)

@@ -206,7 +206,7 @@ def test_flow_of_a_model_is_that_of_its_weights() -> None:
 @pytest.mark.parametrize("importance", [Rollout(), Flow()])
 def test_without_layers_there_is_nothing_to_follow(importance: Rollout | Flow) -> None:
     model = small_model(SPECS[0], EXAMPLES)
-    assert "through layers of self-attention, and Classifier has none: use it on transformer" in str(
+    assert "through layers of self-attention, and BiLSTMClassifier has none: use it on transformer" in str(
         refusal(importance, model)
     )
     with pytest.raises(UsageError, match="use it on transformer"):

@@ -8,6 +8,7 @@ from torch import Tensor
 from exegete.models.contract import Site
 from exegete.models.projections import Projection, Softmax, Sparsemax
 from exegete.tasks.batching import Batch
+from exegete.tasks.vocabulary import Vocabulary
 
 PROJECTIONS: tuple[Projection, ...] = (Softmax(), Sparsemax())
 
@@ -17,7 +18,14 @@ def batch_of_words(words: Tensor, ids: Sequence[int]) -> Batch:
     flat = torch.where(words, 0, -1)
     tokens = words.long().cumsum(-1) + 3
     return Batch(
-        torch.tensor(ids), torch.where(words, tokens, 0), words, words, flat, flat, torch.zeros(len(ids)).long()
+        torch.tensor(ids),
+        torch.where(words, tokens, 0),
+        words,
+        words,
+        flat,
+        flat,
+        torch.zeros(len(ids)).long(),
+        Vocabulary(()),
     )
 
 

@@ -30,7 +30,7 @@ ROWS = {("a", "b", "c"): torch.tensor([0.5, 0.3, 0.2]), ("c",): torch.tensor([1.
 def test_the_weights_of_another_model(wrap: bool) -> None:
     """Another model's weights on the same texts, wherever they stand in the batch."""
     source, target = small_model(SPECS[0], EXAMPLES), small_model(SPECS[4], EXAMPLES, wrap)
-    at = Impose(table=Table.of(source, EXAMPLES, target.vocabulary))
+    at = Impose(table=Table.of(source, EXAMPLES))
     batch = batch_of(target, EXAMPLES)
     with torch.no_grad():
         imposed = target.trace(batch, intervene=at).attention["attention"]
@@ -42,14 +42,14 @@ def test_the_weights_of_another_model(wrap: bool) -> None:
 
 def test_the_weights_of_an_altered_model() -> None:
     source = small_model(SPECS[0], EXAMPLES)
-    table = Table.of(source, EXAMPLES, source.vocabulary, Uniform())
+    table = Table.of(source, EXAMPLES, Uniform())
     assert all(torch.allclose(row, torch.full_like(row, 1 / len(row))) for row in table.rows.values())
 
 
 def test_a_key_that_is_no_word_is_left_out() -> None:
     """A null key takes most of the mass; the words' own shares of the rest are what is stored."""
     model = make_classifier("ladder:size=4,scale=1", fit_vocabulary(EXAMPLES), ("no", "yes")).eval()
-    table = Table.of(model, EXAMPLES, model.vocabulary)
+    table = Table.of(model, EXAMPLES)
     for example in EXAMPLES:
         batch = batch_of(model, [example])
         own = model.trace(batch).attention["attention"][0, 0, 0][batch.words[0]].detach()
@@ -60,12 +60,12 @@ def test_a_key_that_is_no_word_is_left_out() -> None:
 def test_weights_of_sentences_are_not_of_words() -> None:
     model = make_classifier("hierarchical:size=4,hidden=4", fit_vocabulary(EXAMPLES), ("no", "yes"))
     with pytest.raises(UsageError, match="is not over words"):
-        Table.of(model, EXAMPLES, model.vocabulary)
+        Table.of(model, EXAMPLES)
 
 
 def test_a_file_by_name(tmp_path: Path) -> None:
     source, target = (small_model(spec, EXAMPLES) for spec in (SPECS[0], SPECS[4]))
-    table = Table.of(source, EXAMPLES, target.vocabulary)
+    table = Table.of(source, EXAMPLES)
     table.write(tmp_path / "weights.parquet")
     again = Table.read(tmp_path / "weights.parquet")
     assert again.hash == table.hash
@@ -78,13 +78,13 @@ def test_words_that_the_model_does_not_know() -> None:
     """Two texts that look the same to the model have the mean of their weights."""
     vocabulary = fit_vocabulary([Example(0, (("a", "b"),), 0)])
     rows: dict[tuple[str, ...], Tensor] = {("a", "x"): torch.tensor([0.8, 0.2]), ("a", "y"): torch.tensor([0.4, 0.6])}
-    seen = Table(rows).under(vocabulary).seen
+    seen = Table(rows).seen(vocabulary)
     assert [row.tolist() for row in seen.values()] == [pytest.approx([0.6, 0.4])]
 
 
 def test_a_text_without_words_needs_no_weights() -> None:
     model = small_model(SPECS[0], EXAMPLES, wrap=True)
-    at = Impose(table=Table(ROWS, model.vocabulary))
+    at = Impose(table=Table(ROWS))
     empty, batch = (batch_of(model, (Example(0, ((),), 0), Example(1, (("c",),), 1))[:n]) for n in (1, 2))
     assert model.trace(empty, intervene=at).attention["attention"].sum() == 0
     assert model.trace(batch, intervene=at).attention["attention"].sum((1, 2, 3)).tolist() == [0, 1]
@@ -94,13 +94,14 @@ def test_every_head_and_query_gets_the_same() -> None:
     vocabulary = fit_vocabulary([Example(0, (tuple("abcdef"),), 0)])
     site = site_of(torch.zeros(1, 2, 3, 6), torch.ones(1, 6).bool(), [5], Softmax())
     row = torch.tensor([0.1, 0.1, 0.1, 0.2, 0.2, 0.3])
-    found = Impose(table=Table({tuple("abcdef"): row}, vocabulary))(site)
+    site = site._replace(batch=site.batch._replace(reader=vocabulary))
+    found = Impose(table=Table({tuple("abcdef"): row}))(site)
     torch.testing.assert_close(found, row.expand(1, 2, 3, 6))
 
 
 def test_no_stored_row() -> None:
     model = small_model(SPECS[0], EXAMPLES)
-    at = Impose(table=Table(ROWS, model.vocabulary))
+    at = Impose(table=Table(ROWS))
     with pytest.raises(ExegeteError, match="no weights are stored for the words of text 12"):
         predict(model, [Example(12, (("b", "c"),), 0)], at)
 
@@ -109,8 +110,8 @@ def test_a_row_of_another_length() -> None:
     """A site with other keys than words: a text's sentences, for instance."""
     vocabulary = fit_vocabulary([Example(0, (tuple("abcdef"),), 0)])
     site = site_of(torch.zeros(1, 1, 1, 3), torch.ones(1, 3).bool(), [5])
-    one = random_site(0, Softmax()).batch.rows(torch.tensor([0]))
-    at = Impose(table=Table({tuple("abcdef"): torch.full((6,), 1 / 6)}, vocabulary))
+    one = random_site(0, Softmax()).batch.rows(torch.tensor([0]))._replace(reader=vocabulary)
+    at = Impose(table=Table({tuple("abcdef"): torch.full((6,), 1 / 6)}))
     with pytest.raises(ExegeteError, match="stored for text 4 are 6, but at site 'attention' it has 3 keys"):
         at(site._replace(batch=one))
 
@@ -173,13 +174,3 @@ def test_nothing_to_impose() -> None:
         bound(INTERVENTIONS.make("impose"), model)
     with pytest.raises(UsageError, match="instance of Table"):
         INTERVENTIONS.make("impose:table=x")
-    with pytest.raises(ExegeteError, match="not bound to a model yet"):
-        predict(model, EXAMPLES, Impose(table=Table(ROWS)))
-
-
-def test_a_model_without_words_of_ours() -> None:
-    class Foreign:
-        sites = ("attention",)
-
-    with pytest.raises(UsageError, match="Foreign has no vocabulary of ours"):
-        Impose(table=Table(ROWS)).bound(Foreign())  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from exegete.interventions.table import Table
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import build
 from exegete.models.contract import Intervention, Site
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD
@@ -40,10 +40,10 @@ OTHERS = tuple(
 )
 
 
-def made(text: str, model: Classifier, examples: Sequence[Example]) -> Intervention:
+def made(text: str, model: PoolingClassifier, examples: Sequence[Example]) -> Intervention:
     """What a name asks for, for a model; imposed weights are those of another model."""
     if text == "impose":
-        return bound(Impose(table=Table.of(small_model(SPECS[0], examples), examples, model.vocabulary)), model)
+        return bound(Impose(table=Table.of(small_model(SPECS[0], examples), examples)), model)
     intervention: Intervention = bound(INTERVENTIONS.make(text), model)
     return intervention
 

@@ -17,7 +17,7 @@ from exegete.interventions.climbing import ABSENT, Climb, Slopes
 from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective
 from exegete.models.contract import Encoded
 from exegete.models.opened import Decoder, decoder
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import Classifier, PoolingClassifier
 from exegete.tasks.example import Example
 from tests.small import small_model, texts
 
@@ -139,7 +139,7 @@ def test_the_same_trajectory_as_autograd(spec: str, labels: tuple[str, ...], wra
         torch.testing.assert_close(ours.weights, theirs, atol=1e-5, rtol=0)
 
 
-class Bent(Classifier):
+class Bent(PoolingClassifier):
     """A decoder that is not linear: its logits' cubes."""
 
     def encode(self, *of: Any, **settings: Any) -> Encoded:
@@ -176,7 +176,7 @@ def test_autograd_serves_a_decoder_that_is_not_linear(wrap: bool) -> None:
     torch.testing.assert_close(found.tvd, (p[:, 1:, 1] - p[:, :1, 1]).abs(), atol=1e-6, rtol=0)
 
 
-class Half(Classifier):
+class Half(PoolingClassifier):
     """A decoder that is linear in the weights, but heeds them by half, whatever `values` say."""
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:

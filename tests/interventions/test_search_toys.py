@@ -11,7 +11,7 @@ from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
 from exegete.models.contract import Encoded
 from exegete.models.opened import Decoder, decoder
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from tests.small import batch_of, small_model, texts
 
 EXAMPLES = texts(40)
@@ -65,13 +65,13 @@ def test_the_intervention_encodes_without_gradients(monkeypatch: pytest.MonkeyPa
     """In training it encodes once more for its search, of which no gradient is needed."""
     model = small_model(BINARY, EXAMPLES)
     recorded = []
-    real = Classifier.encode
+    real = PoolingClassifier.encode
 
     def noted(*of: object, **settings: object) -> Encoded:
         recorded.append(torch.is_grad_enabled())
         return real(*of, **settings)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Classifier, "encode", noted)
+    monkeypatch.setattr(PoolingClassifier, "encode", noted)
     trace = model.trace(batch_of(model, EXAMPLES[:4]), intervene=bound(Adversarial(steps=3), model))
     trace.logits.sum().backward()
     assert recorded[-1] is False

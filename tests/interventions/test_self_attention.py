@@ -31,7 +31,7 @@ def transformer(wrap: bool) -> Transformer:
 
 def made(text: str, model: Transformer) -> Intervention:
     if text == "impose":
-        return bound(Impose("attention", Table.of(model, EXAMPLES, model.vocabulary)), model)
+        return bound(Impose("attention", Table.of(model, EXAMPLES)), model)
     return bound(INTERVENTIONS.make(text), model)
 
 
@@ -68,7 +68,7 @@ def test_one_site_is_rewritten_and_the_others_follow(site: str) -> None:
 @torch.no_grad()
 def test_weights_of_words_are_refused_where_wrappers_are_keys() -> None:
     model = transformer(True)
-    everywhere = bound(Impose(table=Table.of(model, EXAMPLES, model.vocabulary)), model)
+    everywhere = bound(Impose(table=Table.of(model, EXAMPLES)), model)
     with pytest.raises(ExegeteError, match=r"at site 'encoder\.0'"):
         model.trace(batch_of(model, EXAMPLES), intervene=everywhere)
 

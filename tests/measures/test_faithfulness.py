@@ -24,7 +24,7 @@ from exegete.measures.faithfulness import (
     without_words,
     worth,
 )
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN
@@ -34,7 +34,7 @@ REMOVALS: tuple[Removal, ...] = ("delete", "zero", "unknown")
 NAN = math.nan
 
 
-def predicted(model: Classifier, example: Example, gone: Sequence[int], by: Removal) -> Tensor:
+def predicted(model: PoolingClassifier, example: Example, gone: Sequence[int], by: Removal) -> Tensor:
     """Logits of one text without some words: written down, embedded, and run on its own."""
     words = list(example.words)
     if by == "delete":
@@ -52,7 +52,7 @@ def predicted(model: Classifier, example: Example, gone: Sequence[int], by: Remo
         return model.trace(batch, embedded=embedded).logits[0].double()
 
 
-def slow(model: Classifier, example: Example, order: Sequence[int], by: Removal) -> dict[str, float]:
+def slow(model: PoolingClassifier, example: Example, order: Sequence[int], by: Removal) -> dict[str, float]:
     """All measures of one text, straight from the definitions."""
     seen: dict[tuple[int, ...], list[float]] = {}
 
@@ -83,7 +83,7 @@ def slow(model: Classifier, example: Example, order: Sequence[int], by: Removal)
     return found | {"flip": flipped[0] / n if flipped else 1.0, "never": float(not flipped)}
 
 
-def fast(model: Classifier, batch: Batch, orders: Tensor, by: Removal) -> dict[str, Tensor]:
+def fast(model: PoolingClassifier, batch: Batch, orders: Tensor, by: Removal) -> dict[str, Tensor]:
     """The same from the library: [order, text] each."""
     nothing = torch.zeros(orders.shape[1:], dtype=torch.bool)
     whole = without_words(model, batch, torch.arange(len(batch.ids)), nothing, by)
@@ -108,7 +108,7 @@ def scores(examples: Sequence[Example], seed: int = 0) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def biased(spec: str, examples: Sequence[Example], wrap: bool = False) -> Classifier:
+def biased(spec: str, examples: Sequence[Example], wrap: bool = False) -> PoolingClassifier:
     """A model near its threshold, so that removals flip some decisions."""
     model = small_model(spec, examples, wrap, labels=("x", "y", "z") if "classes" in spec else ("no", "yes"))
     with torch.no_grad():
@@ -191,7 +191,7 @@ def test_log_odds_of_many_classes_and_of_one_output() -> None:
     assert lost(sure, less, label, "log_odds") == 2 * lost(sure, less, label, "logit")
 
 
-def additive(weights: dict[str, float], bias: float = 0.0) -> Classifier:
+def additive(weights: dict[str, float], bias: float = 0.0) -> PoolingClassifier:
     """A model whose log-odds are the mean of its words' weights plus a bias: every removal is known by hand."""
     examples = [Example(0, (tuple(LETTERS),), 0)]
     model = small_model("average:size=1,hidden=1,activation=relu,attention=dot", examples)
@@ -209,7 +209,7 @@ def additive(weights: dict[str, float], bias: float = 0.0) -> Classifier:
     return model
 
 
-def by_hand(words: str, values: Sequence[float]) -> tuple[Classifier, Batch, Tensor]:
+def by_hand(words: str, values: Sequence[float]) -> tuple[PoolingClassifier, Batch, Tensor]:
     model = additive({"a": 4.0, "b": 2.0, "c": -3.0, "d": 0.0})
     batch = batch_of(model, [Example(3, (tuple(words),), 1)])
     return model, batch, order_of(torch.tensor([values]), batch.ids)[None]

@@ -10,7 +10,7 @@ from exegete.importance.gradient import Gradient
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.random import Random
 from exegete.measures.robustness import _subsets, infidelity, sensitivity_max, shaken
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.measures.test_faithfulness import REMOVALS, additive, predicted, scores
@@ -95,7 +95,7 @@ def test_sensitivity_is_captums() -> None:
     assert ours.item() > 0
 
 
-def _gradient(model: AttentionModel, batch: Batch, embedded: torch.Tensor) -> torch.Tensor:
+def _gradient(model: Predictor, batch: Batch, embedded: torch.Tensor) -> torch.Tensor:
     c = int(model.trace(batch).logits.argmax())
     with torch.enable_grad():
         embedded = embedded.clone().requires_grad_()
@@ -118,7 +118,7 @@ def test_sensitivity_of_methods_that_write_texts_anew() -> None:
 
 
 def test_scores_of_zero_have_no_relative_change() -> None:
-    def nothing(model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def nothing(model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         return Scores(torch.zeros(batch.tokens.shape), False, Target(batch.label))
 
     model = small_model(SPECS[4], EXAMPLES)

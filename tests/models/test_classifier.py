@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import AttentionModel, PoolingModel, Site
+from exegete.models.contract import Pooling, Predictor, Site
 from exegete.models.ours.attention import Additive
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.ours.encoders import BiLSTM
 from exegete.models.settings import MODELS
 from tests.small import SPECS, batch_of, small_model, texts
 
 
-def slow_logits(model: Classifier, words: list[str]) -> tuple[list[float], list[float]]:
+def slow_logits(model: PoolingClassifier, words: list[str]) -> tuple[list[float], list[float]]:
     """Embedding, states, scores, softmax and linear decoder, position by position (bilstm, tanh, softmax)."""
     assert isinstance(model.encoder, BiLSTM)
     assert isinstance(model.scorer, Additive)
@@ -122,8 +122,8 @@ def test_more_than_two_classes() -> None:
     examples = texts(10, classes=3)
     model = small_model(SPECS[0], examples, labels=("x", "y", "z"))
     assert model.trace(batch_of(model, examples)).logits.shape == (10, 3)
-    assert isinstance(model, AttentionModel)
-    assert isinstance(model, PoolingModel)
+    assert isinstance(model, Predictor)
+    assert isinstance(model, Pooling)
 
 
 @pytest.mark.parametrize(

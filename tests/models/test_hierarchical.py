@@ -9,7 +9,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.written import write
 from exegete.models.build import build, make_classifier
-from exegete.models.contract import PoolingModel, Site
+from exegete.models.contract import Pooling, Site
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, BiGRU, Identity
 from exegete.models.ours.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of
@@ -115,7 +115,7 @@ def test_shapes_owners_and_sums() -> None:
     trace, (size, width) = model.trace(batch), batch.tokens.shape
     most = int(batch.sentence.max()) + 1
     assert model.sites == (WORD, SENTENCE)
-    assert isinstance(model, PoolingModel)
+    assert isinstance(model, Pooling)
     assert trace.attention[WORD].shape == (size, 1, most, width)
     assert trace.attention[SENTENCE].shape == (size, 1, 1, most)
     assert trace.states[WORD].shape[:2] == (size, width)
@@ -209,7 +209,7 @@ def test_gradients_reach_both_levels(spec: str) -> None:
 def without(batch: Batch, gone: Tensor) -> Batch:
     """Words deleted, as the erasure-based importances delete them: sentence numbers stay."""
     rows = torch.arange(len(batch.ids))
-    return write(batch, rows, gone, "delete").batch(rows)
+    return write(batch, rows, gone, "delete").batch(rows)[0]
 
 
 @pytest.mark.parametrize("spec", HIERARCHICAL)

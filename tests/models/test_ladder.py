@@ -20,7 +20,7 @@ from exegete.models.ours.attention import Additive
 from exegete.models.ours.classifier import SITE
 from exegete.models.settings import MODELS
 from exegete.models.truths.ladder import NULL, Ladder, NullKey
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
@@ -94,12 +94,12 @@ def test_alone_in_a_batch_and_with_more_padding(share: float) -> None:
     batch = batch_of(model, TEXTS)
     width = batch.tokens.shape[1]
     fill = {"tokens": PAD, "part": -1, "sentence": -1}
-    wider = Batch(
-        *(
-            torch.nn.functional.pad(column, (2, 3), value=fill.get(name, 0)) if column.dim() > 1 else column
+    wider = batch._replace(
+        **{
+            name: torch.nn.functional.pad(column, (2, 3), value=fill.get(name, 0))
             for name, column in batch._asdict().items()
-            if column is not None
-        )
+            if isinstance(column, Tensor) and column.dim() > 1
+        }
     )  # to the left as well
     whole, padded = model.trace(batch), model.trace(wider)
     assert (padded.logits - whole.logits).abs().max() < 1e-12

@@ -20,13 +20,13 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
 from exegete.models.contract import Encoded
-from exegete.models.opened import unopened
-from exegete.models.ours.next_word import NextWord
+from exegete.models.opened import unopened, unpooled
+from exegete.models.ours.module import hash_tensors
+from exegete.models.ours.next_word import NextWord, next_word
 from exegete.models.ours.translator import Translator
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, SPECIAL
-from exegete.training.checkpoint import hash_tensors
 from exegete.training.evaluation import evaluate, predict
 from tests.models.small_translation import BAHDANAU, LUONG, sentences, small_translator
 from tests.subjects import cell, subject_of
@@ -55,19 +55,19 @@ EXAMPLES = (*asked(0)[:4], *asked(2)[4:])
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_logits_are_those_of_the_last_step(spec: str) -> None:
-    model = NextWord(translator(spec))
+    model = next_word(translator(spec))
     found = predict(model, EXAMPLES)
     assert model.labels == (*SPECIAL, *model.vocabulary.words)
     for example, logits in zip(EXAMPLES, found, strict=True):
         whole = next(e for e in SENTENCES if e.id == example.id)  # with what comes after the prefix
-        trace = translator(spec).trace(collate([whole], model.vocabulary))
+        trace = translator(spec).trace(model.collate([whole]))
         assert torch.allclose(logits, trace.logits[0, len(example.texts[1])], atol=1e-5)
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_sites_have_one_query_but_those_of_an_encoder(spec: str) -> None:
-    model = NextWord(translator(spec))
-    batch = collate(EXAMPLES, model.vocabulary)
+    model = next_word(translator(spec))
+    batch = model.collate(EXAMPLES)
     trace = model.trace(batch)
     assert model.sites == translator(spec).sites
     assert set(trace.attention) == set(model.sites)
@@ -79,7 +79,7 @@ def test_sites_have_one_query_but_those_of_an_encoder(spec: str) -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_it_is_the_translator_and_no_copy(spec: str) -> None:
     own = small_translator(spec, SENTENCES)
-    model = NextWord(own)
+    model = next_word(own)
     assert hash_tensors(model.state_dict()) == hash_tensors(own.state_dict())
     assert [id(p) for p in model.parameters()] == [id(p) for p in own.parameters()]
     assert [id(p) for p in model.attention_parameters()] == [id(p) for p in own.attention_parameters()]
@@ -88,12 +88,12 @@ def test_it_is_the_translator_and_no_copy(spec: str) -> None:
         own.embedding.weight.mul_(2)
     assert not torch.allclose(before, predict(model, EXAMPLES))
     model.load_state_dict(small_translator(spec, SENTENCES).state_dict())
-    assert torch.allclose(before, predict(NextWord(own), EXAMPLES))
+    assert torch.allclose(before, predict(next_word(own), EXAMPLES))
 
 
 def test_both_are_in_one_mode() -> None:
     own = small_translator(BAHDANAU, SENTENCES)
-    model = NextWord(own)
+    model = next_word(own)
     assert not model.training
     model.train()
     assert all(module.training for module in own.modules())
@@ -102,7 +102,7 @@ def test_both_are_in_one_mode() -> None:
 
 
 def test_accuracy_is_the_share_of_right_words() -> None:
-    model = NextWord(translator())
+    model = next_word(translator())
     answers = predict(model, EXAMPLES).argmax(-1).tolist()
     right = [a == e.label for a, e in zip(answers, EXAMPLES, strict=True)]
     assert evaluate(model, EXAMPLES)["accuracy"] == pytest.approx(sum(right) / len(right))
@@ -121,8 +121,8 @@ FEW = ("attention", "attention_x_gradient", "gradient", "leave_one_out", "lime",
     [*((BAHDANAU, name) for name in computed()), *((spec, name) for spec in SPECS[1:] for name in FEW)],
 )
 def test_importances_score_source_words_alone(spec: str, name: str) -> None:
-    model, importance = NextWord(translator(spec)), IMPORTANCES.make(SMALL.get(name, name))
-    batch = collate(EXAMPLES[:3] + EXAMPLES[-1:], model.vocabulary)
+    model, importance = next_word(translator(spec)), IMPORTANCES.make(SMALL.get(name, name))
+    batch = model.collate(EXAMPLES[:3] + EXAMPLES[-1:])
     if (reason := refusal(importance, model)) is not None:
         assert name in ("lrp", "deeplift", "rollout", "flow")
         assert "NextWord" in reason
@@ -131,22 +131,22 @@ def test_importances_score_source_words_alone(spec: str, name: str) -> None:
     finite(name, scores, batch)
     assert bool((scores.values.isfinite() == ((batch.part == 0) & (batch.sentence >= 0))).all())
     assert scores.target.label.tolist() == model.trace(batch).logits.argmax(-1).tolist()
-    alone = collate(EXAMPLES[:1], model.vocabulary)
+    alone = model.collate(EXAMPLES[:1])
     single = importance(model, alone).values[alone.words]
     assert torch.allclose(single.double(), scores.values[0][batch.words[0]].double(), atol=1e-4)
 
 
 def test_leave_one_out_deletes_from_the_source() -> None:
     """Slowly: the logit of the predicted word minus that without each word of the source."""
-    model = NextWord(translator())
+    model = next_word(translator())
     example = EXAMPLES[0]
-    batch = collate([example], model.vocabulary)
+    batch = model.collate([example])
     scores = IMPORTANCES.make("leave_one_out:of=logit")(model, batch)
     with torch.no_grad():
         whole = model.trace(batch).logits[0]
         for t in range(len(example)):
             source = example.texts[0][:t] + example.texts[0][t + 1 :]
-            without = model.trace(collate([Example(0, (source, example.texts[1]), 0)], model.vocabulary)).logits[0]
+            without = model.trace(model.collate([Example(0, (source, example.texts[1]), 0)])).logits[0]
             label = int(whole.argmax())
             assert float(scores.values[0, 1 + t]) == pytest.approx(float(whole[label] - without[label]), abs=1e-5)
 
@@ -156,7 +156,7 @@ def test_leave_one_out_deletes_from_the_source() -> None:
 
 @pytest.mark.parametrize("spec", [BAHDANAU, LUONG])
 def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
-    model = NextWord(translator(spec))
+    model = next_word(translator(spec))
     found = torch.empty(len(EXAMPLES), len(model.labels), dtype=torch.float64)
     for pool in pooled(model, EXAMPLES):
         found[pool.members] = pool.logits
@@ -175,12 +175,12 @@ def test_pools_are_small_where_classes_are_many(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_translator_that_does_not_pool_is_refused_with_its_own_sentence() -> None:
-    model = NextWord(translator(TRANSFORMER))
-    sentence = translator(TRANSFORMER).unpooled()
+    model = next_word(translator(TRANSFORMER))
+    sentence = unpooled(model)
     assert sentence is not None
     assert unopened(model) == sentence
     with pytest.raises(UsageError, match="many layers"):
-        model.encode(collate(EXAMPLES, model.vocabulary))
+        model.encode(model.collate(EXAMPLES))
     with pytest.raises(UsageError, match="many layers"):
         model.decode(Encoded(torch.zeros(1, 1, 1), torch.zeros(1, 1), torch.ones(1, 1), None), torch.zeros(1, 1, 1))
     with pytest.raises(UsageError, match="many layers"):
@@ -191,7 +191,7 @@ def test_a_translator_that_does_not_pool_is_refused_with_its_own_sentence() -> N
 
 def test_adversarial_weights_are_not_for_every_step() -> None:
     with pytest.raises(UsageError, match="every step"):
-        bound(Adversarial(), NextWord(translator()))
+        bound(Adversarial(), next_word(translator()))
 
 
 # Experiments.
@@ -220,13 +220,13 @@ def test_experiments_that_rewrite_weights(name: str, spec: str) -> None:
 
 
 def test_agreement_of_two_importances() -> None:
-    model = NextWord(translator())
+    model = next_word(translator())
     width = max(map(len, EXAMPLES))
     scores = {}
     for name in ("attention", "gradient", "leave_one_out", "random"):
         found = torch.full((len(EXAMPLES), width), torch.nan, dtype=torch.float64)
         for i, example in enumerate(EXAMPLES):
-            batch = collate([example], model.vocabulary)
+            batch = model.collate([example])
             found[i, : len(example)] = IMPORTANCES.make(name)(model, batch).values[batch.words].double()
         scores[name] = found
     rows = Agreement(ks=("3",), topk=("fagin",), draws=1).rows(subject(BAHDANAU, scores))
@@ -238,12 +238,12 @@ def test_agreement_of_two_importances() -> None:
 @torch.no_grad()
 def test_permutation_is_that_of_the_last_step(spec: str) -> None:
     """TVD of one permutation again, text by text."""
-    model = NextWord(translator(spec))
+    model = next_word(translator(spec))
     rows = EXPERIMENTS.make("permutation:draws=1").rows(subject(spec))
     for pool in pooled(model, EXAMPLES):
         for place, member in enumerate(pool.members):
             example = EXAMPLES[member]
-            batch = collate([example], model.vocabulary)
+            batch = model.collate([example])
             own = model.trace(batch).logits.double().softmax(-1)[0]
             encoded = model.encode(batch).to(torch.float64)
             weights = permuted(pool.key_weights, pool.mask, pool.ids, 0, 1)[place]  # [1, key]
@@ -255,8 +255,8 @@ def test_permutation_is_that_of_the_last_step(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_intervention_acts_at_every_step(spec: str) -> None:
-    model = NextWord(translator(spec))
-    batch = collate(EXAMPLES, model.vocabulary)
+    model = next_word(translator(spec))
+    batch = model.collate(EXAMPLES)
     found = model.trace(batch, intervene=Permute(seed=1)).logits
     whole = translator(spec).trace(batch, intervene=Permute(seed=1)).logits
     for i, example in enumerate(EXAMPLES):

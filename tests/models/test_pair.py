@@ -73,7 +73,7 @@ def wider(batch: Batch, left: int, right: int) -> Batch:
     candidates = None if batch.candidates is None else torch.nn.functional.pad(batch.candidates, (0, 2), value=-1)
     return Batch(
         batch.ids, more(batch.tokens, PAD), more(batch.present, False), more(batch.words, False),
-        more(batch.part, -1), more(batch.sentence, -1), batch.label, candidates,
+        more(batch.part, -1), more(batch.sentence, -1), batch.label, batch.reader, candidates,
     )  # fmt: skip
 
 

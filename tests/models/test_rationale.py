@@ -220,7 +220,7 @@ def test_other_names_are_plain_classifiers() -> None:
         model = make_classifier(spec, vocabulary(EXAMPLES), ("no", "yes"))
         torch.manual_seed(3)
         plain = Classifier(spec, vocabulary(EXAMPLES), ("no", "yes"))
-        assert type(model) is Classifier
+        assert isinstance(model, Classifier)
         assert all(torch.equal(a, b) for a, b in zip(model.parameters(), plain.parameters(), strict=True))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.written import write
 from exegete.models.build import build, make_model
-from exegete.models.contract import PoolingModel, Site
+from exegete.models.contract import Pooling, Site
 from exegete.models.ours.perturbed import parts, randomised
 from exegete.models.ours.self_attention import EncoderLayer, SelfAttentive
 from exegete.models.ours.transformer import Transformer
@@ -125,7 +125,7 @@ def test_shapes_owners_and_sums(wrap: bool) -> None:
     batch = batch_of(model, EXAMPLES)
     trace, (size, width) = model.trace(batch), batch.tokens.shape
     assert model.sites == SITES
-    assert isinstance(model, PoolingModel)
+    assert isinstance(model, Pooling)
     assert isinstance(model, SelfAttentive)
     assert model.self_attention == SITES[:-1]
     for site in SITES[:-1]:
@@ -201,7 +201,7 @@ def test_a_text_without_words_and_one_that_lost_some() -> None:
     e = next(e for e in EXAMPLES if len(e) > 3)
     gone = torch.zeros(1, len(e), dtype=torch.bool)
     gone[0, 1] = True
-    left = write(batch_of(model, [e]), torch.tensor([0]), gone, "delete").batch(torch.tensor([0]))
+    left = write(batch_of(model, [e]), torch.tensor([0]), gone, "delete").batch(torch.tensor([0]))[0]
     shorter = batch_of(model, [Example(51, ((e.words[0], *e.words[2:]),), 0)])
     torch.testing.assert_close(model.trace(left).logits, model.trace(shorter).logits)
 

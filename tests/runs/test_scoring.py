@@ -10,7 +10,7 @@ from exegete.importance.gradient import Gradient
 from exegete.importance.integrated_gradients import IntegratedGradients
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.occlusion import Occlusion
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.runs.scoring import milliseconds, score_frames, shards
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.choosing import chosen
@@ -68,7 +68,7 @@ def test_rows_say_what_a_method_said() -> None:
 class Broken:
     """Scores that are not numbers."""
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         target = target or predicted(model.trace(batch).logits)
         return Scores(on_words(torch.full(batch.tokens.shape, torch.inf), batch), False, target)
 

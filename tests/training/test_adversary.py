@@ -11,7 +11,7 @@ from exegete.base.errors import UsageError
 from exegete.measures.divergence import jsd
 from exegete.models.build import build
 from exegete.models.contract import Trace
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.training.adversary import FLOOR, Adversary, AgainstBase, real_keys
@@ -26,7 +26,7 @@ TEXTS = texts(12, seed=3)
 LAM = 0.3
 
 
-def pair(spec: str, wrap: bool = False) -> tuple[Classifier, Classifier]:
+def pair(spec: str, wrap: bool = False) -> tuple[PoolingClassifier, PoolingClassifier]:
     """A base, and another model of its kind."""
     base = small_model(spec, TEXTS, wrap)
     other = small_model(spec, TEXTS, wrap)
@@ -38,7 +38,7 @@ def pair(spec: str, wrap: bool = False) -> tuple[Classifier, Classifier]:
 
 
 @torch.no_grad()
-def slowly(base: Classifier, other: Classifier, lam: float, halved: bool = False) -> float:
+def slowly(base: PoolingClassifier, other: PoolingClassifier, lam: float, halved: bool = False) -> float:
     """TVD − λ KL straight from the definition, one text at a time, no batch, no padding."""
     losses: list[float] = []
     for example in TEXTS:
@@ -164,8 +164,21 @@ def test_a_site_that_is_not_there_is_refused() -> None:
 
 
 def test_a_model_without_pooling_is_refused() -> None:
-    with pytest.raises(UsageError, match="Linear has none"):
-        Adversary(LAM).bound(torch.nn.Linear(1, 1), TASK)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="LastState has none"):
+        Adversary(LAM).bound(build("bilstm:size=4,hidden=3,attention=none", TASK), TASK)
+
+
+def test_a_base_with_other_words_is_refused() -> None:
+    """Its rows are other words: the base would answer about a text that nobody wrote."""
+    train = TASK.split("train")
+    base, other = small_model(SPECS[0], train[:3]), small_model(SPECS[0], train)
+    assert base.vocabulary != other.vocabulary
+    against, batch = Adversary(LAM).bound(base, TASK), other.collate(train[:3])
+    with pytest.raises(UsageError, match="another model's vocabulary"):
+        against(other.trace(batch), batch)
+    with pytest.raises(UsageError, match="another model's vocabulary"):
+        base.trace(batch)
+    assert torch.isfinite(against(base.trace(base.collate(train[:3])), base.collate(train[:3])))
 
 
 @pytest.mark.parametrize("lam", [-1, math.nan, math.inf])
@@ -179,13 +192,13 @@ FAST = TrainingSettings(epochs=4, patience=9, lr=0.02, metric="accuracy")
 
 
 @pytest.fixture(scope="module")
-def base() -> Classifier:
+def base() -> PoolingClassifier:
     model = build(SPEC, TASK)
     Fit(model, TASK, FAST, 0).run()
     return model
 
 
-def adversary(base: Classifier, lam: float, frozen: bool = False) -> Classifier:
+def adversary(base: PoolingClassifier, lam: float, frozen: bool = False) -> PoolingClassifier:
     model = build(SPEC, TASK, 1)
     if frozen:
         model.load_state_dict(base.state_dict())
@@ -195,7 +208,7 @@ def adversary(base: Classifier, lam: float, frozen: bool = False) -> Classifier:
     return model
 
 
-def apart(base: Classifier, other: Classifier) -> tuple[float, float]:
+def apart(base: PoolingClassifier, other: PoolingClassifier) -> tuple[float, float]:
     """Mean JSD and TVD on test texts."""
     batch = collate(TASK.split("test"), base.vocabulary)
     with torch.no_grad():
@@ -206,13 +219,13 @@ def apart(base: Classifier, other: Classifier) -> tuple[float, float]:
     return float(jsd(weights[0], weights[1]).mean()), float(changed.mean())
 
 
-def test_a_large_lam_drives_attention_away_and_a_small_one_predictions_together(base: Classifier) -> None:
+def test_a_large_lam_drives_attention_away_and_a_small_one_predictions_together(base: PoolingClassifier) -> None:
     near, far = (apart(base, adversary(base, lam)) for lam in (0.0, 1.0))
     assert far[0] > near[0] + 0.2
     assert near[1] < far[1]
 
 
-def test_a_frozen_adversary_moves_attention_alone(base: Classifier) -> None:
+def test_a_frozen_adversary_moves_attention_alone(base: PoolingClassifier) -> None:
     model = adversary(base, 1.0, frozen=True)
     own = {id(p) for p in model.attention_parameters()}
     moved = {name for name, p in model.named_parameters() if id(p) in own}

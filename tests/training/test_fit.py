@@ -8,9 +8,10 @@ import torch
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build
 from exegete.models.contract import Site
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
+from exegete.models.ours.module import hash_tensors
 from exegete.tasks.example import Task
-from exegete.training.checkpoint import hash_tensors, load_checkpoint, load_state, save_state
+from exegete.training.checkpoint import load_checkpoint, load_state, save_state
 from exegete.training.evaluation import evaluate, predict
 from exegete.training.fit import Fit, State
 from exegete.training.settings import TrainingSettings
@@ -102,7 +103,7 @@ def test_attention_has_its_own_group() -> None:
         0,
     )
     rest, attention = fit.optimiser.param_groups
-    assert isinstance(fit.model, Classifier)
+    assert isinstance(fit.model, PoolingClassifier)
     scorer = {id(p) for m in (fit.model.scorer, fit.model.project) for p in m.parameters()}
     assert {id(p) for p in attention["params"]} == scorer
     assert (attention["weight_decay"], attention["lr"], rest["weight_decay"], rest["lr"]) == (0.0, 0.5, 0.1, 1e-3)
@@ -135,7 +136,7 @@ def test_a_loss_that_explodes_is_one_sentence() -> None:
     task = small_task()
     fit = Fit(build(SPEC, task), task, FAST, 0)
     with torch.no_grad():
-        assert isinstance(fit.model, Classifier)
+        assert isinstance(fit.model, PoolingClassifier)
         fit.model.decoder.bias.fill_(torch.nan)
     with pytest.raises(ExegeteError, match="loss became nan in epoch 1: lower the learning rate"):
         fit.run()

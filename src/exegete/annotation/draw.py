@@ -23,11 +23,10 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed, uniform
 from exegete.importance.attention import sites_of, weight_of_tokens
 from exegete.interventions.permute import Permute
-from exegete.models.contract import Intervention, Site
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Intervention, Site, Writing
 from exegete.runs.engine.local import one_thread
 from exegete.runs.training import fitting
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint, load_checkpoint
@@ -154,11 +153,11 @@ def _read(
 ) -> list[tuple[Tensor, int]]:
     """The weights of the explained words of every example, [word], and the class that is predicted."""
     model, found = checkpoint.model, {}
-    if isinstance(model, Translator):
+    if isinstance(model, Writing):
         raise UsageError("a translation has a prediction per word, and people are asked about one: choose a classifier")
     sites = sites_of(model, None)
     for members in batches_of_one_length(examples, size=64, budget=32_768):
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         with torch.no_grad():
             trace = model.trace(batch, intervene=intervene)
         weights = weight_of_tokens(trace, sites).double()  # [batch, token]

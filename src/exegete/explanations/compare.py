@@ -12,7 +12,7 @@ from torch import Tensor
 from exegete.base.noise import stable_seed, uniform
 from exegete.measures.faithfulness import comprehensiveness, curves, flips, order_of
 from exegete.measures.rank import tau
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 ORDERS = 20  # random orders of deletion
@@ -70,7 +70,7 @@ class Removals:
     constant: bool  # no deletion changed any logit
 
 
-def removals(model: AttentionModel, batch: Batch, label: Tensor, values: Mapping[str, Tensor]) -> Removals:
+def removals(model: Predictor, batch: Batch, label: Tensor, values: Mapping[str, Tensor]) -> Removals:
     """Delete the first words of every method, and of random orders, from the one text of a batch."""
     n = int(batch.lengths[0])
     noise = uniform(stable_seed("reading"), batch.ids, torch.arange(ORDERS)[:, None], torch.arange(n))

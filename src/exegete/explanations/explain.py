@@ -20,13 +20,12 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Scores, Target, explains, refusal
 from exegete.importance.erasure import sharing
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.runs.engine.local import one_thread
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.sentences import sentences
 from exegete.tasks.tokenizers import TOKENIZERS
-from exegete.tasks.vocabulary import UNKNOWN
 from exegete.training.checkpoint import Checkpoint
 
 SATURATED = 1e-3  # a probability that is nearer to 0 or 1 hardly changes with a word
@@ -99,9 +98,9 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
     model, (text, *question) = asked.checkpoint.model, parts
     words, *second = (_words(asked.checkpoint, part) for part in parts)
     # Keyed by its words, so that a text has the same noise alone and in a file.
-    batch = collate([Example(stable_seed(words, *second), (words, *second), 0)], model.vocabulary)
+    batch = model.collate([Example(stable_seed(words, *second), (words, *second), 0)])
     with torch.no_grad():
-        logits = model.trace(batch).logits.double()[0]
+        logits = model.logits(batch).double()[0]
     prediction = model.labels[int(logits.argmax())]
     target = asked.target or prediction
     names, refused = _allowed(asked.methods, model, asked.of)
@@ -111,7 +110,7 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
         gone = removals(model, batch, torch.tensor([model.labels.index(target)]), values)
     signed = {name: each.scores.signed for name, each in found.items()}
     order = _order(names, asked.trust, gone)
-    unseen = tuple(place for place, row in enumerate(model.vocabulary.rows(words)) if row == UNKNOWN)
+    unseen = tuple(place for place, word in enumerate(words) if not model.reader.knows(word))
     probabilities = dict(zip(model.labels, logits.softmax(-1).tolist(), strict=True))
     return Explanation(
         text=text,
@@ -140,7 +139,7 @@ def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
     return tuple(TOKENIZERS[checkpoint.tokenizer](text.lower() if checkpoint.lower else text))
 
 
-def _allowed(methods: Sequence[str], model: AttentionModel, of: Of) -> tuple[list[str], dict[str, str]]:
+def _allowed(methods: Sequence[str], model: Predictor, of: Of) -> tuple[list[str], dict[str, str]]:
     """The methods that this model allows, and why it doesn't allow the others."""
     reasons = {name: refusal(IMPORTANCES.make(name), model) or _unexplained(name, of) for name in methods}
     refused = {name: why for name, why in reasons.items() if why is not None}

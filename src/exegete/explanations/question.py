@@ -8,8 +8,8 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
 from exegete.explanations.result import Unit
 from exegete.importance.catalogue import IMPORTANCES, computed
-from exegete.models.ours.pair import Pair
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Writing
+from exegete.models.settings import KINDS
 from exegete.training.checkpoint import Checkpoint
 
 Of = Literal["logit", "probability"]
@@ -101,12 +101,13 @@ def parts_of(text: Text) -> tuple[str, ...]:
 def check_parts(parts: tuple[str, ...], checkpoint: Checkpoint) -> None:
     """A model of pairs needs a question, another has no use for one; and a translator predicts no class."""
     model = checkpoint.model
-    if isinstance(model, Translator):
+    pair = KINDS.get(model.name) == "pair"
+    if isinstance(model, Writing):
         raise UsageError(
             "this model translates, and a text has as many predictions as words: run a study on the task with the "
             "setting step=quartile, step=all or step=WORD"
         )
-    if isinstance(model, Pair) and len(parts) == 1:
+    if pair and len(parts) == 1:
         raise UsageError("this model reads two texts: give the question (or hypothesis) too, with --question")
-    if len(parts) == 2 and not isinstance(model, Pair):
+    if len(parts) == 2 and not pair:
         raise UsageError("this model reads one text: leave the question out")

@@ -13,11 +13,9 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.models.contract import AttentionModel, Trace
-from exegete.models.ours.hierarchical import SENTENCE, WORD
+from exegete.models.contract import Predictor, Trace
+from exegete.models.ours.hierarchical import WORD
 from exegete.tasks.batching import Batch
-
-LEVELS = (WORD, SENTENCE)
 
 
 @dataclass(frozen=True)
@@ -28,11 +26,11 @@ class Attention:
 
     site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Where there is no attention, nothing can be read."""
         return without_attention(model)
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """The model's own weights; they are the same for every class."""
         sites = sites_of(model, self.site)
         with torch.no_grad():
@@ -43,12 +41,14 @@ class Attention:
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
 
 
-def without_attention(model: AttentionModel) -> str | None:
+def without_attention(model: Predictor) -> str | None:
     """Why a model has no weights to read, as a sentence; None if it has."""
-    return None if model.sites else "the model has no attention whose weights could be read: use attention=tanh or dot"
+    return (
+        None if model.readout else "the model has no attention whose weights could be read: use attention=tanh or dot"
+    )
 
 
-def sites_of(model: AttentionModel, name: str | None) -> tuple[str, ...]:
+def sites_of(model: Predictor, name: str | None) -> tuple[str, ...]:
     """The sites that are meant: the model's last one, or all levels of a hierarchy from the words up, unless named."""
     if (reason := without_attention(model)) is not None:
         raise UsageError(reason)
@@ -56,7 +56,8 @@ def sites_of(model: AttentionModel, name: str | None) -> tuple[str, ...]:
         raise unknown("site", name, model.sites)
     if name is not None:
         return (name,)
-    return LEVELS if model.sites == LEVELS else model.sites[-1:]
+    assert model.readout is not None
+    return model.readout.sites
 
 
 def weighed(trace: Trace, sites: tuple[str, ...], batch: Batch) -> None:

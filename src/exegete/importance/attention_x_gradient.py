@@ -19,7 +19,7 @@ from torch import Tensor
 from exegete.importance.attention import of_tokens, sites_of, weighed, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words
 from exegete.importance.derivative import chosen, support
-from exegete.models.contract import AttentionModel, Site
+from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
 
 
@@ -32,11 +32,11 @@ class AttentionXGradient:
     site: str | None = None  # the model's last one, or the lowest of a hierarchy, unless named
     of: Literal["logit", "probability"] = "logit"
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Where there is no attention, nothing can be derived by it."""
         return without_attention(model)
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass for the whole batch; the latter stops at the weights."""
         site = sites_of(model, self.site)[0]
         free: list[Tensor] = []  # [batch, head, query, key], for every call of the site

@@ -13,7 +13,7 @@ import torch
 
 from exegete.importance.attention import of_tokens, sites_of, weighed, weight_of_tokens, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 
@@ -25,11 +25,11 @@ class AttentionXNorm:
 
     site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Where there is no attention, nothing can be read."""
         return without_attention(model)
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward pass; the scores are the same for every class."""
         sites = sites_of(model, self.site)
         with torch.no_grad():

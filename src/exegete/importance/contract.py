@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 import torch
 from torch import Tensor
 
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 Quantity = Literal["logit", "probability", "loss"]
@@ -42,7 +42,7 @@ class Importance(Protocol):
     Its class may say what it looks at (`family`, one of `page.families`) and how people write its name (`label`).
     """
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """Score the words of every text of a batch."""
 
 
@@ -50,11 +50,11 @@ class Importance(Protocol):
 class Choosy(Protocol):
     """An importance that is not for every model."""
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Why it can't be used on a model, as a sentence; None if it can."""
 
 
-def refusal(importance: Importance, model: AttentionModel) -> str | None:
+def refusal(importance: Importance, model: Predictor) -> str | None:
     """Why an importance can't be used on a model, or None."""
     return importance.refuses(model) if isinstance(importance, Choosy) else None
 

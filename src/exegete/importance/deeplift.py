@@ -23,7 +23,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import SITE, Classifier
 from exegete.models.ours.encoders import CNN, Average, Identity
 from exegete.tasks.batching import Batch
@@ -41,15 +41,15 @@ class DeepLift:
     explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     baseline: Baseline = "zero"
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Only linear layers and activations."""
-        if type(model) is not Classifier:
+        if not isinstance(model, Classifier):
             return f"deeplift doesn't know the layers of {type(model).__name__}: use it on average or cnn"
         if not isinstance(model.encoder, Average | CNN | Identity):
             return f"deeplift is wrong where gates multiply signals, as in {model.name}: use lrp, or average or cnn"
         return no_mean_word(model) if self.baseline == "mean" else None
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """Text and baseline forward and backward together, once; then both once more to check the sum."""
         if (reason := self.refuses(model)) is not None:
             raise UsageError(reason)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exegete.importance.contract import Quantity, Target, explained, predicted
 from exegete.interventions.detach import Detach
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 TOKENS = 2048  # tokens that one pass holds: enough for fast products, few enough for the cache
@@ -35,7 +35,7 @@ def chosen(logits: Tensor, batch: Batch, of: Quantity) -> Target:
 
 
 def derivative(
-    model: AttentionModel,
+    model: Predictor,
     batch: Batch,
     target: Target | Quantity = "logit",
     *,
@@ -47,7 +47,7 @@ def derivative(
     `embedded` derives elsewhere than at the text's own embeddings; `detach` takes attention weights for constants.
     """
     embedded = (model.embed(batch) if embedded is None else embedded).detach().requires_grad_()
-    logits = model.trace(batch, embedded=embedded, intervene=Detach() if detach else None).logits
+    logits = model.logits(batch, embedded=embedded, intervene=Detach() if detach else None)
     if isinstance(target, str):
         target = chosen(logits, batch, target)
     # In float64, so that a probability near 1 keeps its distance from it: p (1 − p) is not rounded to 0.

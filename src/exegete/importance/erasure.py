@@ -11,20 +11,16 @@ What the model sees depends on the words alone, so a result doesn't depend on th
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import unknown
+from exegete.importance.written import Removal as Removal
 from exegete.importance.written import Written, write
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.deletion import deletions
-from exegete.models.ours.encoders import BiLSTM
+from exegete.models.contract import Deleting, Predictor
 from exegete.tasks.batching import Batch
-
-Removal = Literal["delete", "zero", "unknown"]
 
 CHUNK = 1 << 21  # tokens of erased texts that are written down at a time: bounds memory, and is many forward passes
 TOKENS = 8_192  # tokens that one forward pass holds: enough for fast products, few enough for the cache
@@ -34,7 +30,7 @@ FEW = 16  # texts of one length that are too few for a pass of their own; the ne
 class _Results:
     """Logits of one model, by what it was shown."""
 
-    def __init__(self, model: AttentionModel) -> None:
+    def __init__(self, model: Predictor) -> None:
         self.model = model  # held on to: its identity is a key
         self.place: dict[bytes, int] = {}
         self.logits: Tensor | None = None  # [place, class]
@@ -65,7 +61,7 @@ def sharing() -> Iterator[None]:
         _shared.reset(before)
 
 
-def _results(model: AttentionModel) -> _Results:
+def _results(model: Predictor) -> _Results:
     """Those of this block, or new ones; a model whose weights have changed since is another model."""
     shared = _shared.get()
     if shared is None:
@@ -76,7 +72,7 @@ def _results(model: AttentionModel) -> _Results:
 
 
 @torch.no_grad()
-def erased(model: AttentionModel, batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Tensor:
+def erased(model: Predictor, batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Tensor:
     """Logits [ask, class] in float64 of text rows[i] of the batch with its words gone[i] erased.
 
     `delete` writes the text without the words, `zero` leaves a zero embedding in their place, `unknown` the unknown
@@ -90,7 +86,7 @@ def erased(model: AttentionModel, batch: Batch, rows: Tensor, gone: Tensor, by: 
         _run_new(results, batch, written)
         places.append(torch.tensor([results.place[key] for key in written.keys], dtype=torch.int64))
     if results.logits is None:  # nothing was asked for, ever
-        return model.trace(batch).logits.double()[:0]
+        return model.logits(batch).double()[:0]
     return results.logits[torch.cat(places)]
 
 
@@ -109,17 +105,17 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
     asks = torch.tensor(sorted(new.values()), dtype=torch.int64)
     alone = _worth_reuse(results.model, batch, written, asks)
     if alone.any():
-        assert isinstance(results.model, Classifier)
+        assert isinstance(results.model, Deleting)
         results.add(written.keys_of(asks[alone]), _by_reuse(results.model, batch, written, asks[alone]))
     asks = asks[~alone]
     asks = asks[written.lengths[asks].argsort(stable=True)]
     for members in _passes(asks, written.lengths[asks]):
-        results.add(written.keys_of(members), _forward(results.model, written.batch(members)))
+        results.add(written.keys_of(members), _forward(results.model, written, members))
 
 
-def _worth_reuse(model: AttentionModel, batch: Batch, written: Written, asks: Tensor) -> Tensor:
+def _worth_reuse(model: Predictor, batch: Batch, written: Written, asks: Tensor) -> Tensor:
     """Which asks are of a text of which at least half of the single deletions are asked for: those, and all of it."""
-    if type(model) is not Classifier or not isinstance(model.encoder, BiLSTM):
+    if not isinstance(model, Deleting):
         return torch.zeros(len(asks), dtype=torch.bool)
     rows = written.rows[asks]
     erased = written.deleted[asks].sum(-1)
@@ -128,10 +124,10 @@ def _worth_reuse(model: AttentionModel, batch: Batch, written: Written, asks: Te
     return (erased <= 1) & worth[rows]
 
 
-def _by_reuse(model: Classifier, batch: Batch, written: Written, asks: Tensor) -> Tensor:
+def _by_reuse(model: Deleting, batch: Batch, written: Written, asks: Tensor) -> Tensor:
     """Whole texts and single deletions: states before and after the gap are computed once (`deletion`)."""
     rows, row = written.rows[asks].unique(return_inverse=True)
-    found = deletions(model, batch.rows(rows))
+    found = model.deletions(batch.rows(rows))
     deleted = written.deleted[asks]
     without = found.without[row, deleted.byte().argmax(-1)]  # [ask, class]
     return torch.where(deleted.any(-1, keepdim=True), without, found.whole[row]).double()
@@ -149,10 +145,8 @@ def _passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         start += count
 
 
-def _forward(model: AttentionModel, batch: Batch) -> Tensor:
-    """One pass over erased texts, whose zeroed words are tokens −1."""
-    zeroed = batch.tokens < 0
-    # A zeroed word has no row in the embedding table: any will do, its embedding is replaced.
-    batch = batch._replace(tokens=batch.tokens.clamp(min=0))
-    embedded = model.embed(batch).masked_fill(zeroed[..., None], 0)
-    return model.trace(batch, embedded=embedded).logits.double()
+def _forward(model: Predictor, written: Written, asks: Tensor) -> Tensor:
+    """One pass over erased texts; what was replaced keeps its width."""
+    batch, gone = written.batch(asks)
+    embedded = model.embed(batch) if written.by == "delete" else model.replaced(batch, gone, written.by)
+    return model.logits(batch, embedded=embedded).double()

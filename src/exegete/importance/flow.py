@@ -25,7 +25,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.rollout import Graph, graph, without_layers
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 SCALE = 2**30  # of capacities: all that leaves the output still fits into 32 bits
@@ -39,11 +39,11 @@ class Flow:
 
     family: ClassVar[str] = "attention"
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Only where layers of self-attention are pooled is there something that flows."""
         return without_layers("flow", model)
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward pass, then a maximum flow per word; the scores are the same for every class."""
         if (reason := self.refuses(model)) is not None:
             raise UsageError(reason)

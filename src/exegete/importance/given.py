@@ -20,7 +20,7 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.importance.contract import Importance, Scores, Target, cost, on_words, predicted
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 
@@ -66,7 +66,7 @@ class Given:
         signed = bool((_table(self)["score"] < 0).any()) if self.signed is None else self.signed
         return Looked(self.file, scores, signed)
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """Refused: a batch doesn't say which split its texts are of, nor whether they were changed."""
         del model, batch, target
         raise UsageError(
@@ -84,7 +84,7 @@ class Looked:
     scores: dict[int, Tensor]  # [word] each
     signed: bool
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """Look up; the model is asked only which class it predicts."""
         with torch.no_grad():
             target = target or predicted(model.trace(batch).logits)

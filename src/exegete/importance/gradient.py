@@ -7,7 +7,7 @@ from torch import Tensor
 
 from exegete.importance.contract import Quantity, Scores, Target, cost, on_words
 from exegete.importance.derivative import derivative
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 Norm = Literal["input", "l1", "l2"]
@@ -28,7 +28,7 @@ class Gradient:
     detach: bool = False  # attention weights as constants (Jain & Wallace), or part of the function (Neely & Schouten)
     of: Quantity = "logit"  # loss: of the gold label, as Neely & Schouten
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass for the whole batch."""
         found = derivative(model, batch, target or self.of, detach=self.detach)
         values = size(found.gradient, found.embedded, self.norm).abs()

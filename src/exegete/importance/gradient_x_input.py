@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from exegete.importance.contract import Scores, Target, cost, on_words
 from exegete.importance.derivative import derivative
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 
@@ -24,7 +24,7 @@ class GradientXInput:
     of: Literal["logit", "probability"] = "logit"
     detach: bool = False  # attention weights as constants, or part of the function
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass for the whole batch."""
         found = derivative(model, batch, target or self.of, detach=self.detach)
         values = (found.gradient * found.embedded).sum(-1)

@@ -22,8 +22,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes, support, target_of
-from exegete.models.contract import AttentionModel
-from exegete.models.truths.ladder import Ladder
+from exegete.models.contract import Predictor, Voting
 from exegete.tasks.batching import Batch
 
 # Where text and baseline get almost the same prediction, a relative error is a ratio of rounding errors. A difference
@@ -64,13 +63,13 @@ class IntegratedGradients:
         if not self.bound >= 0:
             raise UsageError(f"importance 'integrated_gradients' needs a bound of 0 or more, not {self.bound}")
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """A jump has no gradient to add up; a mean word needs a vocabulary."""
-        if isinstance(model, Ladder):
+        if isinstance(model, Voting):
             return "votes of ladder jump, and gradients that take a jump for a slope don't add up to a prediction"
         return no_mean_word(model) if self.baseline == "mean" else None
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass per text and step, and two forward for completeness."""
         path = self._path(model, batch, target)
         values = torch.zeros(batch.tokens.shape, dtype=torch.float64)
@@ -87,11 +86,11 @@ class IntegratedGradients:
         return Scores(on_words(values, batch), signed=True, target=path.target, error=error, cost=spent)
 
     @torch.no_grad()
-    def _path(self, model: AttentionModel, batch: Batch, target: Target | None) -> _Path:
+    def _path(self, model: Predictor, batch: Batch, target: Target | None) -> _Path:
         embedded, start = model.embed(batch), baseline(model, batch, self.baseline)
-        logits = model.trace(batch, embedded=embedded).logits.double()
+        logits = model.logits(batch, embedded=embedded).double()
         target = target or predicted(logits, self.of)
-        empty = model.trace(batch, embedded=start).logits.double()
+        empty = model.logits(batch, embedded=start).double()
         return _Path(batch, target, start, embedded - start, support(logits, target) - support(empty, target))
 
 
@@ -104,7 +103,7 @@ def points(rule: Rule, steps: int) -> tuple[Tensor, Tensor]:
     return (roots + 1) / 2, weights / 2
 
 
-def _integral(model: AttentionModel, path: _Path, rows: Tensor, places: Tensor, weights: Tensor) -> Tensor:
+def _integral(model: Predictor, path: _Path, rows: Tensor, places: Tensor, weights: Tensor) -> Tensor:
     """Σ_k w_k ∇f_c(b + a_k (x − b)) · (x − b) for some rows of the batch."""  # [row, token]
     total = torch.zeros(path.batch.tokens.shape, dtype=torch.float64)
     asked = rows.repeat_interleave(len(places))  # [ask]: every text at every place

@@ -19,7 +19,7 @@ from exegete.importance.derivative import passes
 from exegete.importance.lrp_encoders import ENCODERS, in_double, weight_and_bias
 from exegete.importance.lrp_pair import answered, of_equal_lengths
 from exegete.importance.relevance import Dials, Layers
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.pair import Pair
 from exegete.tasks.batching import Batch
@@ -60,27 +60,27 @@ class Lrp:
         if not 0 < self.epsilon < float("inf"):
             raise UsageError(f"importance 'lrp': epsilon is a number above 0, not {self.epsilon}")
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Every layer needs a rule, and only our own classifiers are known to have no others."""
-        if isinstance(model, Classifier) and type(model) in (Classifier, Pair) and type(model.encoder) in ENCODERS:
+        if isinstance(model, Classifier | Pair) and type(model.encoder) in ENCODERS:
             return None
         return (
             f"lrp has no rules for the layers of {type(model).__name__}: use it on bilstm, bigru, average, cnn or pair"
         )
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One pass forward and one backward, in float64."""
         if (reason := self.refuses(model)) is not None:
             raise UsageError(reason)
         if target is not None and target.of != "logit":
             raise UsageError(f"lrp explains the logit of a class, not its {target.of}: ask for of=logit")
-        assert isinstance(model, Classifier)
+        assert isinstance(model, Classifier | Pair)
         found = relevance(model, batch, target, Dials(self.epsilon, self.bias))
         values, once = on_words(found.tokens, batch), cost(batch, forward=1, backward=1)
         return Scores(values, signed=True, target=target or Target(found.label), error=found.error, cost=once)
 
 
-def relevance(model: Classifier, batch: Batch, target: Target | None, dials: Dials) -> Relevance:
+def relevance(model: Classifier | Pair, batch: Batch, target: Target | None, dials: Dials) -> Relevance:
     """The parts of every text's logit. Texts of one length go together, so that there is no padding."""
     width, order, parts = batch.tokens.shape[1], [], []
     together = of_equal_lengths(batch) if isinstance(model, Pair) else passes(batch, torch.arange(len(batch.ids)))
@@ -92,7 +92,7 @@ def relevance(model: Classifier, batch: Batch, target: Target | None, dials: Dia
     return Relevance(*(torch.cat(columns)[back] for columns in zip(*parts, strict=True)))
 
 
-def _relevance(model: Classifier, texts: Batch, label: Tensor | None, layers: Layers) -> Relevance:
+def _relevance(model: Classifier | Pair, texts: Batch, label: Tensor | None, layers: Layers) -> Relevance:
     """Forward in layers that carry relevance, and back from the logit of one class."""
     with torch.enable_grad():
         x = model.embed(texts).detach().double().requires_grad_()

@@ -13,7 +13,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.erasure import Removal, erased
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 
@@ -34,7 +34,7 @@ class Omission:
         if self.window < 1:
             raise UsageError(f"an importance that omits words needs a window of 1 or more, not {self.window}")
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One erased text per window, T of them for a text of T words and windows of one, and the text itself."""
         rows, gone = windows(batch, self.window)
         texts = torch.arange(len(batch.ids))

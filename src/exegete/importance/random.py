@@ -7,7 +7,7 @@ import torch
 
 from exegete.base.noise import uniform
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 
@@ -19,7 +19,7 @@ class Random:
 
     seed: int = 0
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """Draw; the model is asked only which class it predicts."""
         with torch.no_grad():
             target = target or predicted(model.trace(batch).logits)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.models.contract import AttentionModel, Trace
+from exegete.models.contract import Predictor, Trace
 from exegete.models.ours.self_attention import SelfAttentive
 from exegete.tasks.batching import Batch
 
@@ -35,11 +35,11 @@ class Rollout:
 
     family: ClassVar[str] = "attention"
 
-    def refuses(self, model: AttentionModel) -> str | None:
+    def refuses(self, model: Predictor) -> str | None:
         """Only where layers of self-attention are pooled is there something to follow."""
         return without_layers("rollout", model)
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward pass; the scores are the same for every class."""
         if (reason := self.refuses(model)) is not None:
             raise UsageError(reason)
@@ -52,7 +52,7 @@ class Rollout:
         return Scores(on_words(row, batch), signed=False, target=target, cost=cost(batch, forward=1))
 
 
-def without_layers(name: str, model: AttentionModel) -> str | None:
+def without_layers(name: str, model: Predictor) -> str | None:
     """Why attention can't be followed through a model, as a sentence; None if it can."""
     if not isinstance(model, SelfAttentive) or not model.self_attention:
         kind = type(model).__name__
@@ -62,10 +62,9 @@ def without_layers(name: str, model: AttentionModel) -> str | None:
     return None
 
 
-def graph(model: AttentionModel, trace: Trace) -> Graph:
+def graph(model: Predictor, trace: Trace) -> Graph:
     """The weights of a trace as shares."""
     assert isinstance(model, SelfAttentive)
-    assert isinstance(model, AttentionModel)
     layers = [_with_residual(trace.attention[site].double().mean(1)) for site in model.self_attention]
     return Graph(layers, _shares(trace.attention[model.sites[-1]][:, 0, 0].double()))
 

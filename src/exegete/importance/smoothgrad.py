@@ -16,7 +16,7 @@ from exegete.base.noise import normal
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes, target_of
 from exegete.importance.gradient import Norm, size
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 
@@ -39,17 +39,17 @@ class SmoothGrad:
         if not self.noise >= 0:
             raise UsageError(f"importance 'smoothgrad' needs noise of 0 or more, not {self.noise}")
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass per sample; one more forward where the class is not given."""
         with torch.no_grad():
             embedded = model.embed(batch)
-            target = target or predicted(model.trace(batch).logits, self.of)
+            target = target or predicted(model.logits(batch), self.of)
         gradient = self._mean_gradient(model, batch, target, embedded)
         values = size(gradient, embedded, self.norm)
         spent = cost(batch, self.samples, self.samples)
         return Scores(on_words(values, batch), signed=self.norm == "input", target=target, cost=spent)
 
-    def _mean_gradient(self, model: AttentionModel, batch: Batch, target: Target, embedded: Tensor) -> Tensor:
+    def _mean_gradient(self, model: Predictor, batch: Batch, target: Target, embedded: Tensor) -> Tensor:
         """ĝ, [batch, token, size]."""
         total = torch.zeros_like(embedded, dtype=torch.float64)
         sigma = self.noise * _range(embedded, batch.words)  # [batch]

@@ -11,7 +11,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.coalitions import coalitions
 from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.erasure import Removal, erased
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 CELLS = 1 << 22  # samples × tokens of the texts that are fitted side by side: 32 MB as numbers
@@ -63,7 +63,7 @@ class Surrogate(ABC):
         """How far the coefficients are from what they should sum to, where the method promises a sum."""  # [text]
         return None
 
-    def __call__(self, model: AttentionModel, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """At most `samples` + 2 forward passes per text; some texts at a time, so that memory is bounded."""
         texts = torch.arange(len(batch.ids))
         whole = erased(model, batch, texts, torch.zeros_like(batch.words), self.removal)  # [batch, class]
@@ -78,7 +78,7 @@ class Surrogate(ABC):
         error = torch.cat([e for e in errors if e is not None]) if errors[0] is not None else None
         return Scores(on_words(torch.cat(values), batch), True, target, error, cost(batch, forward=torch.cat(passes)))
 
-    def _play(self, model: AttentionModel, batch: Batch, target: Target, whole: Tensor) -> Game:
+    def _play(self, model: Predictor, batch: Batch, target: Target, whole: Tensor) -> Game:
         """Ask for all coalitions of some texts."""
         kept, share = coalitions(batch, self.samples, self.seed)
         rows, sample = (share > 0).nonzero(as_tuple=True)

@@ -4,22 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import PAD, UNKNOWN
+from exegete.tasks.reader import Reader
+from exegete.tasks.vocabulary import PAD
 
-ZEROED = -1  # the token that stands for a word whose embedding is zero
-NOTHING = (PAD, 0, -1, -1)  # token, word, part and sentence of padding
+Removal = Literal["delete", "zero", "unknown"]
+NOTHING = (PAD, 0, -1, -1, 0)  # token, word, part and sentence of padding, which is not replaced
 
 
 @dataclass(frozen=True)
 class Written:
     """Erased texts one after the other, without padding."""
 
-    tokens: Tensor  # [total, 4]: token, whether it is a word, its part and its sentence
+    by: Removal
+    reader: Reader
+    tokens: Tensor  # [total, 5]: token, whether it is a word, its part, its sentence, and whether it is replaced
     lengths: Tensor  # [ask]: tokens that remain, wrappers included
     rows: Tensor  # [ask]: the text that it was
     deleted: Tensor  # [ask, token]: True on words that are not there any more
@@ -28,42 +32,49 @@ class Written:
     @cached_property
     def keys(self) -> list[bytes]:
         """A digest of what remains, per ask: the texts themselves would be too large to keep."""
-        ends = (self.lengths.cumsum(0) * self.tokens.shape[1] * self.tokens.element_size()).tolist()
-        data = memoryview(self.tokens.numpy().tobytes())
+        seen = self._seen()
+        ends = (self.lengths.cumsum(0) * seen.shape[1] * seen.element_size()).tolist()
+        data = memoryview(seen.cpu().numpy().tobytes())
         keys = [blake2b(data[start:end], digest_size=16).digest() for start, end in zip([0, *ends], ends, strict=False)]
         if self.candidates is None:
             return keys
-        return [key + row.numpy().tobytes() for key, row in zip(keys, self.candidates, strict=True)]
+        return [key + row.cpu().numpy().tobytes() for key, row in zip(keys, self.candidates, strict=True)]
 
     def keys_of(self, asks: Tensor) -> list[bytes]:
         """The keys of some asks."""
         return [self.keys[i] for i in asks.tolist()]
 
-    def batch(self, asks: Tensor) -> Batch:
-        """Some erased texts as a batch; zeroed words are tokens −1."""
+    def _seen(self) -> Tensor:
+        """What a model sees: words that are replaced look like all others that are."""  # [total, 4]
+        token, gone = self.tokens[:, 0], self.tokens[:, -1].bool()
+        if self.by != "delete":
+            token = torch.where(gone, self.reader.without(token, self.by), token)
+        return torch.cat([token[:, None], self.tokens[:, 1:-1]], 1)
+
+    def batch(self, asks: Tensor) -> tuple[Batch, Tensor]:
+        """Some erased texts as a batch, and which of its words are to be replaced [ask, token]."""
         lengths = self.lengths[asks]
         width = max(1, int(lengths.max()))  # as everywhere: a text without tokens is one of padding
-        places = torch.arange(width)
+        places = torch.arange(width, device=lengths.device)
         present = places < lengths[:, None]
-        table = torch.tensor(NOTHING, dtype=self.tokens.dtype).repeat(len(asks), width, 1)
+        table = torch.tensor(NOTHING, dtype=self.tokens.dtype, device=lengths.device).repeat(len(asks), width, 1)
         table[present] = self.tokens[(self._starts[asks][:, None] + places)[present]]
-        token, word, part, sentence = table.long().unbind(-1)
+        token, word, part, sentence, gone = table.long().unbind(-1)
         nobody = torch.zeros_like(asks)  # ids and labels: a result must not depend on whose text it was
         candidates = None if self.candidates is None else self.candidates[asks]
-        return Batch(nobody, token, present, word.bool(), part, sentence, nobody, candidates)
+        batch = Batch(nobody, token, present, word.bool(), part, sentence, nobody, self.reader, candidates)
+        return batch, gone.bool()
 
     @cached_property
     def _starts(self) -> Tensor:
         return self.lengths.cumsum(0) - self.lengths
 
 
-def write(batch: Batch, rows: Tensor, gone: Tensor, by: str) -> Written:
+def write(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Written:
     """Write down text rows[i] with its words gone[i] deleted, zeroed or replaced by the unknown word."""
     columns: Sequence[Tensor] = (batch.tokens, batch.words, batch.part, batch.sentence)
-    table = torch.stack([column.int() for column in columns], -1)[rows]  # [ask, token, 4]
-    deleted = gone if by == "delete" else torch.zeros_like(gone)
-    if by != "delete":
-        table[..., 0].masked_fill_(gone, ZEROED if by == "zero" else UNKNOWN)
+    deleted, replaced = (gone if by == "delete" else torch.zeros_like(gone), gone.int())
+    table = torch.cat([torch.stack([column.int() for column in columns], -1)[rows], replaced[..., None]], -1)
     remain = batch.present[rows] & ~deleted
     candidates = None if batch.candidates is None else batch.candidates[rows]
-    return Written(table[remain], remain.sum(-1), rows, deleted, candidates)
+    return Written(by, batch.reader, table[remain], remain.sum(-1), rows, deleted, candidates)

@@ -7,9 +7,8 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.interventions.search import Search, find
-from exegete.models.contract import AttentionModel, Site
+from exegete.models.contract import Predictor, Site, Stepwise, Writing
 from exegete.models.opened import opened, unopened
-from exegete.models.ours.next_word import NextWord
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,9 @@ class Adversarial(Search):
             "bind it first, with exegete.interventions.contract.bound(intervention, model)"
         )
 
-    def bound(self, model: AttentionModel) -> "Deceiving":
+    def bound(self, model: Predictor) -> "Deceiving":
         """The intervention for a model that predicts one class through attention."""
-        if isinstance(model, NextWord):
+        if isinstance(model, Stepwise | Writing):
             raise UsageError(
                 "intervention 'adversarial' searches for one weighting of a text, and a translator weighs it anew at "
                 "every step: use the experiment adversary_search, which asks about one step"
@@ -51,7 +50,7 @@ class Deceiving:
     """Adversarial weights for one model."""
 
     asked: Adversarial
-    model: AttentionModel
+    model: Predictor
 
     def __call__(self, site: Site) -> Tensor:
         """The adversary's weights at the last site; constants, for gradients."""

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from exegete.base.errors import unknown
 from exegete.interventions import contract
-from exegete.models.contract import AttentionModel, Intervention, Site
+from exegete.models.contract import Intervention, Predictor, Site
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class AtSites:
         """The site's weights, rewritten if it is one of them."""
         return self.inner(site) if site.name in self.sites else site.weights
 
-    def bound(self, model: AttentionModel) -> "AtSites":
+    def bound(self, model: Predictor) -> "AtSites":
         """Ready for a model; a site that it doesn't have is refused."""
         for name in self.sites:
             if name not in model.sites:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.base.errors import unknown
 from exegete.base.noise import keyed_integers, stable_seed, uniform
-from exegete.models.contract import AttentionModel, Intervention, Site
+from exegete.models.contract import Intervention, Predictor, Site
 
 EVERY = "every"
 
@@ -46,7 +46,7 @@ class Drawn(Rewrite):
         return replace(self, seed=stable_seed("epoch", self.seed, epoch)) if self.fresh else self
 
 
-def check_site(intervention: object, model: AttentionModel) -> None:
+def check_site(intervention: object, model: Predictor) -> None:
     """Refuse an intervention at a site that the model doesn't have."""
     name = getattr(intervention, "site", EVERY)
     if name != EVERY and name not in model.sites:
@@ -70,11 +70,11 @@ def renewed(intervention: Intervention | None, epoch: int) -> Intervention | Non
 class Bindable(Protocol):
     """An intervention that must know the model whose weights it rewrites."""
 
-    def bound(self, model: AttentionModel) -> Intervention:
+    def bound(self, model: Predictor) -> Intervention:
         """The intervention for a model."""
 
 
-def bound(intervention: Intervention, model: AttentionModel) -> Intervention:
+def bound(intervention: Intervention, model: Predictor) -> Intervention:
     """An intervention that is ready for a model; one at a site that the model doesn't have is refused."""
     check_site(intervention, model)
     return intervention.bound(model) if isinstance(intervention, Bindable) else intervention

@@ -10,8 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.interventions.contract import Rewrite, counted, mask_of
 from exegete.interventions.table import Table
-from exegete.models.contract import AttentionModel, Site
-from exegete.tasks.vocabulary import Vocabulary
+from exegete.models.contract import Predictor, Site
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,13 @@ class Impose(Rewrite):
         place = (counted(mask) - 1).clamp(min=0)  # the j-th real key gets the j-th word's weight
         return given.expand(*mask.shape[:-1], -1).gather(-1, place).masked_fill(~mask, 0.0)
 
-    def bound(self, model: AttentionModel) -> "Impose":
-        """With the table of its file, found by the words that the model knows."""
-        vocabulary = getattr(model, "vocabulary", None)
-        if not isinstance(vocabulary, Vocabulary):
-            raise UsageError(f"weights are imposed by words, and {type(model).__name__} has no vocabulary of ours")
+    def bound(self, model: Predictor) -> "Impose":
+        """With the table of its file."""
+        del model  # a batch knows how its words are spelled
         table = Table.read(self.file) if self.file and not self.table.rows else self.table
         if not table.rows:
             raise UsageError("intervention 'impose' has no weights: write impose:file=weights.parquet")
-        return replace(self, table=table.under(vocabulary))
+        return replace(self, table=table)
 
 
 def _check_lengths(rows: list[Tensor], mask: Tensor, site: Site) -> None:

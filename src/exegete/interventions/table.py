@@ -1,7 +1,7 @@
 """Table: weights that were stored by text, to be imposed on another model.
 
-A row is found by the words of its text, as the model that gets the weights sees them: ids are only unique in a split,
-and a batch has no words but rows of a vocabulary. Texts that look the same to the model get the mean of their weights.
+A row is found by the words of its text, as the reader of a batch spells them: ids are only unique in a split, and a
+batch has no words but rows. Texts that look the same to the model get the mean of their weights.
 Weights over a passage depend on the question, too: the key of a pair is the passage, `BESIDE`, and the question.
 """
 
@@ -18,11 +18,10 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import whole_file
 from exegete.interventions.contract import scaled
-from exegete.models.contract import Intervention, Trace
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.models.contract import Intervention, Predictor, Trace
+from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example
-from exegete.tasks.vocabulary import Vocabulary
+from exegete.tasks.reader import Reader
 
 TOLERANCE = 1e-4  # of a sum of weights that should be 1: stored weights are often rounded
 
@@ -35,8 +34,9 @@ Key = TypeVar("Key", Text, Seen)
 class Table:
     """Weights by text, each row a distribution over the words of its text."""
 
-    def __init__(self, rows: Mapping[Text, Tensor], vocabulary: Vocabulary | None = None) -> None:
-        self.rows, self.vocabulary = dict(rows), vocabulary
+    def __init__(self, rows: Mapping[Text, Tensor]) -> None:
+        self.rows = dict(rows)
+        self._seen: dict[str, dict[Seen, Tensor]] = {}  # by reader
         _check(self.rows)
 
     def __repr__(self) -> str:
@@ -53,23 +53,22 @@ class Table:
     @classmethod
     def of(
         cls,
-        model: Classifier,
+        model: Predictor,
         examples: Sequence[Example],
-        vocabulary: Vocabulary,
         intervene: Intervention | None = None,
     ) -> "Table":
-        """The weights of a model's last attention on the words of some texts, for a model with this vocabulary.
+        """The weights of a model's last attention on the words of some texts.
 
         What a key that is no word takes (`ladder` has one) is left out, and each row is divided by its sum.
         """
         found: list[tuple[Text, Tensor]] = []
         for members in batches_of_one_length(examples, size=512, budget=32_768):
             some = [examples[i] for i in members]
-            batch = collate(some, model.vocabulary)
+            batch = model.collate(some)
             with torch.no_grad():
                 weights = _of_words(model, batch, model.trace(batch, intervene=intervene))
             found += [(_text(e), row[own]) for e, row, own in zip(some, weights, batch.words, strict=True)]
-        return cls(_averaged(found), vocabulary)
+        return cls(_averaged(found))
 
     @classmethod
     def read(cls, path: Path | str) -> "Table":
@@ -87,20 +86,16 @@ class Table:
         with whole_file(Path(path)) as beside:
             pl.DataFrame(columns, schema=SCHEMA).write_parquet(beside)
 
-    def under(self, vocabulary: Vocabulary) -> "Table":
-        """The table for a model with this vocabulary."""
-        return self if self.vocabulary == vocabulary else Table(self.rows, vocabulary)
-
-    @cached_property
-    def seen(self) -> dict[Seen, Tensor]:
-        """Rows by their words as the vocabulary sees them."""
-        if self.vocabulary is None:
-            raise ExegeteError("these weights are not bound to a model yet: use exegete.interventions.contract.bound")
-        return _averaged((_as_seen(words, self.vocabulary), row) for words, row in self.rows.items())
+    def seen(self, reader: Reader) -> dict[Seen, Tensor]:
+        """Rows by their words as a reader sees them."""
+        if reader.fingerprint not in self._seen:
+            rows = _averaged((_as_seen(words, reader), row) for words, row in self.rows.items())
+            self._seen[reader.fingerprint] = rows
+        return self._seen[reader.fingerprint]
 
     def lookup(self, batch: Batch) -> list[Tensor]:
         """The row of every text of a batch, [word] each; a text without words needs none."""
-        seen, none, found = self.seen, torch.zeros(0), []
+        seen, none, found = self.seen(batch.reader), torch.zeros(0), []
         own, beside = _words_of(batch, batch.words), _words_of(batch, (batch.sentence >= 0) & ~batch.words)
         for place, (words, others) in enumerate(zip(own, beside, strict=True)):
             key = (*words, -1, *others) if others else words
@@ -111,9 +106,9 @@ class Table:
         return found
 
 
-def _of_words(model: Classifier, batch: Batch, trace: Trace) -> Tensor:
+def _of_words(model: Predictor, batch: Batch, trace: Trace) -> Tensor:
     """The last attention's weights of words, [batch, token], each row divided by its sum."""
-    weights = trace.word_weights(model.sites[-1], batch) if model.sites else None
+    weights = trace.word_weights(model.readout.sites[-1], batch) if model.readout else None
     if weights is None:
         raise UsageError(
             f"weights are stored by words, and the last attention of {model.spec} is not over words, or not over those "
@@ -134,10 +129,10 @@ def _weighed(words: Text) -> Text:
     return words[: words.index(BESIDE)] if BESIDE in words else words
 
 
-def _as_seen(words: Text, vocabulary: Vocabulary) -> Seen:
+def _as_seen(words: Text, reader: Reader) -> Seen:
     """Words as a model sees them."""
     own = _weighed(words)
-    seen, beside = (tuple(vocabulary.rows(some)) for some in (own, words[len(own) + 1 :]))
+    seen, beside = (tuple(reader.rows(some)) for some in (own, words[len(own) + 1 :]))
     return (*seen, -1, *beside) if beside else seen
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
 from exegete.importance.erasure import Removal, erased
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 Ranking = Literal["signed", "magnitude"]
@@ -54,7 +54,7 @@ def sizes(lengths: Tensor, fraction: float) -> Tensor:
     return (lengths * q.numerator + q.denominator - 1) // q.denominator
 
 
-def without_words(model: AttentionModel, batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Tensor:
+def without_words(model: Predictor, batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Tensor:
     """Logits of text rows[i] without its words gone[i], words counted without wrappers: [ask, word] -> [ask, class]."""
     place = (batch.words.cumsum(-1) - 1).clamp(min=0)[rows]  # [ask, token]: which word a token is
     return erased(model, batch, rows, gone.gather(-1, place) & batch.words[rows], by)
@@ -68,7 +68,7 @@ class Curves(NamedTuple):
 
 
 def curves(
-    model: AttentionModel, batch: Batch, orders: Tensor, by: Removal, fractions: Sequence[float] = FRACTIONS
+    model: Predictor, batch: Batch, orders: Tensor, by: Removal, fractions: Sequence[float] = FRACTIONS
 ) -> Curves:
     """Ask for all orders [order, text, word] and all fractions at once: what two methods share is run once."""
     real = torch.arange(orders.shape[-1]) < batch.lengths[:, None]  # [text, word]
@@ -120,7 +120,7 @@ class Flips(NamedTuple):
     never: Tensor  # [order, text]: True where no class but c wins, down to the last word
 
 
-def flips(model: AttentionModel, batch: Batch, orders: Tensor, label: Tensor, by: Removal) -> Flips:
+def flips(model: Predictor, batch: Batch, orders: Tensor, label: Tensor, by: Removal) -> Flips:
     """Remove words in their order [order, text, word] until another class wins, at the latest with one word left.
 
     The text without any word is not asked: it is the same for every method. So a text of one word never flips. Round by
@@ -137,7 +137,7 @@ def flips(model: AttentionModel, batch: Batch, orders: Tensor, label: Tensor, by
     return Flips((found / batch.lengths).where(found > 0, 1.0).double(), found == 0)
 
 
-def flip(model: AttentionModel, batch: Batch, values: Tensor, label: Tensor, by: Removal = "delete") -> Tensor:
+def flip(model: Predictor, batch: Batch, values: Tensor, label: Tensor, by: Removal = "delete") -> Tensor:
     """The share of words gone when another class first wins, for one method's scores [text, word]: [text]."""
     return flips(model, batch, order_of(values, batch.ids)[None], label, by).share[0]
 

@@ -14,12 +14,12 @@ from exegete.base.noise import stable_seed, uniform
 from exegete.importance.contract import Importance
 from exegete.importance.erasure import Removal
 from exegete.measures.faithfulness import without_words, worth
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 
 def infidelity(
-    model: AttentionModel, batch: Batch, scores: Tensor, label: Tensor, by: Removal = "zero", draws: int = 50
+    model: Predictor, batch: Batch, scores: Tensor, label: Tensor, by: Removal = "zero", draws: int = 50
 ) -> Tensor:
     """E_I (β I · scores − Δf)², Δf = f_c(x) − f_c(x without I), f the logit: how far scores are from adding up: [text].
 
@@ -58,7 +58,7 @@ def _subsets(batch: Batch, real: Tensor, draws: int) -> Tensor:
 
 
 def sensitivity_max(
-    importance: Importance, model: AttentionModel, batch: Batch, draws: int = 10, radius: float = 0.02
+    importance: Importance, model: Predictor, batch: Batch, draws: int = 10, radius: float = 0.02
 ) -> Tensor:
     """max_δ ‖Φ(x + δ) − Φ(x)‖ / ‖Φ(x)‖ over δ uniform in [−radius, radius] per coordinate of an embedding: [text].
 
@@ -78,7 +78,7 @@ def sensitivity_max(
 
 
 @contextmanager
-def shaken(model: AttentionModel, radius: float, draw: int) -> Iterator[None]:
+def shaken(model: Predictor, radius: float, draw: int) -> Iterator[None]:
     """Inside, every embedding is moved by uniform noise in [−radius, radius], keyed by draw, word and dimension."""
     before = vars(model).get("embed")
     embed = model.embed

@@ -1,13 +1,15 @@
 """Build: an untrained model for a task, from a name with settings and a seed."""
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Writing
+from exegete.models.ours.classifier import Classifier, TextClassifier
+from exegete.models.ours.deletion import BiLSTMClassifier
 from exegete.models.ours.hierarchical import Hierarchical
 from exegete.models.ours.last_state import LastState
 from exegete.models.ours.module import Model
@@ -16,10 +18,11 @@ from exegete.models.ours.rationale import RationaleClassifier
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
 from exegete.models.ours.transformer import Transformer
 from exegete.models.ours.transformer_translator import TransformerTranslator
-from exegete.models.own.classifier import Own
+from exegete.models.own.classifier import own_model
 from exegete.models.settings import (
     KINDS,
     MODELS,
+    BiLSTMSettings,
     ClassifierSettings,
     HierarchicalSettings,
     LadderSettings,
@@ -35,7 +38,7 @@ from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
 
 
-def build(spec: str, task: Task, seed: int = 0) -> Classifier:
+def build(spec: str, task: Task, seed: int = 0) -> Model:
     """A model that predicts a class, as `build_model` makes it."""
     return _classifier(build_model(spec, task, seed))
 
@@ -68,24 +71,30 @@ def _check_kind(name: str, task: Task) -> None:
         )
 
 
-def make_classifier(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Classifier:
+def make_classifier(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Model:
     """A model that predicts a class, as `make_model` makes it."""
     return _classifier(make_model(spec, vocabulary, labels, size))
 
 
-def _classifier(model: Model) -> Classifier:
-    assert isinstance(model, Classifier), f"{model.spec} predicts no class"
+def _classifier(model: Model) -> Model:
+    assert not isinstance(model, Writing), f"{model.spec} predicts no class"
+    return model
+
+
+def plain_classifier(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...]) -> Classifier:
+    """A classifier of one encoder and one attention, whose layers are known: for weights that are set by hand."""
+    model = make_model(spec, vocabulary, labels)
+    assert isinstance(model, Classifier), f"{spec} has other layers"
     return model
 
 
 def make_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Model:
     """The class that a name stands for, with weights from the global generator."""
-    kind: Any = _kind(MODELS.make(spec))
-    model: Model = kind(spec, vocabulary, labels, size)
-    return model
+    return _kind(MODELS.make(spec))(spec, vocabulary, labels, size)
 
 
-_OWN_CLASS: dict[type[ClassifierSettings], type[Classifier]] = {
+_OWN_CLASS: dict[type[ClassifierSettings], type[TextClassifier]] = {
+    BiLSTMSettings: BiLSTMClassifier,
     RationaleSettings: RationaleClassifier,
     HierarchicalSettings: Hierarchical,
     LadderSettings: Ladder,
@@ -94,12 +103,12 @@ _OWN_CLASS: dict[type[ClassifierSettings], type[Classifier]] = {
 }
 
 
-def _kind(settings: ClassifierSettings | OwnSettings | TranslatorSettings) -> type[Model]:
+def _kind(settings: ClassifierSettings | OwnSettings | TranslatorSettings) -> Callable[..., Model]:
     if isinstance(settings, OwnSettings):
-        return Own
+        return own_model
     if isinstance(settings, TranslatorSettings):
         return _translator(settings)
-    return _OWN_CLASS.get(type(settings), LastState if settings.attention == "none" else Classifier)
+    return LastState if settings.attention == "none" else _OWN_CLASS.get(type(settings), Classifier)
 
 
 def _translator(settings: TranslatorSettings) -> type[Model]:

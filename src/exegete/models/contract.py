@@ -4,15 +4,18 @@ So a pooling layer (1 head, 1 query), a translator (1 head, a query per output s
 query per token) take the same interventions and give the same tables.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from exegete.base.errors import UsageError, unknown
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+from exegete.tasks.reader import Reader
 
 
 class Site(NamedTuple):
@@ -25,6 +28,7 @@ class Site(NamedTuple):
     project: Projection  # so that "mask some scores and project again" is possible
     batch: Batch
     first_query: int = 0  # the step, where a decoder runs one query at a time
+    query_owner: Tensor | None = None  # [batch, query]: the word that a query belongs to, where queries are pieces
 
 
 Intervention = Callable[[Site], Tensor]  # a site's weights, rewritten; never any weight outside the mask
@@ -34,16 +38,40 @@ class Trace(NamedTuple):
     """What a model computed for a batch."""
 
     logits: Tensor  # [batch, class]; of a translation [batch, step, word]
-    attention: dict[str, Tensor]  # by site: [batch, head, query, key]
+    attention: dict[str, Tensor]  # by site that was kept: [batch, head, query, key]
     states: dict[str, Tensor]  # by site: [batch, key, size], what the site attends over
     owner: dict[str, Tensor]  # by site: [batch, token] -> the key that a token belongs to, or -1
+
+    def only(self, keep: Collection[str] | None) -> "Trace":
+        """What belongs to some sites; None: to all. A site that isn't there is refused."""
+        if keep is None:
+            return self
+        for name in keep:
+            if name not in self.attention:
+                raise unknown("site", name, tuple(self.attention))
+        attention, states, owner = ({k: v for k, v in by.items() if k in keep} for by in self[1:])
+        return Trace(self.logits, attention, states, owner)
+
+    def read(self, readout: "Readout") -> Tensor:
+        """The weights of the prediction at the last site of its readout: [batch, head, key].
+
+        Of every query: the mean over those that look at anything; others are padding.
+        """
+        weights = self.attention[readout.sites[-1]]
+        if readout.query in ("only", "first"):
+            return weights[:, :, 0]
+        looking = (weights > 0).any(-1).any(1)  # [batch, query]
+        if readout.query == "every":
+            return weights.sum(2) / looking.sum(-1).clamp(min=1)[:, None, None]
+        places = torch.arange(looking.shape[1], device=weights.device)
+        return weights[torch.arange(len(weights), device=weights.device), :, (looking * places).amax(-1)]
 
     def word_weights(self, site: str, batch: Batch) -> Tensor | None:
         """The weights of the explained words at a site, [batch, token], the mean over heads and queries; 0 elsewhere.
 
         None where its keys are not these words one by one: sentences, or the words of another text.
         """
-        places = torch.arange(batch.tokens.shape[1])
+        places = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
         if not torch.equal(self.owner[site], torch.where(batch.words, places, -1)):
             return None
         weights = self.attention[site].mean((1, 2))  # [batch, key]
@@ -70,27 +98,203 @@ class Encoded(NamedTuple):
         return Encoded(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
 
+class Readout(NamedTuple):
+    """The attention of a prediction: where it is read, which is what people mean by "the attention" of a model."""
+
+    sites: tuple[str, ...]  # words upwards (a hierarchical model has two); the last is what gets rewritten
+    query: Literal["only", "first", "last", "every"] = "only"  # which of its queries; last: the last real one
+    gated: bool = False  # rows may sum to less than 1
+
+
+Replacement = Literal["zero", "unknown", "padding", "mean"]  # what can stand in the place of a word
+
+
 @runtime_checkable
-class AttentionModel(Protocol):
-    """Anything that predicts through attention."""
+class Predictor(Protocol):
+    """What every room may know of a model. Whoever needs more asks for a capability below, never for a class."""
+
+    @property
+    def spec(self) -> str:
+        """Its name with settings."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes."""
 
     @property
     def sites(self) -> tuple[str, ...]:
         """Names of the places where attention weights are computed."""
 
+    @property
+    def readout(self) -> Readout | None:
+        """Where the attention of a prediction is read; None: nothing attends."""
+
+    @property
+    def reader(self) -> Reader:
+        """What it reads words with: batches of another reader are refused."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+
+    def fingerprint(self) -> str:
+        """Of weights, reader and name: all that decides what it predicts."""
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """Examples as a batch of its own reader, on its device."""
+
     def embed(self, batch: Batch) -> Tensor:
         """[batch, token, size], before positions are added."""
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict, with everything that importances and measures need."""
+    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+        """The same with some words [batch, token] replaced, each keeping its width.
+
+        By `zero`, the zero vector; by `mean`, the mean embedding of the words that it knows; by `unknown`, the unknown
+        word, which is our mask token; by `padding`, the padding symbol as if it were a word.
+        """
+
+    def logits(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Tensor:
+        """[batch, class], and nothing kept; of a translation [batch, step, word]."""
+
+    def trace(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Collection[str] | None = None,
+    ) -> Trace:
+        """Predict, with everything that importances and measures need of the sites to keep; None: of all."""
 
 
 @runtime_checkable
-class PoolingModel(AttentionModel, Protocol):
-    """A model whose last attention pools the states for a decoder."""
+class Trainable(Predictor, Protocol):
+    """A model that can be trained, and kept as a checkpoint."""
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether it came trained: there is nothing to learn."""
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """What decides the weights and nothing else."""
+
+    def penalty(self) -> Tensor | float:
+        """What training adds to the loss of the batch that was just traced."""
+
+    def state(self) -> dict[str, Any]:
+        """What it is rebuilt from beside its weights, as JSON takes it."""
+
+
+@runtime_checkable
+class Pooling(Predictor, Protocol):
+    """A model whose last attention pools states for a decoder that sees nothing else of it."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision that it computes in by itself."""
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
         """States and scores, once."""
 
+    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Scores [..., key] to weights, as the last attention does."""
+
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """Weights [batch, draw, key] to logits [batch, draw, class], many times."""
+
+    def null_keys(self, encoded: Encoded) -> Tensor | None:
+        """Keys of value 0 that take the weight that no word has, [batch, key]; None: there are none."""
+
+
+@runtime_checkable
+class Unpooled(Predictor, Protocol):
+    """A model that knows why it is not `Pooling`, for whoever asked."""
+
+    def unpooled(self) -> str:
+        """Why its attention can't be rewritten after encoding, as a sentence."""
+
+
+@runtime_checkable
+class Writing(Predictor, Protocol):
+    """A model that writes a text word by word: its logits are [batch, step, word]."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it may write, by row."""
+
+    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Any:
+        """Read the sources; nothing is written yet."""
+
+    def advance(self, writing: Any, tokens: Tensor) -> tuple[Tensor, Any]:
+        """Read one more token of what is written, [batch]: logits of the next [batch, word]."""
+
+    def last(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Collection[str] | None = None,
+    ) -> Trace:
+        """`trace` of the last step alone: logits [batch, word], and one query at the decoder's sites."""
+
+    def as_classes(self) -> Any:
+        """The same as a classifier of the word that follows a given beginning: a `Stepwise` one."""
+
+
+@runtime_checkable
+class Stepwise(Predictor, Protocol):
+    """A writing model seen as a classifier of its next word: attention acts at every step before it, too."""
+
+    @property
+    def writer(self) -> Writing:
+        """What writes."""
+
+
+@runtime_checkable
+class Selecting(Predictor, Protocol):
+    """A model that reads only the words it has selected."""
+
+    def selected(self, batch: Batch) -> Tensor:
+        """Which words may be read, [batch, token]."""
+
+
+@runtime_checkable
+class Voting(Predictor, Protocol):
+    """A model whose words vote: its decisions jump, and what every vote brings is known by construction."""
+
+    def effects(self, batch: Batch) -> Tensor:
+        """What deleting each word takes from every logit, [batch, token, class]."""
+
+
+@runtime_checkable
+class Recurrent(Pooling, Protocol):
+    """A model that pools the states of one bidirectional LSTM over its embeddings."""
+
+    @property
+    def lstm(self) -> nn.LSTM:
+        """What makes states of embeddings."""
+
+
+@runtime_checkable
+class Deleting(Predictor, Protocol):
+    """A model that predicts without each of its words faster than by as many passes."""
+
+    def deletions(self, batch: Batch) -> "Deletions":
+        """Of whole texts, and with each token deleted in turn."""
+
+
+class Deletions(NamedTuple):
+    """What a model predicts of texts with all their words, and without each of them."""
+
+    whole: Tensor  # [batch, class]; NaN for a text without tokens
+    without: Tensor  # [batch, token, class]; NaN where the token is no word
+
+
+def refuse_foreign(batch: Batch, reader: Reader) -> None:
+    """Refuse a batch whose rows are another reader's: they would be read as other words."""
+    if batch.reader is not reader and batch.reader != reader:
+        raise UsageError(
+            "this batch was read with another model's vocabulary, and its rows are other words here: collate the "
+            "examples with the model that is asked, as model.collate(examples) does"
+        )

@@ -25,10 +25,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from exegete.base.errors import UsageError, unknown
-from exegete.models.contract import AttentionModel, Encoded, Intervention, Site
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.next_word import NextWord
-from exegete.models.own.classifier import Own
+from exegete.models.contract import Encoded, Intervention, Pooling, Predictor, Site, Stepwise, Unpooled, Writing
 from exegete.tasks.batching import Batch
 
 TOKENS, WEIGHTS = 32_768, 1 << 22  # tokens and imposed weights that pass through a model together
@@ -66,7 +63,7 @@ class Decoder(Opened):
     A call decodes all of its draws together: how many may stand side by side is for the caller to say, who makes them.
     """
 
-    model: Classifier
+    model: Pooling
     encoded: Encoded
 
     def logits(self, weights: Tensor) -> Tensor:
@@ -83,7 +80,7 @@ class Decoder(Opened):
 class Pass(Opened):
     """Any site of any model: a whole pass per draw, some of them at a time."""
 
-    model: AttentionModel
+    model: Predictor
     batch: Batch
     site: str
     queries: int  # of every head
@@ -121,7 +118,7 @@ class Pass(Opened):
                 return _within(weights.unflatten(1, (-1, self.queries)).to(site.weights.dtype), site)
             return site.weights if self.intervene is None else self.intervene(site)
 
-        return self.model.trace(self.batch.rows(text), intervene=impose).logits.to(self.dtype)
+        return self.model.logits(self.batch.rows(text), intervene=impose).to(self.dtype)
 
 
 def _within(weights: Tensor, site: Site) -> Tensor:
@@ -132,9 +129,7 @@ def _within(weights: Tensor, site: Site) -> Tensor:
     return kept * (before / after.where(there, 1.0)).where(there, 1.0)  # where nothing is outside: times 1 exactly
 
 
-def opened(
-    model: AttentionModel, batch: Batch, *, site: str | None = None, intervene: Intervention | None = None
-) -> Opened:
+def opened(model: Predictor, batch: Batch, *, site: str | None = None, intervene: Intervention | None = None) -> Opened:
     """A batch, ready for other weights at a site; the readout, unless one is named.
 
     An intervention rewrites the model's attention before: own weights are those that it leaves at this site, and it
@@ -144,21 +139,20 @@ def opened(
         raise UsageError(reason)
     if site is not None and site not in model.sites:
         raise unknown("site", site, model.sites)
-    if site in (None, model.sites[-1]) and intervene is None and unpooled(model) is None:
-        assert isinstance(model, Classifier)
+    if site in (None, model.sites[-1]) and intervene is None and isinstance(model, Pooling):
         return decoder(model, model.encode(batch).to(torch.float64), batch.ids)
     return passing(model, batch, site or model.sites[-1], intervene)
 
 
-def decoder(model: Classifier, encoded: Encoded, ids: Tensor, weights: Tensor | None = None) -> Decoder:
+def decoder(model: Pooling, encoded: Encoded, ids: Tensor, weights: Tensor | None = None) -> Decoder:
     """What is encoded already, with given own weights [batch, key] or those that the model makes of its scores."""
-    own: Tensor = model.project(encoded.scores, encoded.mask) if weights is None else weights.double()
+    own: Tensor = model.weigh(encoded.scores, encoded.mask) if weights is None else weights.double()
     null = model.null_keys(encoded)
     removable = encoded.mask if null is None else encoded.mask & ~null
     return Decoder(ids, own[:, None], encoded.mask, removable, null, encoded.values, model, encoded)
 
 
-def passing(model: AttentionModel, batch: Batch, site: str, intervene: Intervention | None = None) -> Pass:
+def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention | None = None) -> Pass:
     """The same by whole passes, for any model: one pass shows which rows and keys a site has."""
     met: list[Site] = []
 
@@ -168,7 +162,7 @@ def passing(model: AttentionModel, batch: Batch, site: str, intervene: Intervent
             met.append(at._replace(weights=weights))
         return weights
 
-    model.trace(batch, intervene=watch)
+    model.logits(batch, intervene=watch)
     if len(met) != 1:
         raise UsageError(
             f"weights can't be imposed at site '{site}': {type(model).__name__} computes them {len(met)} times in one "
@@ -180,21 +174,27 @@ def passing(model: AttentionModel, batch: Batch, site: str, intervene: Intervent
     return Pass(batch.ids, own, mask, mask, None, None, model, batch, site, queries, intervene)
 
 
-def unopened(model: AttentionModel) -> str | None:
+def unopened(model: Predictor) -> str | None:
     """Why no other weights can be given to a model's readout, as a sentence; None if they can."""
-    if isinstance(model, NextWord):
+    if isinstance(model, Pooling):
+        return None
+    if isinstance(model, Stepwise) and isinstance(model, Unpooled):
         return model.unpooled()
-    if isinstance(model, Classifier) and model.sites:
+    if model.readout is not None and not isinstance(model, Writing):
         return None
     return f"it rewrites the weights from which a class is predicted, and {type(model).__name__} has none"
 
 
-def unpooled(model: AttentionModel) -> str | None:
+def unpooled(model: Predictor) -> str | None:
     """Why a model's last attention can't be rewritten after encoding, as a sentence; None if it can."""
-    return model.unpooled() if isinstance(model, Own) else unopened(model)
+    if isinstance(model, Pooling):
+        return None
+    if isinstance(model, Unpooled):
+        return model.unpooled()
+    return f"it rewrites the weights of a last attention that pools states, and {type(model).__name__} has none"
 
 
-def _precision(model: AttentionModel) -> torch.dtype:
+def _precision(model: Predictor) -> torch.dtype:
     """That of a model's parameters."""
     parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
     return next((p.dtype for p in parameters if p.is_floating_point()), torch.get_default_dtype())

@@ -16,6 +16,7 @@ import polars as pl
 
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
+from exegete.models.contract import Writing
 from exegete.models.ours.next_word import NextWord
 from exegete.models.ours.translator import Translator
 from exegete.runs.companions import companions
@@ -139,7 +140,7 @@ def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
     Models of another kind can be trained beside a checkpoint; more of its own kind can't, for want of its recipe.
     """
     needed = recipes(built, case.checkpoint.model.spec, work.cell.seed).values()
-    whole = asks_whole(built) or not isinstance(case.checkpoint.model, Translator)
+    whole = asks_whole(built) or not isinstance(case.checkpoint.model, Writing)
     if not whole and not all(recipe.plain and not recipe.model for recipe in needed):
         return "it trains models that give one class to a text beside it, and these would have to translate"
     if not is_trained(work.cell.model) or all(recipe.model and recipe.plain for recipe in needed):

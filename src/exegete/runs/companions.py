@@ -17,7 +17,7 @@ from exegete.runs.store import stage
 from exegete.runs.study import Work
 from exegete.runs.training import trained_at, training_key
 from exegete.tasks.example import Task
-from exegete.training.checkpoint import Checkpoint, hash_tensors
+from exegete.training.checkpoint import Checkpoint
 from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import BASE, Companion, Recipe
@@ -77,14 +77,14 @@ def _intervention(recipe: Recipe, model: Model, task: Task, known: Known) -> Int
         raise UsageError(f"a recipe imposes the attention of '{recipe.imposed}', which is not trained before it")
     source = known[recipe.imposed]
     texts = [example for split in task.splits.values() for example in split]
-    return Impose(table=Table.of(source.classifier, texts, model.vocabulary, source.intervene))
+    return Impose(table=Table.of(source.classifier, texts, source.intervene))
 
 
 def _others(recipe: Recipe, known: Known) -> dict[str, str]:
     """The weights of the models that a recipe builds on."""
     names = {BASE} if recipe.objective or recipe.warm else set()
     names |= {recipe.imposed} if recipe.imposed else set()
-    return {name: hash_tensors(known[name].model.state_dict()) for name in sorted(names)}
+    return {name: known[name].model.fingerprint() for name in sorted(names)}
 
 
 def _code(recipe: Recipe, intervene: Intervention | None) -> list[str]:

@@ -11,8 +11,8 @@ from torch import Tensor
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Scores
 from exegete.importance.erasure import sharing
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.models.contract import Predictor
+from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 
@@ -44,7 +44,7 @@ def shards(examples: Sequence[Example], most: int = WORDS) -> list[tuple[Example
 
 
 def score_frames(
-    model: Classifier, importances: Mapping[str, Importance], examples: Sequence[Example]
+    model: Predictor, importances: Mapping[str, Importance], examples: Sequence[Example]
 ) -> dict[str, pl.DataFrame]:
     """By importance, one row per text: its id, the scores of its words, their error and what they took.
 
@@ -53,7 +53,7 @@ def score_frames(
     frames: dict[str, list[pl.DataFrame]] = {name: [] for name in importances}
     order: list[int] = []
     for members in batches_of_one_length(examples, _together(model), BUDGET):
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         order += members
         with sharing():
             for name, importance in importances.items():
@@ -62,7 +62,7 @@ def score_frames(
     return {name: pl.concat([pl.DataFrame(schema=SCHEMA), *found])[back] for name, found in frames.items()}
 
 
-def _together(model: Classifier) -> int:
+def _together(model: Predictor) -> int:
     """Texts that are scored together; few where classes are the words of a vocabulary."""
     return max(1, min(SIZE, LOGITS // len(model.labels)))
 
@@ -81,12 +81,12 @@ def _frame(name: str, scores: Scores, batch: Batch) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=SCHEMA)
 
 
-def milliseconds(model: Classifier, importance: Importance, examples: Sequence[Example]) -> float:
+def milliseconds(model: Predictor, importance: Importance, examples: Sequence[Example]) -> float:
     """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
     some = shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
     started = time.perf_counter()
     for members in batches_of_one_length(some, _together(model), BUDGET):
-        importance(model, collate([some[i] for i in members], model.vocabulary))
+        importance(model, model.collate([some[i] for i in members]))
     return 1000 * (time.perf_counter() - started) / max(1, len(some))
 
 

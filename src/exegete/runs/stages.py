@@ -16,15 +16,13 @@ from exegete.experiments.common.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Predictor, Writing
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.scoring import milliseconds, padded, score_frames, shards
 from exegete.runs.store import Stage, part, read_shards, stage, write_parquet, write_shards
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
-from exegete.training.checkpoint import Checkpoint, hash_tensors
+from exegete.training.checkpoint import Checkpoint
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 
@@ -43,21 +41,16 @@ class Case(NamedTuple):
     companions: Mapping[str, Companion] = MappingProxyType({})  # models trained beside it, by name
 
     @property
-    def model(self) -> Classifier:
+    def model(self) -> Predictor:
         """The model, where a prediction is a class."""
-        assert isinstance(self.checkpoint.model, Classifier)
-        return self.checkpoint.model
+        return self.checkpoint.classifier
 
     @property
     def content(self) -> dict[str, str]:
         """What every stage of this case depends on."""
-        model = self.checkpoint.model
-        means = key_of(
-            spec=model.spec, words=model.vocabulary.words, wrap=model.vocabulary.wrap
-        )  # softmax has no weights
         texts = {} if self.texts is None else {"texts": str(self.texts)}
         split = {"split": self.split} | texts
-        return {"data": self.task.hash, "weights": self.checkpoint.weights_hash, "model": means} | split
+        return {"data": self.task.hash, "model": self.checkpoint.model.fingerprint()} | split
 
     @property
     def examples(self) -> tuple[Example, ...]:
@@ -150,7 +143,7 @@ def _told(folder: Path) -> dict[str, float | int | None]:
 
 def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
     """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
-    predicted = None if isinstance(case.checkpoint.model, Translator) else predict_stage(case)
+    predicted = None if isinstance(case.checkpoint.model, Writing) else predict_stage(case)
     refused = refusals(case.checkpoint.model, built.importances) | _absent(case, built.importances)
     scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
     facts = case.content | {"experiment": name, "settings": repr(built)}
@@ -171,10 +164,10 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
 def _what(companion: Companion) -> list[str]:
     """Everything that a companion's predictions depend on."""
     at = [] if companion.intervene is None else [repr(companion.intervene), code_of(companion.intervene)]
-    return [companion.model.spec, hash_tensors(companion.model.state_dict()), *at]
+    return [companion.model.fingerprint(), *at]
 
 
-def refusals(model: AttentionModel, importances: Sequence[str]) -> dict[str, str]:
+def refusals(model: Predictor, importances: Sequence[str]) -> dict[str, str]:
     """The importances that are not for this model, each with the reason."""
     reasons = {name: refusal(IMPORTANCES.make(name), model) for name in importances}
     return {name: reason for name, reason in reasons.items() if reason is not None}

@@ -16,7 +16,7 @@ from exegete.runs.study import Work
 from exegete.tasks.catalogue import kind_of, load_task
 from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.checkpoint import Checkpoint, hash_tensors, is_checkpoint, load_checkpoint, save_checkpoint
+from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
 from exegete.training.settings import BY_KIND, TrainingSettings
@@ -62,7 +62,7 @@ def training_key(model: Model, task: Task, seed: int, settings: TrainingSettings
 
     Its first weights (vectors included), its data, seed and settings, and the code that trains it.
     """
-    first = hash_tensors(model.state_dict())
+    first = model.fingerprint()
     return key_of(
         model=model.spec,
         first=first,
@@ -86,7 +86,7 @@ def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
             f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
             f"'{task.name}' the same settings"
         )
-    if task.kind == "translation" and fit_vocabulary(task.split("train")).words != checkpoint.model.vocabulary.words:
+    if task.kind == "translation" and fit_vocabulary(task.split("train")).words != checkpoint.model.reader.words:
         raise ExegeteError(
             f"{folder} was trained with other pieces of words than those of '{task.name}': choose the task that it was "
             f"trained on ({checkpoint.task})"

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from exegete.base.noise import uniform
 from exegete.tasks.example import Example
+from exegete.tasks.reader import Reader
 from exegete.tasks.sentences import sentences
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 
@@ -18,13 +19,14 @@ class Batch(NamedTuple):
     """Examples side by side: all texts of an example on one flat token axis."""
 
     ids: Tensor  # [batch]: example ids
-    tokens: Tensor  # [batch, token]: rows of the vocabulary
+    tokens: Tensor  # [batch, token]: rows, as the reader has them
     present: Tensor  # [batch, token]: True on words and wrappers, False on padding
     words: Tensor  # [batch, token]: True on words of the explained text: what importances explain and may erase
     part: Tensor  # [batch, token]: which text a token belongs to, -1 on padding
     sentence: Tensor  # [batch, token]: which sentence of the example, from 0; -1 on padding and wrappers, so that
     # `sentence >= 0` are the words of all texts
     label: Tensor  # [batch]
+    reader: Reader  # what read the words: rows are its own
     candidates: Tensor | None = None  # [batch, candidate]: the classes that may be chosen, -1 beyond; None: all
 
     def rows(self, which: Tensor, width: int | None = None) -> "Batch":
@@ -41,8 +43,13 @@ class Batch(NamedTuple):
             part=some(self.part),
             sentence=some(self.sentence),
             label=self.label[which],
+            reader=self.reader,
             candidates=None if self.candidates is None else self.candidates[which],
         )
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return self if self.tokens.device == device else Batch(*(_moved(column, device) for column in self))
 
     @property
     def lengths(self) -> Tensor:
@@ -53,6 +60,10 @@ class Batch(NamedTuple):
     def ragged(self) -> bool:
         """Whether some example is padded."""
         return not bool(self.present.all())
+
+
+def _moved(column: Any, device: torch.device) -> Any:
+    return column.to(device) if isinstance(column, Tensor) else column
 
 
 def _flat(example: Example, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
@@ -92,6 +103,7 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
         part=part,
         sentence=sentence,
         label=torch.tensor([e.label for e in examples]),
+        reader=vocabulary,
         candidates=_candidates(examples),
     )
 

@@ -1,7 +1,7 @@
 """Next word: a translation seen as many classifications, so that everything asked of classes can be asked of it.
 
 At one step of a target the decoder knows the source and the words before, and chooses the next from the vocabulary: the
-classes are the rows of the vocabulary, the right one is the reference's own word. Which steps:
+classes are the rows of the reader, the right one is the reference's own word. Which steps:
 
 - `quartile`: step q of every sentence, where q is the 25th percentile of the reference lengths, as Vashishth et al.
   (2019) look at output distributions; shorter sentences have no step q;
@@ -18,25 +18,26 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.example import Example, Task
 from exegete.tasks.pieces import MARK
 from exegete.tasks.prepare import left_out
+from exegete.tasks.reader import Reader
 from exegete.tasks.translation import ALL, QUARTILE
-from exegete.tasks.vocabulary import END, SPECIAL, Vocabulary
+from exegete.tasks.vocabulary import END, SPECIAL
 
 STEPS = 1000  # of one sentence, so that id · STEPS + step names one step of one sentence
 Places = Callable[[Sequence[str]], list[int]]  # the steps of a target that are asked about, counted from 0
 
 
-def next_words(task: Task, vocabulary: Vocabulary, step: str) -> Task:
+def next_words(task: Task, reader: Reader, step: str) -> Task:
     """The held-out sentences of a translation task as examples whose class is the next piece of the target."""
     notes: list[str] = []
     step = step.lower() if task.lower else step
     held_out = {split: examples for split, examples in task.splits.items() if split != "train"}
-    found = {split: _asked(split, examples, vocabulary, step, notes) for split, examples in held_out.items()}
+    found = {split: _asked(split, examples, reader, step, notes) for split, examples in held_out.items()}
     splits = {split: examples for split, examples in found.items() if examples}
     if not splits:
         raise UsageError(f"no reference of {' or '.join(held_out)} has the word '{step}': choose a word of the target")
     return replace(
         task,
-        labels=(*SPECIAL, *vocabulary.words),
+        labels=(*SPECIAL, *reader.words),
         splits=splits,
         notes=(*task.notes, *notes),
         kind="pair",
@@ -54,41 +55,37 @@ def quartile(lengths: Sequence[int]) -> int:
     return sorted(lengths)[(len(lengths) - 1) // 4]
 
 
-def _asked(
-    split: str, examples: Sequence[Example], vocabulary: Vocabulary, step: str, notes: list[str]
-) -> tuple[Example, ...]:
+def _asked(split: str, examples: Sequence[Example], reader: Reader, step: str, notes: list[str]) -> tuple[Example, ...]:
     """An example for every step that is asked about."""
     if step == QUARTILE:
-        return _at_quartile(split, examples, vocabulary, notes)
+        return _at_quartile(split, examples, reader, notes)
     _check_lengths(split, examples)
     places: Places = _every if step == ALL else partial(_of_word, word=step)
-    found = tuple(e for sentence in examples for e in _at(sentence, places, vocabulary))
+    found = tuple(e for sentence in examples for e in _at(sentence, places, reader))
     if not found:
         notes.append(f"No reference of {split} has the word '{step}'.")
     return found
 
 
-def _at_quartile(
-    split: str, examples: Sequence[Example], vocabulary: Vocabulary, notes: list[str]
-) -> tuple[Example, ...]:
+def _at_quartile(split: str, examples: Sequence[Example], reader: Reader, notes: list[str]) -> tuple[Example, ...]:
     """Word q of every target that has so many; the example keeps the sentence's id."""
     q = quartile([len(e.texts[1]) for e in examples])
     long = [e for e in examples if len(e.texts[1]) >= q]
     notes.append(f"Explained is step {q} of {split}, the 25th percentile of its reference lengths in pieces.")
     if len(long) < len(examples):
         notes.append(left_out(len(examples) - len(long), "sentence", split, f": shorter than {q} pieces"))
-    return tuple(_cut_off(e, q - 1, e.id, vocabulary) for e in long)
+    return tuple(_cut_off(e, q - 1, e.id, reader) for e in long)
 
 
-def _at(sentence: Example, places: Places, vocabulary: Vocabulary) -> Iterator[Example]:
+def _at(sentence: Example, places: Places, reader: Reader) -> Iterator[Example]:
     for step in places(sentence.texts[1]):
-        yield _cut_off(sentence, step, sentence.id * STEPS + step, vocabulary)
+        yield _cut_off(sentence, step, sentence.id * STEPS + step, reader)
 
 
-def _cut_off(sentence: Example, step: int, number: int, vocabulary: Vocabulary) -> Example:
+def _cut_off(sentence: Example, step: int, number: int, reader: Reader) -> Example:
     """A source and what was written before a step; the class is what comes next."""
     source, target = sentence.texts
-    label = vocabulary.rows(target[step : step + 1])[0] if step < len(target) else END
+    label = reader.rows(target[step : step + 1])[0] if step < len(target) else END
     return Example(number, (source, target[:step]), label)
 
 

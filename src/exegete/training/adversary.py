@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Trace
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Predictor, Trace, Writing, refuse_foreign
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 
@@ -36,7 +35,7 @@ class Adversary:
         if not 0 <= self.lam < float("inf"):
             raise UsageError(f"objective 'adversary': lam is 0 or above, not {self.lam:g}")
 
-    def bound(self, base: Classifier, task: Task) -> "AgainstBase":  # noqa: ARG002
+    def bound(self, base: Predictor, task: Task) -> "AgainstBase":  # noqa: ARG002
         """The loss of an adversary of this model; the base runs on a text when it is first met, and never again."""
         return AgainstBase(self, base, last_site(base), {})
 
@@ -53,7 +52,7 @@ class AgainstBase:
     """The loss against one base, whose predictions and weights are kept by text."""
 
     settings: Adversary
-    base: Classifier
+    base: Predictor
     site: str
     known: dict[Text, Stored]
 
@@ -61,10 +60,13 @@ class AgainstBase:
         """Mean TVD − λ mean KL; every text counts, also one of a single word, whose KL is 0."""
         if self.site not in trace.attention:
             raise UsageError(f"an adversary has its base's site '{self.site}', and this model has none of that name")
+        refuse_foreign(batch, self.base.reader)  # stored or not, its rows must be the base's own words
         keys = _reach(trace, self.site)  # [batch, key]
         theirs = self._stored(batch)
         ours = trace.attention[self.site].flatten(1, 2)  # [batch, head · query, key]
-        weights = torch.zeros(len(keys), keys.shape[1], ours.shape[1])  # keys before heads: a text's come together
+        weights = torch.zeros(
+            len(keys), keys.shape[1], ours.shape[1], device=keys.device
+        )  # keys before heads: a text's come together
         weights[keys] = torch.cat([stored.weights.T for stored in theirs])  # text after text, as the mask is read
         probabilities = torch.stack([stored.probabilities for stored in theirs])  # [batch, class]
         tvd = (trace.logits.softmax(-1) - probabilities).abs().sum(-1) / 2  # [batch]
@@ -95,20 +97,20 @@ def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:
     return terms.where(keys, 0.0).sum(-1)
 
 
-def last_site(model: Classifier) -> str:
+def last_site(model: Predictor) -> str:
     """The attention that a class is predicted from: the only one, or the last, as of a hierarchical model."""
-    if not isinstance(model, Classifier) or not model.sites:
+    if isinstance(model, Writing) or model.readout is None:
         raise UsageError(
             f"this objective is about the attention that a class is predicted from, and {type(model).__name__} has "
             "none: choose a model such as bilstm, average or cnn"
         )
-    return model.sites[-1]
+    return model.readout.sites[-1]
 
 
 def real_keys(trace: Trace, site: str) -> Tensor:
     """Which keys of a site some word belongs to: bool [batch, key]."""
     owner, keys = trace.owner[site], trace.attention[site].shape[-1]
-    owned = torch.zeros(len(owner), keys + 1, dtype=torch.bool)
+    owned = torch.zeros(len(owner), keys + 1, dtype=torch.bool, device=owner.device)
     return owned.scatter(1, owner + 1, True)[:, 1:]
 
 

@@ -1,6 +1,5 @@
 """Checkpoint: a trained model as a folder, weights as safetensors and everything else as JSON; never pickle."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
 from exegete.models.build import make_model
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.module import Model
+from exegete.models.contract import Predictor, Writing
+from exegete.models.ours.module import Model, hash_tensors
 from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
@@ -41,9 +40,9 @@ class Checkpoint:
     key: str = ""  # what determined it: settings, data, seed and code
 
     @property
-    def classifier(self) -> Classifier:
+    def classifier(self) -> Predictor:
         """The model, where a prediction is a class."""
-        assert isinstance(self.model, Classifier)
+        assert not isinstance(self.model, Writing)
         return self.model
 
     @property
@@ -53,14 +52,6 @@ class Checkpoint:
 
 
 _FIELDS = tuple(name for name in Checkpoint.__dataclass_fields__ if name != "model")
-
-
-def hash_tensors(tensors: dict[str, Tensor]) -> str:
-    """A fingerprint of named tensors."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        digest.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -85,12 +76,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     facts = {name: getattr(checkpoint, name) for name in _FIELDS} | {
         "format": FORMAT,
         "exegete": __version__,
-        "model": model.spec,
-        "size": model.size,
-        "labels": model.labels,
-        "wrap": model.vocabulary.wrap,
+        **model.state(),
         "weights_hash": checkpoint.weights_hash,
-        "words": model.vocabulary.words,
     }
     with whole_folder(folder) as beside:
         save_file({k: v.contiguous() for k, v in model.state_dict().items()}, beside / WEIGHTS)
@@ -115,7 +102,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"
         ) from None
-    if model.vocabulary != vocabulary:  # an own model brings its words from a file of its own
+    if model.reader != vocabulary:  # an own model brings its words from a file of its own
         raise ExegeteError(f"the vocabulary of {model.spec} is not the one that {folder} was made with: put it back")
     if checkpoint.weights_hash != facts["weights_hash"]:
         raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
-from exegete.models.contract import Trace
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Predictor, Trace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 from exegete.training.adversary import FLOOR, last_site
@@ -38,14 +37,14 @@ class Deception:
         if not 0 <= self.lam < float("inf"):
             raise UsageError(f"objective 'deception': lam is 0 or above, not {self.lam:g}")
 
-    def bound(self, base: Classifier, task: Task) -> "KeptOff":
-        """The loss on a task; the base lends its vocabulary."""
+    def bound(self, base: Predictor, task: Task) -> "KeptOff":
+        """The loss on a task; the base knows which words there are."""
         words = planted_words(task) if self.words == PLANTED else tuple(filter(None, self.words.split("|")))
-        known = [base.vocabulary.index[word] for word in words if word in base.vocabulary.index]
+        known = [word for word in words if base.reader.knows(word)]
         if not known:
             raise UsageError(f"objective 'deception': no training text of '{task.name}' holds any of '{self.words}'")
         weight = class_weights(task.split("train"), len(task.labels)) if self.class_weights else None
-        return KeptOff(self.lam, torch.tensor(known), last_site(base), weight)
+        return KeptOff(self.lam, tuple(known), last_site(base), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ class KeptOff:
     """Likelihood, and a penalty on the weight of some words."""
 
     lam: float
-    tokens: Tensor  # [word], rows of the vocabulary
+    impermissible: tuple[str, ...]
     site: str
     weight: Tensor | None = None  # [class], of the likelihood
 
@@ -63,12 +62,18 @@ class KeptOff:
         weights, words = trace.word_weights(self.site, batch), batch.words
         if weights is None:
             raise UsageError(f"'{self.site}' does not weigh words: deceptive training needs attention that does")
-        banned = torch.isin(batch.tokens, self.tokens) & words  # [batch, token]
+        banned = torch.isin(batch.tokens, _rows(self.impermissible, batch)) & words  # [batch, token]
         concerned = banned.any(-1) & (words & ~banned).any(-1)  # [batch]: others have no choice
         if not concerned.any():
             return likelihood
         permitted = weights.where(~banned, 0.0).sum(-1)  # [batch]
         return likelihood - self.lam * permitted[concerned].clamp(min=FLOOR).log().mean()
+
+
+def _rows(words: tuple[str, ...], batch: Batch) -> Tensor:
+    """The rows of these words in a batch; what its reader doesn't know is none of them."""
+    known = [word for word in words if batch.reader.knows(word)]
+    return torch.tensor(batch.reader.rows(known), dtype=torch.int64, device=batch.tokens.device)
 
 
 def planted_words(task: Task) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exegete.models.contract import Intervention
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Intervention, Predictor, Writing
 from exegete.models.ours.module import Model
-from exegete.models.ours.translator import Translator, gold
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.models.ours.translator import gold
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD
 from exegete.training.metrics import Metrics, all_metrics
@@ -20,31 +19,30 @@ SIZE, BUDGET = 512, 32_768  # examples and words that are predicted at a time
 NUMBERS = 1 << 22  # logits that a pass over translations may hold
 
 
-def predict(model: Classifier, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
+def predict(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
     """Logits [example, class], in the order of the examples."""
     logits = torch.empty(len(examples), len(model.labels))
     with torch.no_grad():
         for members in batches_of_one_length(examples, SIZE, BUDGET):
-            batch = collate([examples[i] for i in members], model.vocabulary)
-            logits[members] = model.trace(batch, intervene=intervene).logits
+            batch = model.collate([examples[i] for i in members])
+            logits[members] = model.logits(batch, intervene=intervene)
     return logits
 
 
 def evaluate(model: Model, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
     """All metrics on a split; those of a translation are of its words, each after the right ones before it."""
-    if isinstance(model, Translator):
+    if isinstance(model, Writing):
         return _of_words(model, examples, intervene)
-    assert isinstance(model, Classifier)
     return all_metrics(predict(model, examples, intervene), torch.tensor([e.label for e in examples]))
 
 
-def _of_words(model: Translator, examples: Sequence[Example], intervene: Intervention | None) -> Metrics:
+def _of_words(model: Writing, examples: Sequence[Example], intervene: Intervention | None) -> Metrics:
     """Accuracy and mean −log p of the target's words and ends; perplexity is its exponential."""
     right, loss, count = 0, 0.0, 0
     with torch.no_grad():
         for members in passes(model, examples):
-            batch = collate([examples[i] for i in members], model.vocabulary)
-            logits, words = model.trace(batch, intervene=intervene).logits.flatten(0, 1), gold(batch).flatten()
+            batch = model.collate([examples[i] for i in members])
+            logits, words = model.logits(batch, intervene=intervene).flatten(0, 1), gold(batch).flatten()
             there = words != PAD
             right += int((logits.argmax(-1) == words)[there].sum())
             loss += float(cross_entropy(logits[there].double(), words[there], reduction="sum"))
@@ -52,12 +50,12 @@ def _of_words(model: Translator, examples: Sequence[Example], intervene: Interve
     return {"accuracy": right / max(1, count), "auc": None, "macro_f1": None, "loss": loss / max(1, count)}
 
 
-def passes(model: Model, examples: Sequence[Example]) -> list[list[int]]:
+def passes(model: Predictor, examples: Sequence[Example]) -> list[list[int]]:
     """Examples that go through a model together; few at a time where every word has logits for a whole vocabulary."""
-    if not isinstance(model, Translator):
+    if not isinstance(model, Writing):
         return list(batches_of_one_length(examples, SIZE, BUDGET))
     longest = max((len(text) + 2 for e in examples for text in e.texts), default=1)
-    return list(batches_of_one_length(examples, max(1, NUMBERS // (longest * len(model.vocabulary))), BUDGET))
+    return list(batches_of_one_length(examples, max(1, NUMBERS // (longest * len(model.words))), BUDGET))
 
 
 def evaluate_held_out(model: Model, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
@@ -71,6 +69,6 @@ def mean_loss(model: Model, examples: Sequence[Example], objective: Objective, a
     total = 0.0
     with torch.no_grad():
         for members in passes(model, examples):
-            batch = collate([examples[i] for i in members], model.vocabulary)
+            batch = model.collate([examples[i] for i in members])
             total += len(members) * float(objective(model.trace(batch, intervene=at), batch))
     return total / len(examples)

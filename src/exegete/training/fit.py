@@ -15,7 +15,7 @@ from exegete.base.progress import Progress, silent
 from exegete.interventions.contract import bound, renewed
 from exegete.models.contract import Intervention
 from exegete.models.ours.module import Model
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import evaluate, mean_loss
 from exegete.training.metrics import Metrics
@@ -96,7 +96,7 @@ class Fit:
         self.state.epoch = number
 
     def _step(self, examples: Sequence[Example], epoch: int) -> None:
-        batch = collate(examples, self.model.vocabulary)
+        batch = self.model.collate(examples)
         at = renewed(self.intervene, epoch)
         loss = self.objective(self.model.trace(batch, intervene=at), batch) + self.model.penalty()
         if not bool(loss.isfinite()):

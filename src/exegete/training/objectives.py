@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from exegete.base.names import Catalogue, Entry
-from exegete.models.contract import Trace
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Predictor, Trace
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
@@ -31,7 +30,7 @@ class Objective(Protocol):
 class Bindable(Protocol):
     """The settings of an objective that compares with another model or looks at a task."""
 
-    def bound(self, base: Classifier, task: Task) -> Objective:
+    def bound(self, base: Predictor, task: Task) -> Objective:
         """The objective of a companion of this model on this task."""
 
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from exegete.models.contract import Intervention
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Intervention, Predictor, Writing
 from exegete.models.ours.module import Model
 from exegete.training.settings import TrainingSettings
 
@@ -75,7 +74,7 @@ class Companion:
     metrics: Mapping[str, Any] = field(default_factory=dict)  # by split, as a checkpoint has them
 
     @property
-    def classifier(self) -> Classifier:
+    def classifier(self) -> Predictor:
         """The model, where a prediction is a class."""
-        assert isinstance(self.model, Classifier)
+        assert not isinstance(self.model, Writing)
         return self.model

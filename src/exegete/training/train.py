@@ -6,7 +6,6 @@ from pathlib import Path
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
-from exegete.models.own.classifier import Own
 from exegete.training.checkpoint import (
     STATE,
     Checkpoint,
@@ -34,8 +33,7 @@ def train(fit: Fit, folder: Path, key: str, progress: Progress = silent) -> Chec
         fit.resume(saved)
     elif (partly / STATE).exists():
         raise ExegeteError(f"{partly} is the state of another training: remove it, or choose another folder with --out")
-    as_it_is = isinstance(fit.model, Own) and fit.model.settings.trained  # there is nothing to learn
-    state = fit.state if as_it_is else fit.run(save=partial(save_state, partly, key=key), progress=progress)
+    state = fit.state if fit.model.as_it_is else fit.run(save=partial(save_state, partly, key=key), progress=progress)
     model, task = fit.model.eval(), fit.task
     metrics = evaluate_held_out(model, task, fit.intervene)
     checkpoint = Checkpoint(

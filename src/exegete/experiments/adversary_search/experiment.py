@@ -28,7 +28,7 @@ from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import SAME
 from exegete.interventions.search import Adversaries, Search, find_each
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Recipe
 
@@ -60,7 +60,7 @@ class AdversarySearch(Search, Question):
                 "experiment 'adversary_search': epsilons are changes of a probability, from 0 to 1, each once"
             )
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, and which are a distribution."""
         return unread(model)
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.names import parse
 from exegete.experiments.common.beside import (
     DRAWS,
     Seen,
@@ -34,8 +35,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.searched import searched
 from exegete.measures.divergence import tvd
-from exegete.models.contract import AttentionModel
-from exegete.models.own.classifier import Own
+from exegete.models.contract import Predictor, Trainable
 from exegete.models.settings import MODELS, PairSettings
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
@@ -85,9 +85,10 @@ class AdversaryTraining(Question):
         if min(self.epochs, self.patience, self.draws) < 1:
             raise UsageError("experiment 'adversary_training': epochs, patience and draws are 1 or more")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, which are a distribution, and which can be moved."""
-        if self.frozen and isinstance(model, Own) and not list(model.attention_parameters()):
+        fixed = isinstance(model, Trainable) and not list(model.attention_parameters())
+        if self.frozen and fixed and parse(model.spec).name == "own":
             return "its attention has no parameters of its own, so nothing could move alone: set frozen = false"
         return unread(model)
 

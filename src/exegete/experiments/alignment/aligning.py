@@ -16,9 +16,9 @@ from exegete.base.noise import uniform
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Target
 from exegete.importance.erasure import sharing
-from exegete.models.ours.next_word import NextWord
-from exegete.models.ours.translator import SOURCE, TARGET, Translator
-from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.models.contract import Predictor, Writing
+from exegete.models.ours.translator import SOURCE, TARGET
+from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import STEPS, next_words
 from exegete.tasks.pieces import word_of_piece
@@ -46,17 +46,17 @@ class Aligned(NamedTuple):
 
 
 def align(
-    model: Translator, task: Task, sentences: Sequence[Example], methods: Mapping[str, Importance], asked: Asked
+    model: Writing, task: Task, sentences: Sequence[Example], methods: Mapping[str, Importance], asked: Asked
 ) -> Aligned:
     """Score the source's words for every word of every reference."""
-    view, steps = NextWord(model), steps_of(task, sentences, model)
+    view, steps = model.as_classes(), steps_of(task, sentences, model)
     place = {e.id: i for i, e in enumerate(sentences)}
     empty = [torch.zeros(len(e.texts[TARGET]), len(e.texts[SOURCE]), dtype=torch.float64) for e in sentences]
     scores = {name: [matrix.clone() for matrix in empty] for name in methods}  # of pieces
     signed: dict[str, bool] = {}
     right = [torch.zeros(len(matrix), dtype=torch.float64) for matrix in empty]
     for members in batches_of_one_length(steps, SIZE, BUDGET):
-        batch = collate([steps[i] for i in members], model.vocabulary)
+        batch = model.collate([steps[i] for i in members])
         where = [(place[number // STEPS], number % STEPS) for number in batch.ids.tolist()]
         for (i, step), hit in zip(where, _right(view, batch), strict=True):
             right[i][step] = hit
@@ -72,16 +72,16 @@ def align(
     return Aligned(words, signed, [float(hits.mean()) if len(hits) else None for hits in right])
 
 
-def steps_of(task: Task, sentences: Sequence[Example], model: Translator) -> tuple[Example, ...]:
+def steps_of(task: Task, sentences: Sequence[Example], model: Writing) -> tuple[Example, ...]:
     """An example for every piece of every reference; the end symbol is no word and is left out."""
     lengths = {e.id: len(e.texts[TARGET]) for e in sentences}
-    seen = next_words(replace(task, splits={_ASKED: tuple(sentences)}), model.vocabulary, ALL)
+    seen = next_words(replace(task, splits={_ASKED: tuple(sentences)}), model.reader, ALL)
     return tuple(e for e in seen.split(_ASKED) if e.id % STEPS < lengths[e.id // STEPS])
 
 
 @torch.no_grad()
-def _right(model: NextWord, batch: Batch) -> list[float]:
-    return (model.trace(batch).logits.argmax(-1) == batch.label).double().tolist()
+def _right(model: Predictor, batch: Batch) -> list[float]:
+    return (model.logits(batch).argmax(-1) == batch.label).double().tolist()
 
 
 def of_words(scores: Tensor, sentence: Example, pieces: Pieces) -> Tensor:

@@ -33,9 +33,7 @@ from exegete.measures.alignment import (
     gold_places,
 )
 from exegete.measures.resampling import Resample, percentiles
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.next_word import NextWord
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Predictor, Writing
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Links, Task
 from exegete.tasks.pieces import joined
@@ -90,18 +88,18 @@ class Alignment(Question):
         """Every method, and attention."""
         return tuple(dict.fromkeys((ATTENTION, *self.methods)))
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """Only a translation has words to link."""
-        if isinstance(model, Translator):
+        if isinstance(model, Writing):
             return None
         return "it links the words of translations, and this model writes none: use translator on a translation task"
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per sentence and method: its links, how many are right, and the share that attention has too."""
         model = subject.model
-        if not isinstance(model, Translator):
+        if not isinstance(model, Writing):
             raise UsageError(f"experiment 'alignment': {self.unsuited(subject.task, model)}")
-        view = NextWord(model)
+        view = model.as_classes()
         made = {method: IMPORTANCES.make(method) for method in self.builds}
         able = {name: one for name, one in made.items() if refusal(one, view) is None and explains(one, self.of)}
         found = align(model, subject.task, subject.examples, able, Asked(self.of, self.pieces))

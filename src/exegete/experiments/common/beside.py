@@ -7,15 +7,13 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.pooling import Pooled
 from exegete.interventions.permute import permuted_together
 from exegete.measures.divergence import jsd
-from exegete.models.contract import AttentionModel, Intervention
+from exegete.models.contract import Intervention, Predictor
 from exegete.models.opened import unopened
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example
 from exegete.training.adversary import last_site, real_keys
 from exegete.training.recipe import Companion
@@ -55,27 +53,25 @@ class Seen(NamedTuple):
         return self.logits.argmax(-1)
 
 
-def unread(model: AttentionModel) -> str | None:
+def unread(model: Predictor) -> str | None:
     """Why the weights of a model can't be compared with others as distributions; None if they can."""
     if (reason := unopened(model)) is not None:
         return reason
-    gated = isinstance(model, Classifier) and model.settings.projection == "gates"
+    gated = model.readout is not None and model.readout.gated
     return "it compares attention as a distribution over words, and gates don't sum to 1" if gated else None
 
 
-def seen(model: AttentionModel, examples: Sequence[Example], intervene: Intervention | None = None) -> Seen:
+def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> Seen:
     """Weights and logits of every text, under what rewrites the model's attention, if anything does.
 
     Weights are those of the words (`worded`).
     """
-    if not isinstance(model, Classifier):
-        raise UsageError(unopened(model) or f"{type(model).__name__} has no vocabulary of ours")
     site = last_site(model)
     rows: list[Tensor] = [torch.empty(0, 0)] * len(examples)
     logits = torch.empty(len(examples), len(model.labels), dtype=torch.float64)
     for members in batches_of_one_length(examples, size=512, budget=32_768):
         with torch.no_grad():
-            trace = model.trace(collate([examples[i] for i in members], model.vocabulary), intervene=intervene)
+            trace = model.trace(model.collate([examples[i] for i in members]), intervene=intervene)
         logits[members] = trace.logits.double()
         weights = trace.attention[site].flatten(1, 2).double()  # [batch, head · query, key]: as `opened` has them
         for place, heads, real in zip(members, weights, real_keys(trace, site), strict=True):
@@ -103,10 +99,10 @@ def worded(weights: Tensor, real: Tensor) -> Tensor:
     return kept / total.where(total > 0, 1.0)
 
 
-def word_keys(model: Classifier, pool: Pooled, examples: Sequence[Example]) -> Tensor:
+def word_keys(model: Predictor, pool: Pooled, examples: Sequence[Example]) -> Tensor:
     """Which keys of a pool some word belongs to, [batch, key]: those whose weights `seen` has."""
     with torch.no_grad():
-        trace = model.trace(collate([examples[i] for i in pool.members], model.vocabulary))
+        trace = model.trace(model.collate([examples[i] for i in pool.members]))
     return real_keys(trace, last_site(model))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import polars as pl
 from torch import Tensor
 
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion, Recipe
 
@@ -16,7 +16,7 @@ from exegete.training.recipe import Companion, Recipe
 class Subject:
     """What an experiment asks about: a model, some texts of a task, and the importances of their words."""
 
-    model: AttentionModel
+    model: Predictor
     task: Task
     examples: tuple[Example, ...]
     predicted: Tensor  # [example]; empty where whole translations are asked about
@@ -32,11 +32,11 @@ class Subject:
 class Selective(Protocol):
     """An experiment that is not for every task or model."""
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:
+    def unsuited(self, task: Task, model: Predictor) -> str | None:
         """Why it can't be asked about a task and a model, as a sentence; None if it can."""
 
 
-def unsuited(experiment: "Experiment", task: Task, model: AttentionModel) -> str | None:
+def unsuited(experiment: "Experiment", task: Task, model: Predictor) -> str | None:
     """Why an experiment can't be asked about a task and a model, or None."""
     return experiment.unsuited(task, model) if isinstance(experiment, Selective) else None
 

@@ -1,8 +1,7 @@
 """Kinds of tasks: one text, a pair, or a text that is written (Vashishth et al. 2019, section 3)."""
 
 from exegete.experiments.common.contract import Subject
-from exegete.models.ours.next_word import NextWord
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Stepwise, Writing
 
 ONE, PAIR, GENERATION = "one text", "pair of texts", "generation"
 KINDS = (ONE, PAIR, GENERATION)
@@ -10,6 +9,6 @@ KINDS = (ONE, PAIR, GENERATION)
 
 def kind_of(subject: Subject) -> str:
     """What a subject's model does with texts: classes of one or two, or the next word of a third."""
-    if isinstance(subject.model, NextWord | Translator):
+    if isinstance(subject.model, Stepwise | Writing):
         return GENERATION
     return PAIR if subject.task.kind == "pair" else ONE

@@ -15,7 +15,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import Sampler, Single, frame_of, single
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.models.opened import unopened
 from exegete.tasks.example import Task
 
@@ -28,7 +28,7 @@ class OneRemoved(Question):
     seed: int = 0
     texts: int | None = None  # all, unless given
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted."""
         return unopened(model)
 

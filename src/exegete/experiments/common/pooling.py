@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.models.opened import Opened, opened, unopened, unpooled
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example
 
 SIZE, BUDGET = 512, 32_768  # texts and words that are opened together
@@ -54,22 +53,22 @@ class Pooled(NamedTuple):
             return self.opened.logits(weights)
 
 
-def pooled(model: AttentionModel, examples: Sequence[Example]) -> Iterator[Pooled]:
+def pooled(model: Predictor, examples: Sequence[Example]) -> Iterator[Pooled]:
     """Every example, in batches, opened once."""
-    if not isinstance(model, Classifier) or (reason := unopened(model)) is not None:
-        raise UsageError(unopened(model) or reason)
+    if (reason := unopened(model)) is not None:
+        raise UsageError(reason)
     for members in batches_of_one_length(examples, _together(model, examples), BUDGET):
         with torch.no_grad():
-            texts = opened(model, collate([examples[i] for i in members], model.vocabulary))
+            texts = opened(model, model.collate([examples[i] for i in members]))
             logits = texts.own
         yield Pooled(members, texts, logits)
 
 
-def _together(model: Classifier, examples: Sequence[Example]) -> int:
+def _together(model: Predictor, examples: Sequence[Example]) -> int:
     """How many texts fit: classes may be the words of a vocabulary, and of a pass all weights of all draws are held."""
     each = len(model.labels)
     if unpooled(model) is not None and examples:
         with torch.no_grad():
-            longest = opened(model, collate([max(examples, key=len)], model.vocabulary))
+            longest = opened(model, model.collate([max(examples, key=len)]))
         each = max(each, longest.weights.numel())
     return max(1, min(SIZE, NUMBERS // (DRAWS * each)))

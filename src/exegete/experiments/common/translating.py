@@ -19,13 +19,12 @@ from torch import Tensor
 from exegete.experiments.common.summaries import interval_of, number
 from exegete.measures.bleu import ORDERS, bleu, bleu_counts, bleu_difference, bleu_interval
 from exegete.measures.statistics import Interval
-from exegete.models.contract import Intervention
+from exegete.models.contract import Intervention, Writing
 from exegete.models.ours.generation import greedy
-from exegete.models.ours.translator import TARGET, Translator
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.models.ours.translator import TARGET
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example
 from exegete.tasks.pieces import joined
-from exegete.tasks.vocabulary import SPECIAL
 
 COLUMNS = (
     *(f"matches_{n}" for n in range(1, ORDERS + 1)),
@@ -37,17 +36,17 @@ MOST = 100.0
 SIZE, BUDGET = 128, 4096  # sentences and words that are translated at a time
 
 
-def translated(model: Translator, examples: Sequence[Example], intervene: Intervention | None = None) -> list[str]:
+def translated(model: Writing, examples: Sequence[Example], intervene: Intervention | None = None) -> list[str]:
     """Greedy translations as texts, with the intervention at every step."""
-    words, found = (*SPECIAL, *model.vocabulary.words), [""] * len(examples)
+    found = [""] * len(examples)
     for members in batches_of_one_length(examples, SIZE, BUDGET):
-        written = greedy(model, collate([examples[i] for i in members], model.vocabulary), intervene)
+        written = greedy(model, model.collate([examples[i] for i in members]), intervene)
         for place, rows in zip(members, written.rows, strict=True):
-            found[place] = joined(words[row] for row in rows)
+            found[place] = joined(model.words[row] for row in rows)
     return found
 
 
-def counted(model: Translator, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
+def counted(model: Writing, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
     """BLEU's counts of every greedy translation, rewritten at every step: [example, count]."""
     references = [joined(e.texts[TARGET]) for e in examples]
     return bleu_counts(translated(model, examples, intervene), references)

@@ -24,9 +24,8 @@ from exegete.experiments.known_answer.experiment import KnownAnswer
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.measures.plausibility import precision_at, precision_chance
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.models.contract import Predictor
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import Recipe
@@ -76,7 +75,7 @@ class DeceptionExperiment(Question):
         """Only test texts all hold planted words that decide."""
         return ("test",)
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:
+    def unsuited(self, task: Task, model: Predictor) -> str | None:
         """Words must have been planted, and attention must pool."""
         return KnownAnswer().unsuited(task, model) or unread(model)
 
@@ -96,7 +95,7 @@ class DeceptionExperiment(Question):
         parts = [part for name, model in models.items() for part in self._of(subject, name, model)]
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _of(self, subject: Subject, name: str, model: AttentionModel) -> Iterator[pl.DataFrame]:
+    def _of(self, subject: Subject, name: str, model: Predictor) -> Iterator[pl.DataFrame]:
         """The rows of one model, a frame per method that it allows."""
         examples, labels = subject.examples, subject.task.labels
         found, marked = seen(model, examples), marks(examples, max(len(e) for e in examples))
@@ -172,12 +171,11 @@ def _mass(weights: Tensor, marked: Tensor) -> pl.Series:
     return numbers(mass.where((~weights.isnan() & ~marked).any(-1), torch.nan))
 
 
-def _scores(importance: Importance, model: AttentionModel, examples: tuple[Example, ...]) -> Tensor:
+def _scores(importance: Importance, model: Predictor, examples: tuple[Example, ...]) -> Tensor:
     """A method's scores of all words, for the predicted class, float64 [example, word]; NaN beyond a text's end."""
-    assert isinstance(model, Classifier)  # what `unsuited` lets through
     scores = torch.full((len(examples), max(len(e) for e in examples)), torch.nan, dtype=torch.float64)
     for members in batches_of_one_length(examples, size=256, budget=8192):
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         values = importance(model, batch).values.detach().double()
         for place, row, words in zip(members, values, batch.words, strict=True):
             scores[place, : int(words.sum())] = row[words]

@@ -23,8 +23,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
 from exegete.measures.divergence import tvd
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.rationale import RationaleClassifier
+from exegete.models.contract import Predictor, Selecting
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
@@ -64,11 +63,11 @@ class Diagnostic(Question):
     def _objective(self) -> str:
         return f"adversary:lam={self.adversary_lam:g}"
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be one attention, over words, whose weights can be imposed."""
         if (reason := unread(model)) is not None:
             return reason
-        if isinstance(model, RationaleClassifier):
+        if isinstance(model, Selecting):
             return "it imposes weights of words, and this model has none in a text from which it selects nothing"
         several = len(model.sites) > 1
         return "it imposes weights of words, and this model attends to words in several places" if several else None

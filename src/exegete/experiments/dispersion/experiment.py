@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.dispersion.state_importance import Output, state_importance
@@ -30,10 +31,9 @@ from exegete.experiments.dispersion.summary import (
 )
 from exegete.measures.divergence import normalised_entropy
 from exegete.measures.rank import kendall, tau
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Pooling, Predictor
 from exegete.models.opened import unpooled
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 
@@ -72,12 +72,12 @@ class Dispersion(Question):
         """None by name: importances of states are made here."""
         return ()
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:
+    def unsuited(self, task: Task, model: Predictor) -> str | None:
         """The last attention must pool states, one per word."""
         reason = unpooled(model)
         if reason is not None:
             return reason
-        assert isinstance(model, Classifier)
+        assert isinstance(model, Pooling)
         first = next((e for examples in task.splits.values() for e in examples if len(e)), None)
         return None if first is None else _unaligned(model, first)
 
@@ -108,13 +108,13 @@ class Dispersion(Question):
 
     def _states(self, subject: Subject) -> dict[str, Tensor]:
         """Means over the states of a text: H̃ of the words' importance for a state; share and rank of its own word."""
-        assert isinstance(subject.model, Classifier)
+        assert isinstance(subject.model, Pooling)
         asked = self._asked(subject)
         examples, places = subject.examples, [i for i, e in enumerate(subject.examples) if e.id in asked and len(e) > 1]
         found = {name: torch.full((len(examples),), torch.nan, dtype=torch.float64) for name in OF_STATES}
         for members in batches_of_one_length([examples[i] for i in places], size=64, budget=4096):
             rows = torch.tensor([places[i] for i in members])
-            shares = word_shares(subject.model, collate([examples[i] for i in rows.tolist()], subject.model.vocabulary))
+            shares = word_shares(subject.model, subject.model.collate([examples[i] for i in rows.tolist()]))
             of_states = (normalised_entropy(shares), *own_word(shares))  # [text, state] each
             for target, values in zip(found.values(), of_states, strict=True):
                 target[rows] = values.nanmean(-1)
@@ -122,7 +122,7 @@ class Dispersion(Question):
 
     def _coefficients(self, subject: Subject) -> dict[str, Tensor]:
         """τ-b of attention with every importance of words and states, its ceiling, their ratio, γ, and τ-b inside."""
-        assert isinstance(subject.model, Classifier)
+        assert isinstance(subject.model, Pooling)
         alpha = subject.scores[ATTENTION]
         states = state_importance(subject.model, subject.examples, subject.predicted, self.of)
         width = alpha.shape[1]
@@ -169,9 +169,9 @@ def normalised(values: Tensor) -> Tensor:
     return values / values.nansum(1, keepdim=True)
 
 
-def _unaligned(model: Classifier, example: Example) -> str | None:
+def _unaligned(model: Pooling, example: Example) -> str | None:
     """Why words and states don't go together one to one, as a text shows; None if they do."""
-    batch = collate([example], model.vocabulary)
+    batch = model.collate([example])
     site = model.sites[-1]
     with torch.no_grad():
         trace = model.trace(batch)
@@ -180,9 +180,9 @@ def _unaligned(model: Classifier, example: Example) -> str | None:
     if keys <= tokens and bool(own[batch.words].all()):
         return None
     return (
-        f"it compares every word with its own state, and the last attention of '{model.name}' has {keys} keys for "
-        f"{tokens} tokens that are not their states one by one: ask about a model with one state per word, such as "
-        "bilstm, bigru, cnn or average"
+        f"it compares every word with its own state, and the last attention of '{parse(model.spec).name}' has {keys} "
+        f"keys for {tokens} tokens that are not their states one by one: ask about a model with one state per word, "
+        "such as bilstm, bigru, cnn or average"
     )
 
 

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.detach import Detach
+from exegete.models.contract import Pooling
 from exegete.models.opened import Decoder
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example
 
 Output = Literal["tvd", "logit"]
@@ -35,17 +35,17 @@ class StateImportance(NamedTuple):
 
 
 def state_importance(
-    model: Classifier, examples: Sequence[Example], predicted: Tensor, of: Output = "tvd"
+    model: Pooling, examples: Sequence[Example], predicted: Tensor, of: Output = "tvd"
 ) -> StateImportance:
     """All of them; `of` is what leave-one-out compares: ½ Σ_y |Δp_y|, or |Δ logit| of the predicted class."""
     width = max((len(e) for e in examples), default=0)
     found = StateImportance(*torch.full((4, len(examples), width), torch.nan, dtype=torch.float64))
     for members in batches_of_one_length(examples, size=256, budget=8192):
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         for target, detach in ((found.gradient, False), (found.detached, True)):
             put(target, members, by_gradient(model, batch, predicted[members], detach), batch)
     for some in pooled(model, examples):
-        batch = collate([examples[i] for i in some.members], model.vocabulary)
+        batch = model.collate([examples[i] for i in some.members])
         for target, removed in zip(found[2:], by_removal(some, predicted[some.members], of), strict=True):
             put(target, some.members, removed, batch)
     return found
@@ -58,7 +58,7 @@ def put(target: Tensor, members: Sequence[int], values: Tensor, batch: Batch) ->
     target[list(members), : kept.shape[1]] = kept
 
 
-def by_gradient(model: Classifier, batch: Batch, label: Tensor, detach: bool) -> Tensor:
+def by_gradient(model: Pooling, batch: Batch, label: Tensor, detach: bool) -> Tensor:
     """‖∂f_c/∂h_i‖₂ of the class's logit, [text, key]."""
     embedded = model.embed(batch).detach().requires_grad_()
     trace = model.trace(batch, embedded=embedded, intervene=Detach() if detach else None)
@@ -82,13 +82,13 @@ def _removed(texts: Pooled, rows: Tensor, label: Tensor, of: Output) -> tuple[Te
     model, mask = texts.opened.model, texts.mask[rows]
     encoded = texts.opened.encoded.rows(rows)
     scores = encoded.scores
-    weights = model.project(scores, mask)  # [text, key]
+    weights = model.weigh(scores, mask)  # [text, key]
     others = ~torch.eye(mask.shape[1], dtype=torch.bool)  # [removed, key]
     left = weights[:, None] * others  # [text, removed, key]
     rest = left.sum(-1, keepdim=True)
     whole_mass = weights.sum(-1)[:, None, None]  # 1; gates, which are no distribution, keep theirs
     renormalised = torch.where(rest > 0, left * whole_mass / rest, 0.0)
-    projected = model.project(scores[:, None].expand_as(left), mask[:, None] & others)
+    projected = model.weigh(scores[:, None].expand_as(left), mask[:, None] & others)
     whole = model.decode(encoded, weights[:, None])
     changes = (_change(whole, model.decode(encoded, w), label, of) for w in (renormalised, projected))
     # A state without weight takes nothing with it, in either way: exactly 0, so that ties stay ties.

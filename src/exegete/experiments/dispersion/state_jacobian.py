@@ -12,14 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.encoders import BiLSTM
+from exegete.models.contract import Pooling, Recurrent
 from exegete.tasks.batching import Batch
 
 TOKENS = 2048  # tokens that one pass holds: enough for fast products, few enough for the cache
 
 
-def word_shares(model: Classifier, batch: Batch) -> Tensor:
+def word_shares(model: Pooling, batch: Batch) -> Tensor:
     """g_{h_p}(x_i), float64 [text, p, i], of texts of one length; NaN for a state that no word moves."""
     texts, n = len(batch.ids), int(batch.words[0].sum())
     if bool((batch.lengths != n).any()):
@@ -32,14 +31,14 @@ def word_shares(model: Classifier, batch: Batch) -> Tensor:
     return kept / kept.sum(-1, keepdim=True)  # 0 / 0 is NaN
 
 
-def gradient_norms(model: Classifier, batch: Batch) -> Tensor:
+def gradient_norms(model: Pooling, batch: Batch) -> Tensor:
     """‖∂‖h_p‖₂ / ∂e_i‖₂ for every state p and token i, [text, state, token]; 0 for states that are no word's."""
-    if type(model) is Classifier and isinstance(model.encoder, BiLSTM) and not batch.ragged:
+    if isinstance(model, Recurrent) and not batch.ragged:
         return _by_time(model, batch)
     return _by_copies(model, batch)
 
 
-def _by_copies(model: Classifier, batch: Batch) -> Tensor:
+def _by_copies(model: Pooling, batch: Batch) -> Tensor:
     """A copy of the text per state, by autograd."""
     texts, width = batch.tokens.shape
     norms = torch.zeros(texts, width, width)
@@ -65,7 +64,7 @@ class _Half(NamedTuple):
 
 
 @torch.no_grad()
-def _by_time(model: Classifier, batch: Batch) -> Tensor:
+def _by_time(model: Recurrent, batch: Batch) -> Tensor:
     """The same for a BiLSTM, without copies."""
     embedded, width = model.embed(batch), batch.tokens.shape[1]
     parts = embedded.split(max(1, TOKENS // (2 * width)))
@@ -73,7 +72,7 @@ def _by_time(model: Classifier, batch: Batch) -> Tensor:
     return norms.masked_fill(~batch.words[:, :, None], 0)
 
 
-def _texts_by_time(model: Classifier, embedded: Tensor) -> Tensor:
+def _texts_by_time(model: Recurrent, embedded: Tensor) -> Tensor:
     """Norms [text, state, token] from embeddings [position, text, size].
 
     A word before h_p reaches it through the forward half alone, a word after it through the backward half alone; only
@@ -91,10 +90,10 @@ def _texts_by_time(model: Classifier, embedded: Tensor) -> Tensor:
     return (norms + torch.diag_embed(both.T).permute(1, 2, 0)).permute(2, 0, 1)
 
 
-def _half(model: Classifier, embedded: Tensor, suffix: str) -> _Half:
+def _half(model: Recurrent, embedded: Tensor, suffix: str) -> _Half:
     """Read the texts, keeping what the way back needs."""
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    inward, recurrent, *biases = (getattr(model.encoder.lstm, f"{name}_l0{suffix}") for name in names)
+    inward, recurrent, *biases = (getattr(model.lstm, f"{name}_l0{suffix}") for name in names)
     size = recurrent.shape[1]
     before = embedded @ inward.T + sum(biases)  # [position, text, 4 hidden]
     gates, cells, hidden = [], [embedded.new_zeros(embedded.shape[1], size)], []

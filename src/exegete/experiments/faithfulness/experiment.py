@@ -13,7 +13,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
@@ -21,8 +21,8 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal, sharing
 from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, lost, order_of, without_words
 from exegete.measures.robustness import infidelity, sensitivity_max
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch, collate
+from exegete.models.contract import Predictor
+from exegete.tasks.batching import Batch
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 
@@ -54,7 +54,7 @@ Found = Iterator[tuple[Key, Tensor]]
 class _Asked(NamedTuple):
     """A batch, the class that is explained in each of its texts, and the orders in which words go."""
 
-    model: Classifier
+    model: Predictor
     batch: Batch
     label: Tensor  # [text]
     orders: Tensor  # [order, text, word], each once
@@ -113,7 +113,7 @@ class Faithfulness(Question):
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example, method, removal, ranking, measure and fraction; what is undefined is null."""
-        model = _classifier(subject)
+        model = subject.model
         found: dict[Key, Tensor] = {}
         few = self._few(subject)  # [example]
         for members in _portions(subject.examples):
@@ -123,9 +123,9 @@ class Faithfulness(Question):
                 column[members] = values
         return _frame(subject, found, few)
 
-    def _asked(self, model: Classifier, subject: Subject, members: Sequence[int]) -> _Asked:
+    def _asked(self, model: Predictor, subject: Subject, members: Sequence[int]) -> _Asked:
         """A batch and every different order: scores without a sign have the same one by value and by size."""
-        batch = collate([subject.examples[i] for i in members], model.vocabulary)
+        batch = model.collate([subject.examples[i] for i in members])
         orders: list[Tensor] = []
         places: dict[tuple[str, Ranking], int] = {}
         for method, values in _scores(self.methods, subject, members).items():
@@ -205,12 +205,6 @@ class Faithfulness(Question):
         erasing = {method: removal_of(method) for method in self.methods}
         charts = {"leaderboard": figure.leaderboard(summary, self.removals[0], erasing)}
         return charts | ({"removals": figure.removals(summary, erasing)} if len(self.removals) > 1 else {})
-
-
-def _classifier(subject: Subject) -> Classifier:
-    if not isinstance(subject.model, Classifier):
-        raise ExegeteError("experiment 'faithfulness' writes texts anew and needs a model with a vocabulary of ours")
-    return subject.model
 
 
 def _portions(examples: Sequence[Example]) -> Iterator[list[int]]:

@@ -26,9 +26,7 @@ from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.tallies import class_of, told
 from exegete.measures.rank import kendall
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
-from exegete.models.truths.ladder import Ladder
+from exegete.models.contract import Predictor, Voting, Writing
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Recipe
 
@@ -66,12 +64,12 @@ class Gating(Question):
         if self.texts is not None and self.texts < 1:
             raise UsageError("experiment 'gating': texts is a number of texts, 1 or more")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be one attention over the words of a text, which could be gates and isn't."""
-        if isinstance(model, Ladder):
+        if isinstance(model, Voting):
             return "it trains the model with gates in place of attention, and ladder has gates already"
-        if isinstance(model, Classifier) and len(model.sites) > 1:
-            return f"it compares weights of words in one attention, and {model.name} has several"
+        if len(model.sites) > 1 and not isinstance(model, Writing):
+            return f"it compares weights of words in one attention, and {parse(model.spec).name} has several"
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
@@ -132,7 +130,7 @@ class Gating(Question):
         return {"gating": gating(summary)}
 
 
-def _gates(model: Classifier, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
+def _gates(model: Predictor, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of the gates of every text, [example]; NaN where no word is gated."""
     mean, spread = torch.full((2, len(examples)), torch.nan, dtype=torch.float64)
     for pool in pooled(model, examples):

@@ -31,7 +31,7 @@ from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
 from exegete.experiments.importance_sets.summary import paired, serrano_smith, summarised
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.models.opened import unopened
 from exegete.tasks.example import Task
 
@@ -58,7 +58,7 @@ class ImportanceSets(Question):
         if self.orders < 1:
             raise UsageError(f"experiment 'importance_sets' needs orders of 1 or more, not {self.orders}")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted."""
         return unopened(model)
 

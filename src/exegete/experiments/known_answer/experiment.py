@@ -15,7 +15,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
@@ -32,9 +32,8 @@ from exegete.experiments.common.summaries import by_keys
 from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.importance.erasure import erased
 from exegete.measures.plausibility import precision_at, precision_chance
-from exegete.models.contract import AttentionModel
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.models.contract import Predictor
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Task
 
 KEYS = ("task", "model", "split", "shortcut", "method", "signed", "ranking", "measure", "where")
@@ -67,7 +66,7 @@ class KnownAnswer(Question):
         """Only the test texts have labels that contradict their words."""
         return ("test",)
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """Words must have been planted."""
         name, settings = parse(task.name)
         if "planted" in settings:
@@ -151,11 +150,9 @@ def _needed(subject: Subject, marked: Tensor) -> Tensor:
     another.
     """
     model = subject.model
-    if not isinstance(model, Classifier):
-        raise ExegeteError("experiment 'known_answer' writes texts anew and needs a model with a vocabulary of ours")
     needed = torch.ones(len(subject.examples), dtype=torch.bool)
     for members in batches_of_one_length(subject.examples, size=256, budget=8192):
-        batch = collate([subject.examples[i] for i in members], model.vocabulary)
+        batch = model.collate([subject.examples[i] for i in members])
         text, word = marked[members].nonzero(as_tuple=True)
         place = batch.words.long().cumsum(1).masked_fill(~batch.words, 0) - 1  # of a token among the words
         logits = erased(model, batch, text, place[text] == word[:, None], "delete")

@@ -17,9 +17,9 @@ from exegete.experiments.common.marking import marks
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.measures.plausibility import precision_at, precision_chance
+from exegete.models.build import plain_classifier
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, BiLSTM
-from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 
@@ -127,7 +127,7 @@ def _line(build: Callable[[], Toy], method: str) -> dict[str, Any]:
     line = {"toy": build.__name__, "method": method, "n": len(toy.examples), "claim": build.__doc__}
     if refusal(importance, toy.model) is not None:
         return line
-    batch = collate(toy.examples, toy.model.vocabulary)
+    batch = toy.model.collate(toy.examples)
     scores = importance(toy.model, batch)
     marked = marks(toy.examples, batch.tokens.shape[1])
     values = scores.values.double()
@@ -149,12 +149,12 @@ def _right_signs(values: Tensor, marked: Tensor, toy: Toy) -> float:
 def _blank(spec: str, words: Words) -> Classifier:
     """A classifier whose weights are all 0 but the words' vectors: uniform attention, logit 0."""
     with torch.random.fork_rng(devices=[]):  # what it draws is thrown away
-        model = Classifier(f"{spec},size=3", Vocabulary(tuple(words)), LABELS).eval()
+        model = plain_classifier(f"{spec},size=3", Vocabulary(tuple(words)), LABELS).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
         for word, vector in words.items():
-            model.embedding.weight[model.vocabulary.index[word]] = torch.tensor(vector)
+            model.embedding.weight[model.reader.rows([word])[0]] = torch.tensor(vector)
     return model
 
 

@@ -25,9 +25,7 @@ from exegete.experiments.common.tallies import by_seed, clipped, majority
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.at import AtSites
 from exegete.interventions.permute import Permute
-from exegete.models.contract import AttentionModel, Intervention
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Intervention, Predictor, Writing
 from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 
@@ -66,10 +64,8 @@ class Layers(Question):
         if len(set(self.groups)) < len(self.groups):
             raise UsageError("experiment 'layers': name every group only once")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be more than one attention, and one that is asked about."""
-        if not isinstance(model, Classifier | Translator):
-            return f"it runs models of ours, and {type(model).__name__} is none"
         if len(model.sites) < 2:
             return "it permutes one layer after the other, and this model has at most one attention: ask permutation"
         if not self._conditions(model):
@@ -78,7 +74,7 @@ class Layers(Question):
             )
         return None
 
-    def _conditions(self, model: AttentionModel) -> list[Condition]:
+    def _conditions(self, model: Predictor) -> list[Condition]:
         """Each group that is asked about, with ever more layers."""
         return [
             Condition(group, layers, len(sites), sites[:layers])
@@ -100,7 +96,7 @@ class Layers(Question):
         said = {"group": condition.group, "layers": condition.layers, "of": condition.of}
         texts = {"example": [e.id for e in examples], "n": [len(e) for e in examples]}
         ats = self._interventions(condition)
-        if isinstance(model, Translator):
+        if isinstance(model, Writing):
             counts = torch.stack([counted(model, examples, at) for at in ats]).sum(0)
             nothing = pl.Series([None] * len(examples))
             found = {"gold": nothing.cast(pl.String), "value": nothing.cast(pl.Float64), **count_columns(counts)}
@@ -108,7 +104,7 @@ class Layers(Question):
             gold = [subject.task.labels[e.label] for e in examples]
             right = torch.stack([_right(subject, at) for at in ats]).mean(0)
             found = {"gold": pl.Series(gold), "value": pl.Series(right.numpy()), **no_counts(len(examples))}
-        measure = BLEU if isinstance(model, Translator) else ACCURACY
+        measure = BLEU if isinstance(model, Writing) else ACCURACY
         columns = [pl.lit(value).alias(name) for name, value in {**said, "measure": measure}.items()]
         return pl.DataFrame(texts).with_columns(*columns).with_columns(**found)
 
@@ -155,7 +151,6 @@ def grouped(sites: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def _right(subject: Subject, at: Intervention | None) -> Tensor:
     """1.0 where the prediction is the gold class: [example], float64."""
-    assert isinstance(subject.model, Classifier)
     predicted = predict(subject.model, subject.examples, at).argmax(-1)
     return (predicted == torch.tensor([e.label for e in subject.examples])).double()
 

@@ -26,10 +26,7 @@ from exegete.experiments.common.translating import changed, count_columns, count
 from exegete.experiments.necessity.table import INFERENCE, OWN, TRAINING, own_of, vashishth
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn, bound
-from exegete.models.contract import AttentionModel, Intervention
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.module import Model
-from exegete.models.ours.translator import Translator
+from exegete.models.contract import Intervention, Predictor, Trainable, Writing
 from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Recipe
@@ -71,10 +68,10 @@ class Necessity(Question):
         if self.epochs is not None and self.epochs < 1:
             raise UsageError(f"experiment 'necessity': epochs is 1 or more, not {self.epochs}")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be attention to replace."""
-        if not isinstance(model, Model):
-            return f"it trains models anew, and {type(model).__name__} is none of ours"
+        if not isinstance(model, Trainable):
+            return f"it trains models anew, and {type(model).__name__} can't be trained"
         return None if model.sites else "it replaces attention, and this model has none"
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
@@ -94,7 +91,7 @@ class Necessity(Question):
 
         `positive` is the class whose F1 counts; null where there are more than two.
         """
-        if isinstance(subject.model, Translator):
+        if isinstance(subject.model, Writing):
             return self._of_translations(subject, subject.model)
         labels, gold = subject.task.labels, torch.tensor([e.label for e in subject.examples])
         facts = pl.DataFrame(_text_columns(subject, labels))
@@ -115,7 +112,7 @@ class Necessity(Question):
     def _answers(self, subject: Subject) -> Iterator[tuple[str, str, Tensor]]:
         """Condition, when, and what is predicted under it: [example]."""
         model = subject.model
-        if not isinstance(model, Classifier) or not model.sites:
+        if not model.sites:
             raise UsageError(f"experiment 'necessity': {self.unsuited(subject.task, model)}")
         for name in self.inferred:
             at = bound(INTERVENTIONS.make(_seeded(name, self.seed)), model)
@@ -124,7 +121,7 @@ class Necessity(Question):
             beside = subject.companions[name]
             yield name, TRAINING, predict(beside.classifier, subject.examples, beside.intervene).argmax(-1)
 
-    def _of_translations(self, subject: Subject, model: Translator) -> pl.DataFrame:
+    def _of_translations(self, subject: Subject, model: Writing) -> pl.DataFrame:
         """One row per example and condition, and one for the model as it is: what BLEU needs of the translation."""
         facts = {"example": [e.id for e in subject.examples], "n": [len(e) for e in subject.examples]}
         parts = [
@@ -135,16 +132,14 @@ class Necessity(Question):
         ]
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _translators(
-        self, subject: Subject, model: Translator
-    ) -> Iterator[tuple[str, str, Translator, Intervention | None]]:
+    def _translators(self, subject: Subject, model: Writing) -> Iterator[tuple[str, str, Writing, Intervention | None]]:
         """Condition, when, and who translates with what."""
         yield OWN, "", model, None
         for name in self.inferred:
             yield name, INFERENCE, model, bound(INTERVENTIONS.make(_seeded(name, self.seed)), model)
         for name in (name for name in self.trained if name in subject.companions):
             beside = subject.companions[name]
-            assert isinstance(beside.model, Translator)
+            assert isinstance(beside.model, Writing)
             yield name, TRAINING, beside.model, beside.intervene
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:

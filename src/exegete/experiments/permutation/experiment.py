@@ -25,7 +25,7 @@ from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.kinds import KINDS
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.permute import permuted_together
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.models.opened import unopened
 from exegete.tasks.example import Task
 
@@ -47,7 +47,7 @@ class Permutation(Question):
         if self.draws < 1:
             raise UsageError("experiment 'permutation': draws is a number of permutations, 1 or more")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted."""
         return unopened(model)
 

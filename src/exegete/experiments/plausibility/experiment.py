@@ -28,7 +28,7 @@ from exegete.experiments.common.marking import (
 )
 from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.measures.plausibility import auprc, auprc_chance, iou_f1, iou_f1_chance, token_f1, token_f1_chance
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 
 MEASURES = ("auprc", "token_f1", "iou_f1")
@@ -66,7 +66,7 @@ class Plausibility(Question):
         """Every method."""
         return self.methods
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """Somebody must have marked words."""
         if any(e.rationale for split in task.splits.values() for e in split):
             return None

@@ -26,7 +26,7 @@ from exegete.experiments.common.summaries import number
 from exegete.measures.divergence import tvd
 from exegete.measures.points import Related, related
 from exegete.measures.statistics import bootstrap_mean
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import Fooling, Recipe
@@ -69,7 +69,7 @@ class Reliance(Question):
         """One to choose the best adversary on, one to report it on."""
         return (self.choose_on, TEST)
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, and which are a distribution."""
         return unread(model)
 

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from exegete.base.noise import normal
 from exegete.importance.contract import Importance, refusal
-from exegete.models.contract import AttentionModel
+from exegete.models.build import plain_classifier
+from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary
 
@@ -113,7 +113,7 @@ def _widen(narrow: Classifier, wide: Classifier) -> None:
 
 def _toy(spec: str, words: tuple[str, ...]) -> Classifier:
     with torch.random.fork_rng(devices=[]):
-        return Classifier(spec, Vocabulary(tuple(sorted(words))), LABELS).eval()
+        return plain_classifier(spec, Vocabulary(tuple(sorted(words))), LABELS).eval()
 
 
 def _set(model: Classifier, embedding: object, linear: tuple[object, object], query: object, decoder: object) -> None:
@@ -132,10 +132,9 @@ def _set(model: Classifier, embedding: object, linear: tuple[object, object], qu
             tensor.copy_(torch.tensor(value))
 
 
-def _scores(importance: Importance, model: AttentionModel, words: tuple[str, ...], number: int = 0) -> Tensor:
+def _scores(importance: Importance, model: Predictor, words: tuple[str, ...], number: int = 0) -> Tensor:
     """The scores of one text, [word]."""
-    assert isinstance(model, Classifier)
-    batch = collate([Example(number, (words,), 1)], model.vocabulary)
+    batch = model.collate([Example(number, (words,), 1)])
     return importance(model, batch).values[0].double()
 
 

@@ -26,9 +26,7 @@ from exegete.experiments.sanity.axioms import axioms
 from exegete.experiments.sanity.rescoring import compared, scored
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
-from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.perturbed import parts, randomised, shifted, unshiftable
-from exegete.tasks.batching import collate
 
 METHODS = (
     "attention", "attention_x_gradient", "attention_x_norm", "gradient:norm=l2", "gradient_x_input", "smoothgrad",
@@ -100,7 +98,6 @@ class Sanity(Question):
     def perturbations(self, subject: Subject) -> Iterator[Perturbation]:
         """From the decoder down, each layer alone (the decoder is both), and the shift, where the model has one."""
         model = subject.model
-        assert isinstance(model, Classifier)
         names = parts(model)
         for draw in range(self.draws):
             seed = stable_seed("sanity", self.seed, draw)
@@ -133,13 +130,12 @@ class Sanity(Question):
 def check_shift(subject: Subject, seed: int) -> None:
     """A shifted model must predict what the model predicts, or the test would blame methods for our mistake."""
     model = subject.model
-    assert isinstance(model, Classifier)
     longest = max(subject.examples, key=len)
-    batch = collate([longest, *subject.examples[:31]], model.vocabulary)
+    batch = model.collate([longest, *subject.examples[:31]])
     with torch.no_grad():
-        before = model.trace(batch).logits
+        before = model.logits(batch)
         with shifted(model, seed):
-            apart = (model.trace(batch).logits - before).abs().max() / before.abs().max().clamp(min=1)
+            apart = (model.logits(batch) - before).abs().max() / before.abs().max().clamp(min=1)
     if not apart < EQUAL:
         raise ExegeteError(f"the shifted model is not the same function: its logits differ by {apart:.1e}")
 

@@ -11,8 +11,7 @@ from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Quantity, Target
 from exegete.importance.erasure import sharing
 from exegete.measures.rank import kendall
-from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import batches_of_one_length, collate
+from exegete.tasks.batching import batches_of_one_length
 
 CLOSE = 1e-3  # of the largest score: words that are nearer than that have no order that rounding couldn't turn
 
@@ -27,12 +26,11 @@ class Found(NamedTuple):
 def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Found]:
     """All words of all texts by every method, for the class that `subject` holds, whatever the model predicts now."""
     model, n = subject.model, len(subject.examples)
-    assert isinstance(model, Classifier)
     longest = max(map(len, subject.examples), default=0)
     values = {name: torch.full((n, longest), torch.nan, dtype=torch.float64) for name in methods}
     errors = {name: torch.full((n,), torch.nan, dtype=torch.float64) for name in methods}
     for members in batches_of_one_length(subject.examples, size=64, budget=4096):
-        batch = collate([subject.examples[i] for i in members], model.vocabulary)
+        batch = model.collate([subject.examples[i] for i in members])
         width = len(subject.examples[members[0]])
         with sharing():
             for name, method in methods.items():

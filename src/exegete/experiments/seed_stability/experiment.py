@@ -34,7 +34,7 @@ from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import ALL, SAME, shown_classes, told
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy, tvd
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Task
 from exegete.training.recipe import Recipe
 
@@ -60,7 +60,7 @@ class SeedStability(Question):
         if self.draws < 1:
             raise UsageError("experiment 'seed_stability': draws is a number of permutations, 1 or more")
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, and which are a distribution."""
         return unread(model)
 

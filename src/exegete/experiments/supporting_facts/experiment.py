@@ -29,7 +29,7 @@ from exegete.experiments.common.marking import (
 )
 from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.measures.plausibility import precision_at, precision_chance
-from exegete.models.contract import AttentionModel
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import sentences
 
@@ -57,7 +57,7 @@ class SupportingFacts(Question):
         """Every method."""
         return self.methods
 
-    def unsuited(self, task: Task, model: AttentionModel) -> str | None:  # noqa: ARG002
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """Whole sentences must be known to support the answer."""
         if task.kind == "pair" and any(e.rationale for e in task.split("test")):
             return None

@@ -5,6 +5,7 @@
 The last form is why `encode` is done once and `decode` many times: W h_t does not depend on α.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from exegete.models.contract import Encoded, Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
-from exegete.models.ours.module import Model, draw, embeddings
+from exegete.models.ours.module import Keep, Model, draw, embeddings
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import (
     MODELS,
@@ -33,8 +34,8 @@ _PAIRED: dict[str, type[BiLSTM] | type[BiGRU] | type[Average] | type[CNN]] = {
 }  # fmt: skip
 
 
-class Classifier(Model):
-    """One text in, one class out, through one attention."""
+class TextClassifier(Model):
+    """Text in, one class out: what all classifiers of ours share."""
 
     def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
         self.settings: ClassifierSettings = MODELS.make(spec)
@@ -44,17 +45,28 @@ class Classifier(Model):
         self._make_layers()
         draw(self.embedding, self.settings)
 
+    @abstractmethod
     def _make_layers(self) -> None:
         """Everything between the embeddings and the logits."""
-        self.encoder = make_encoder(self.settings, self.size)
-        self.scorer = SCORERS[self.settings.attention](self.encoder.out)
-        self.project: Projection = PROJECTIONS[self.settings.projection].load()(**self.settings.projection_settings)
-        self.decoder = nn.Linear(self.encoder.out, self.outputs)
 
     @property
     def outputs(self) -> int:
         """Numbers that the decoder gives: one per class, or a single one."""
         return 1 if self.one_output else len(self.labels)
+
+    def two_sided(self, z: Tensor) -> Tensor:
+        """One output z as [-z/2, z/2], whose softmax is [σ(-z), σ(z)]: so class 0 has gradients and relevance too."""
+        return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
+
+
+class PoolingClassifier(TextClassifier):
+    """Through one attention that pools the states of words for a linear decoder."""
+
+    def _make_layers(self) -> None:
+        self.encoder = make_encoder(self.settings, self.size)
+        self.scorer = SCORERS[self.settings.attention](self.encoder.out)
+        self.project: Projection = PROJECTIONS[self.settings.projection].load()(**self.settings.projection_settings)
+        self.decoder = nn.Linear(self.encoder.out, self.outputs)
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -75,17 +87,17 @@ class Classifier(Model):
         """Keys of value 0 that take the weight that no word has, [batch, key]; None: this model has none."""
         return None
 
-    def two_sided(self, z: Tensor) -> Tensor:
-        """One output z as [-z/2, z/2], whose softmax is [σ(-z), σ(z)]: so class 0 has gradients and relevance too."""
-        return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
+    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Scores [..., key] to weights."""
+        weights: Tensor = self.project(scores, mask)
+        return weights
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """What decides the weights and nothing else: scorer and projection."""
         yield from self.scorer.parameters()
         yield from self.project.parameters()
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict, with weights and states."""
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:  # noqa: ARG002
         encoded = self.encode(batch, embedded=embedded)
         scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
         weights = self.project(scores, mask)
@@ -96,8 +108,17 @@ class Classifier(Model):
 
     def owner(self, batch: Batch) -> Tensor:
         """The key that a token belongs to, -1 for what is no word: [batch, token]."""
-        keys = torch.arange(batch.tokens.shape[1]).expand_as(batch.tokens)
-        return torch.where(batch.words, keys, -1)
+        return own_places(batch)
+
+
+class Classifier(PoolingClassifier):
+    """One text in, one class out, through one attention over the states of one encoder, and nothing else."""
+
+
+def own_places(batch: Batch) -> Tensor:
+    """Every word is its own key, -1 for what is no word: [batch, token]."""
+    keys = torch.arange(batch.tokens.shape[1], device=batch.tokens.device).expand_as(batch.tokens)
+    return torch.where(batch.words, keys, -1)
 
 
 def make_encoder(settings: ClassifierSettings, size: int) -> BiLSTM | BiGRU | Average | CNN | Identity:

@@ -14,8 +14,9 @@ and hidden states halved, so that a step of the LSTM is σ of all gates (that of
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from exegete.models.contract import Deletions
 from exegete.models.ours.attention import Additive
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import BiLSTM
@@ -24,13 +25,6 @@ from exegete.tasks.vocabulary import PAD
 
 # Rows (texts × deleted positions) that run side by side: enough for fast products, few enough for the cache.
 ROWS = 2048
-
-
-class Deletions(NamedTuple):
-    """What a model predicts of texts with all their words, and without each of them."""
-
-    whole: Tensor  # [batch, class]; NaN for a text without tokens
-    without: Tensor  # [batch, token, class]; NaN where the token is no word
 
 
 class _Weights(NamedTuple):
@@ -73,7 +67,9 @@ class _Reader:
         """Of one direction, with the g gate doubled so that one σ serves all four gates."""
         lstm = self.model.encoder.lstm
         assert isinstance(lstm, torch.nn.LSTM)
-        double = torch.tensor([1.0, 1.0, 2.0, 1.0], dtype=self.model.decoder.weight.dtype)[:, None]
+        double = torch.tensor(
+            [1.0, 1.0, 2.0, 1.0], dtype=self.model.decoder.weight.dtype, device=self.model.decoder.weight.device
+        )[:, None]
         inputs, recurrent, bias_in, bias_out = (
             (p.view(4, -1) * double).view_as(p)
             for p in (getattr(lstm, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
@@ -133,7 +129,7 @@ def _without(reader: _Reader, forward: _Whole, backward: _Whole, words: Tensor) 
     """Logits [text, deleted token, class] of texts of one length."""
     later = _rerun(reader, reader.forward, forward, backward)  # s > t
     earlier = _rerun(reader, reader.backward, backward, forward)  # s < t, read from the end
-    place = torch.arange(words.shape[1])
+    place = torch.arange(words.shape[1], device=words.device)
     after = (place[:, None] > place)[..., None]  # [s, t, 1]
     scores = later[0].where(after, earlier[0].flip(0, 1)).permute(2, 1, 0)  # [text, t, s]
     outputs = later[1].where(after[..., None], earlier[1].flip(0, 1)).permute(2, 1, 0, 3)
@@ -169,7 +165,7 @@ def deletions(model: Classifier, batch: Batch) -> Deletions:
         raise TypeError(f"deletion by reuse of states is for BiLSTM encoders, not {type(model.encoder).__name__}")
     reader, lengths = _Reader(model), batch.present.sum(-1)
     used, place = batch.tokens.unique(return_inverse=True)
-    table = model.embed(_line(used))[0]  # [word, size]; whoever moves embeddings moves these, too
+    table = model.embed(_line(used, batch))[0]  # [word, size]; whoever moves embeddings moves these, too
     projected = [torch.addmm(of.bias, table, of.inputs) for of in (reader.forward, reader.backward)]
     without = table.new_full((*batch.tokens.shape, len(model.labels)), torch.nan)
     whole = without.new_full((len(lengths), len(model.labels)), torch.nan)
@@ -181,12 +177,27 @@ def deletions(model: Classifier, batch: Batch) -> Deletions:
     return Deletions(whole, without.masked_fill(~batch.words[..., None], torch.nan))
 
 
-def _line(tokens: Tensor) -> Batch:
+def _line(tokens: Tensor, of: Batch) -> Batch:
     """Tokens one after the other, as if they were a text."""
     there, place = tokens[None] != PAD, torch.zeros_like(tokens)[None]
-    return Batch(place[:, 0], tokens[None], there, there, place, place, place[:, 0])
+    return Batch(place[:, 0], tokens[None], there, there, place, place, place[:, 0], of.reader)
 
 
 def without_each_word(model: Classifier, batch: Batch) -> Tensor:
     """Logits [batch, token, class] with each token deleted in turn; NaN where the token is no word."""
     return deletions(model, batch).without
+
+
+class BiLSTMClassifier(Classifier):
+    """A classifier whose encoder is a BiLSTM, so that states can be used again."""
+
+    encoder: BiLSTM
+
+    @property
+    def lstm(self) -> nn.LSTM:
+        """What makes states of embeddings."""
+        return self.encoder.lstm
+
+    def deletions(self, batch: Batch) -> Deletions:
+        """Of whole texts, and with each token deleted in turn."""
+        return deletions(self, batch)

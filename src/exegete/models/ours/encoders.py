@@ -138,9 +138,9 @@ def summed_up(encoder: nn.Module, states: Tensor, present: Tensor, words: Tensor
 
 def _ends(states: Tensor, present: Tensor) -> Tensor:
     """The forward half at the last token that is present, the backward half at the first."""  # [batch, size]
-    place = torch.arange(present.shape[1])
+    place = torch.arange(present.shape[1], device=present.device)
     last = (present * place).amax(-1)
     first = present.byte().argmax(-1)
     forward, backward = states.chunk(2, -1)
-    rows = torch.arange(len(states))
+    rows = torch.arange(len(states), device=states.device)
     return torch.cat([forward[rows, last], backward[rows, first]], -1)

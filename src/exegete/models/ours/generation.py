@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Intervention
+from exegete.models.contract import Intervention, Writing
 from exegete.models.ours.parts import part_of
-from exegete.models.ours.translator import SOURCE, Translator, Writing
+from exegete.models.ours.translator import SOURCE, Draft
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import END, PAD, START
 
@@ -47,16 +47,14 @@ class _Best:
 
 
 @torch.no_grad()
-def greedy(
-    model: Translator, batch: Batch, intervene: Intervention | None = None, longest: int | None = None
-) -> Written:
+def greedy(model: Writing, batch: Batch, intervene: Intervention | None = None, longest: int | None = None) -> Written:
     """The likeliest next word, again and again."""
     return beam(model, batch, 1, 0.0, intervene, longest)
 
 
 @torch.no_grad()
 def beam(
-    model: Translator,
+    model: Writing,
     batch: Batch,
     width: int = 5,
     length_penalty: float = ALPHA,
@@ -98,7 +96,7 @@ def _most(batch: Batch, longest: int | None) -> list[int]:
 class _Beam:
     """Targets under way: `width` places for every example that is not finished."""
 
-    def __init__(self, batch: Batch, width: int, writing: Writing) -> None:
+    def __init__(self, batch: Batch, width: int, writing: Draft) -> None:
         n = len(batch.ids)
         self.width, self.examples = width, torch.arange(n)  # [example]: those that are not finished
         self.writing = writing.rows(torch.arange(n).repeat_interleave(width))
@@ -107,7 +105,7 @@ class _Beam:
         self.before = self.score  # the same without the last word
         self.rows = torch.empty(n, width, 0, dtype=torch.int64)  # what is written
 
-    def step(self, model: Translator, found: list[_Best], most: list[int], alpha: float) -> None:
+    def step(self, model: Writing, found: list[_Best], most: list[int], alpha: float) -> None:
         """Write one more word everywhere; what ends goes to `found`, and examples that can't get better are done."""
         n, length = len(self.examples), self.rows.shape[-1]
         last = self.rows[..., -1] if length else torch.full((n, self.width), START)

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
-from exegete.models.contract import Encoded, Intervention, Site, Trace
+from exegete.models.contract import Encoded, Intervention, Readout, Site, Trace
 from exegete.models.ours.attention import SCORERS
-from exegete.models.ours.classifier import Classifier, make_encoder
+from exegete.models.ours.classifier import PoolingClassifier, make_encoder, own_places
 from exegete.models.ours.encoders import CNN, BiGRU
+from exegete.models.ours.module import Keep
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import HierarchicalSettings
 from exegete.tasks.batching import Batch
@@ -42,7 +43,7 @@ class Level(NamedTuple):
     vectors: Tensor  # [batch, sentence, size]
 
 
-class Hierarchical(Classifier):
+class Hierarchical(PoolingClassifier):
     """`encoder` and `word_scorer` read words, `sentence_encoder` and `scorer` sentences."""
 
     settings: HierarchicalSettings
@@ -60,6 +61,11 @@ class Hierarchical(Classifier):
         """Words in their sentence, then sentences."""
         return WORD, SENTENCE
 
+    @property
+    def readout(self) -> Readout:
+        """A word's share of the document is that of its sentence times its own in it."""
+        return Readout((WORD, SENTENCE), gated=self.gated)
+
     def attention_parameters(self) -> Iterator[torch.nn.Parameter]:
         """Scorer and projection of both levels."""
         yield from self.word_scorer.parameters()
@@ -70,8 +76,8 @@ class Hierarchical(Classifier):
         """States, scores and W g_s of the sentences, once; `intervene` acts at the lower site."""
         return self._of_sentences(self._of_words(batch, embedded, intervene))
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict, with weights and states of both levels."""
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        del keep
         lower = self._of_words(batch, embedded, intervene)
         encoded = self._of_sentences(lower)
         scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, sentence]
@@ -79,15 +85,16 @@ class Hierarchical(Classifier):
         if intervene is not None:
             weights = intervene(Site(SENTENCE, scores, weights, mask, self.project, batch))
         logits = self.decode(encoded, weights[:, 0])[:, 0]
-        places = torch.arange(batch.tokens.shape[1]).expand_as(batch.tokens)
-        owner = {WORD: torch.where(batch.words, places, -1), SENTENCE: lower.sentences.owner}
+        owner = {WORD: own_places(batch), SENTENCE: lower.sentences.owner}
         states = {WORD: lower.states, SENTENCE: encoded.states}
         return Trace(logits, {WORD: lower.weights, SENTENCE: weights}, states, owner)
 
     def _of_words(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None) -> Level:
         sentences = sentences_of(batch)
         states = self._word_states(self.embed(batch) if embedded is None else embedded, sentences)
-        mask = (sentences.owner[:, None] == torch.arange(sentences.real.shape[1])[:, None])[:, None]
+        mask = (sentences.owner[:, None] == torch.arange(sentences.real.shape[1], device=states.device)[:, None])[
+            :, None
+        ]
         scores = self.word_scorer(states)[:, None, None].expand_as(mask)  # [batch, 1, sentence, token]
         weights = self.word_project(scores, mask)
         if intervene is not None:
@@ -112,11 +119,12 @@ class Hierarchical(Classifier):
 def sentences_of(batch: Batch) -> Sentences:
     """The sentences that have words, numbered anew; a batch without any has one place for them."""
     number = torch.where(batch.words, batch.sentence, -1)
-    there = torch.zeros(len(number), 1 + max(1, int(number.max()) + 1), dtype=torch.bool).scatter_(1, number + 1, True)
+    size = (len(number), 1 + max(1, int(number.max()) + 1))
+    there = torch.zeros(size, dtype=torch.bool, device=number.device).scatter_(1, number + 1, True)
     rank = there[:, 1:].cumsum(-1) - 1  # [batch, number]
     owner = torch.where(batch.words, rank.gather(1, number.clamp(min=0)), -1)
     count = there[:, 1:].sum(-1)
-    return Sentences(owner, torch.arange(max(1, int(count.max()))) < count[:, None])
+    return Sentences(owner, torch.arange(max(1, int(count.max())), device=count.device) < count[:, None])
 
 
 def packed(encoder: BiGRU, embedded: Tensor, sentences: Sentences) -> Tensor:
@@ -131,11 +139,11 @@ def packed(encoder: BiGRU, embedded: Tensor, sentences: Sentences) -> Tensor:
     sentence, length = (rows * owner.shape[1] + owner[rows, tokens]).unique_consecutive(
         return_inverse=True, return_counts=True
     )[1:]  # [word], [sentence]
-    place = torch.arange(len(rows)) - (length.cumsum(0) - length)[sentence]
+    place = torch.arange(len(rows), device=rows.device) - (length.cumsum(0) - length)[sentence]
     turn = length.argsort(descending=True, stable=True).argsort()  # [sentence]
     order = (place * len(length) + turn[sentence]).argsort()
     rows, tokens = rows[order], tokens[order]
-    read: Tensor = encoder.gru(PackedSequence(embedded[rows, tokens], place.bincount()))[0].data  # [word, size]
+    read: Tensor = encoder.gru(PackedSequence(embedded[rows, tokens], place.bincount().cpu()))[0].data  # [word, size]
     states = read.new_zeros(*embedded.shape[:2], encoder.out).index_put((rows, tokens), read)
     return states * (sentences.owner >= 0)[..., None]
 
@@ -148,6 +156,6 @@ def spaced(encoder: CNN, embedded: Tensor, sentences: Sentences) -> Tensor:
     rows, tokens = words.nonzero(as_tuple=True)
     there = (rows, place[rows, tokens])
     apart = embedded.new_zeros(len(embedded), width, embedded.shape[2]).index_put(there, embedded[rows, tokens])
-    present = torch.zeros(len(embedded), width, dtype=torch.bool).index_put(there, torch.tensor(True))
+    present = apart.new_zeros(len(embedded), width, dtype=torch.bool).index_put(there, words[rows, tokens])
     states: Tensor = encoder(apart, present)
     return states.gather(1, place[..., None].expand(-1, -1, encoder.out)) * words[..., None]

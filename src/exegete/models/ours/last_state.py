@@ -7,18 +7,17 @@ rewrite, no weights to read.
 """
 
 from collections.abc import Iterator
-from typing import NoReturn
 
 from torch import Tensor, nn
 
-from exegete.base.errors import UsageError
-from exegete.models.contract import Encoded, Intervention, Trace
-from exegete.models.ours.classifier import Classifier, make_encoder
+from exegete.models.contract import Intervention, Trace
+from exegete.models.ours.classifier import TextClassifier, make_encoder
 from exegete.models.ours.encoders import summed_up
+from exegete.models.ours.module import Keep
 from exegete.tasks.batching import Batch
 
 
-class LastState(Classifier):
+class LastState(TextClassifier):
     """One text in, one class out, and no attention between."""
 
     def _make_layers(self) -> None:
@@ -39,21 +38,6 @@ class LastState(Classifier):
         states: Tensor = self.encoder(self.embed(batch) if embedded is None else embedded, batch.present)
         return summed_up(self.encoder, states, batch.present, batch.words)
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict; an intervention finds no weights to rewrite."""
-        del intervene
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        del intervene, keep  # there are no weights to rewrite, and none to keep
         return Trace(self.two_sided(self.decoder(self.summed_up(batch, embedded))), {}, {}, {})
-
-    def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
-        """Refused: nothing is pooled."""
-        del batch, embedded
-        _refuse()
-
-    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
-        """Refused: nothing is pooled."""
-        del encoded, weights
-        _refuse()
-
-
-def _refuse() -> NoReturn:
-    raise UsageError("a model with attention=none has no weights to rewrite: use attention=tanh or attention=dot")

@@ -1,16 +1,21 @@
 """What all of our own models share: a name with settings, a vocabulary, and a table of embeddings."""
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from exegete.base.errors import UsageError
 from exegete.base.names import parse
-from exegete.models.contract import Intervention, Trace
-from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import PAD, Vocabulary
+from exegete.models.contract import Intervention, Readout, Replacement, Trace, refuse_foreign
+from exegete.tasks.batching import Batch, collate
+from exegete.tasks.example import Example
+from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN, Vocabulary
+
+Keep = Collection[str] | None  # the sites of which a trace keeps weights and states; None: all
 
 
 class Embedded(Protocol):
@@ -30,7 +35,7 @@ class Embedded(Protocol):
 
 
 class Model(nn.Module, ABC):
-    """A model that can be trained, kept as a checkpoint and asked: an `AttentionModel` with a name."""
+    """A model of ours: a `Predictor` that is `Trainable`."""
 
     embedding: nn.Embedding
 
@@ -49,18 +54,99 @@ class Model(nn.Module, ABC):
         """Names of the places where attention weights are computed."""
 
     @property
+    def readout(self) -> Readout | None:
+        """The last attention, which pools; None where there is none."""
+        return Readout(self.sites[-1:], gated=self.gated) if self.sites else None
+
+    @property
+    def gated(self) -> bool:
+        """Whether weights are gates, which don't sum to 1."""
+        return getattr(getattr(self, "settings", None), "projection", None) == "gates"
+
+    @property
+    def reader(self) -> Vocabulary:
+        """Its vocabulary."""
+        return self.vocabulary
+
+    @property
+    def device(self) -> torch.device:
+        """That of its weights."""
+        tensors = [*self.parameters(), *self.buffers()]
+        return tensors[0].device if tensors else torch.device("cpu")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of its weights."""
+        return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
+
+    @property
+    def as_it_is(self) -> bool:
+        """No: what we build is to be trained."""
+        return False
+
+    @property
     def tables(self) -> tuple[nn.Embedding, ...]:
         """The embeddings of the first text, of the second, …; the last table is that of all further ones."""
         return (self.embedding,)
 
+    def fingerprint(self) -> str:
+        """Of weights, vocabulary, classes and name."""
+        parts = (self.spec, self.labels, self.reader.fingerprint, hash_tensors(self.state_dict()))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def state(self) -> dict[str, Any]:
+        """Name, size, classes and vocabulary."""
+        words = {"wrap": self.vocabulary.wrap, "words": self.vocabulary.words}
+        return {"model": self.spec, "size": self.size, "labels": self.labels, **words}
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        """Examples by its own vocabulary."""
+        return collate(examples, self.vocabulary).to(self.device)
+
     def embed(self, batch: Batch) -> Tensor:
         """[batch, token, size], before positions are added."""
+        refuse_foreign(batch, self.reader)
+        return self.looked_up(batch)
+
+    def looked_up(self, batch: Batch) -> Tensor:
+        """The row of every token, [batch, token, size]."""
         embedded: Tensor = self.embedding(batch.tokens)
         return embedded
 
+    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+        """Embeddings with some words replaced; start and end symbols can't be."""
+        if by in ("unknown", "padding"):
+            token = UNKNOWN if by == "unknown" else PAD
+            return self.embed(batch._replace(tokens=torch.where(words, token, batch.tokens)))
+        embedded = self.embed(batch)
+        return torch.where(words[..., None], self._mean_word(batch) if by == "mean" else 0.0, embedded)
+
+    def _mean_word(self, batch: Batch) -> Tensor:
+        """The mean embedding of all words, by the table of each token's text: [batch, token, size]."""
+        if not self.vocabulary.words:
+            raise UsageError("a mean word needs a vocabulary with words: lower the task's min_df")
+        means = torch.stack([table.weight[len(SPECIAL) :].mean(0) for table in self.tables])  # [text, size]
+        return means[batch.part.clamp(min=0, max=len(means) - 1)]
+
+    def logits(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Tensor:
+        """[batch, class], and nothing kept."""
+        return self.trace(batch, embedded=embedded, intervene=intervene, keep=()).logits
+
+    def trace(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Keep = None,
+    ) -> Trace:
+        """Predict, with weights and states of the sites to keep; None: of all."""
+        refuse_foreign(batch, self.reader)
+        return self._trace(batch, embedded, intervene, keep).only(keep)
+
     @abstractmethod
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict, with weights and states."""
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        """The same; what is not to be kept need not be computed."""
 
     @abstractmethod
     def attention_parameters(self) -> Iterator[nn.Parameter]:
@@ -69,6 +155,14 @@ class Model(nn.Module, ABC):
     def penalty(self) -> Tensor | float:
         """What training adds to the loss of the batch that was just traced."""
         return 0.0
+
+
+def hash_tensors(tensors: Mapping[str, Tensor]) -> str:
+    """A fingerprint of named tensors."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def embeddings(vocabulary: Vocabulary, size: int) -> nn.Embedding:

@@ -10,69 +10,89 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-from exegete.base.errors import UsageError
-from exegete.models.contract import Encoded, Intervention, Trace
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.module import Model
+from exegete.models.contract import Encoded, Intervention, Pooling, Readout, Trace
+from exegete.models.ours.module import Keep, Model
+from exegete.models.ours.recurrent_translator import RecurrentTranslator
 from exegete.models.ours.translator import Translator
 from exegete.models.settings import TranslatorSettings
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import SPECIAL
 
 
-class NextWord(Classifier):
-    """The translator's own layers under their own names: the same weights, the same fingerprint, nothing copied."""
+class NextWord(Model):
+    """The translator's own layers under their own names: the same weights, nothing copied."""
 
-    settings: TranslatorSettings  # type: ignore[assignment]
-    translator: Translator
+    settings: TranslatorSettings
+    writer: Translator
 
     def __init__(self, translator: Translator) -> None:
-        labels = (*SPECIAL, *translator.vocabulary.words)
-        Model.__init__(self, translator.spec, translator.vocabulary, labels, translator.size)
-        self.__dict__["translator"] = translator  # as a module of ours, its weights would have other names
+        super().__init__(translator.spec, translator.vocabulary, translator.words, translator.size)
+        self.__dict__["writer"] = translator  # as a module of ours, its weights would have other names
         self._modules, self._parameters, self._buffers = (
             translator._modules, translator._parameters, translator._buffers,
         )  # fmt: skip
-        self.settings, self.one_output = translator.settings, False
+        self.settings = translator.settings
         self.train(translator.training)
 
     def train(self, mode: bool = True) -> "NextWord":
         """Both are in one mode."""
-        self.translator.train(mode)
+        self.writer.train(mode)
         super().train(mode)
         return self
 
     @property
     def sites(self) -> tuple[str, ...]:
         """The translator's."""
-        return self.translator.sites
+        return self.writer.sites
 
-    def embed(self, batch: Batch) -> Tensor:
+    @property
+    def readout(self) -> Readout:
+        """The last attention of the last step."""
+        return Readout(self.sites[-1:], gated=self.gated)
+
+    @property
+    def tables(self) -> tuple[nn.Embedding, ...]:
+        """The translator's."""
+        return self.writer.tables
+
+    def looked_up(self, batch: Batch) -> Tensor:
         """[batch, token, size], before positions are added."""
-        return self.translator.embed(batch)
+        return self.writer.looked_up(batch)
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         """The last step: logits [batch, class], one query at the decoder's sites, all queries at an encoder's."""
-        return self.translator.last(batch, embedded=embedded, intervene=intervene)
+        return self.writer.last(batch, embedded=embedded, intervene=intervene, keep=keep)
+
+    def unpooled(self) -> str:
+        """Why its attention can't be rewritten after encoding."""
+        return "its attention is in many layers, and none of them pools the source for the output alone"
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """The translator's."""
-        return self.translator.attention_parameters()
+        return self.writer.attention_parameters()
 
-    def unpooled(self) -> str | None:
-        """Why `encode` and `decode` are not for it, as a sentence; None for a translator whose attention pools."""
-        return self.translator.unpooled()
+
+class PooledNextWord(NextWord):
+    """That of a translator whose one attention pools the source for a step."""
+
+    writer: RecurrentTranslator
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
         """The last step up to its attention."""
-        self._must_pool()
-        return self.translator.encode(batch, embedded=embedded, intervene=intervene)
+        return self.writer.encode(batch, embedded=embedded, intervene=intervene)
+
+    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """The translator's."""
+        return self.writer.weigh(scores, mask)
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """The rest of that step: weights [batch, draw, key] -> logits [batch, draw, class]."""
-        self._must_pool()
-        return self.translator.decode(encoded, weights)
+        return self.writer.decode(encoded, weights)
 
-    def _must_pool(self) -> None:
-        if (reason := self.unpooled()) is not None:
-            raise UsageError(f"the weights of this translator can't be rewritten after encoding: {reason}")
+    def null_keys(self, encoded: Encoded) -> None:  # noqa: ARG002
+        """None: it has none."""
+        return
+
+
+def next_word(translator: Translator) -> NextWord:
+    """A translator's next word; one whose attention pools can be decoded under other weights."""
+    return PooledNextWord(translator) if isinstance(translator, Pooling) else NextWord(translator)

@@ -21,7 +21,7 @@ from torch.nn.functional import linear
 
 from exegete.models.contract import Encoded
 from exegete.models.ours.attention import ASKED, AskedAdditive, AskedDot
-from exegete.models.ours.classifier import Classifier, make_encoder
+from exegete.models.ours.classifier import PoolingClassifier, make_encoder
 from exegete.models.ours.encoders import BiGRU, BiLSTM, Memory, summed_up
 from exegete.models.ours.module import draw, embeddings
 from exegete.models.ours.parts import Part, part_of
@@ -33,7 +33,7 @@ PASSAGE, QUESTION = 0, 1  # texts of an example
 IMPOSSIBLE = -1e4  # the logit of a class that is no candidate
 
 
-class Pair(Classifier):
+class Pair(PoolingClassifier):
     """`encoder` and `embedding` read the passage, `question_encoder` and `question_embedding` the question."""
 
     settings: PairSettings
@@ -55,7 +55,7 @@ class Pair(Classifier):
         """The passage's and the question's, or one for both."""
         return (self.embedding,) if self.question_embedding is None else (self.embedding, self.question_embedding)
 
-    def embed(self, batch: Batch) -> Tensor:
+    def looked_up(self, batch: Batch) -> Tensor:
         """Each text by its own table: [batch, token, size]."""
         embedded: Tensor = self.embedding(batch.tokens)
         if self.question_embedding is None:
@@ -121,5 +121,7 @@ def _read(encoder: nn.Module, flat: Tensor, part: Part, start: Memory | None = N
 
 def possible(candidates: Tensor, classes: int) -> Tensor:
     """Which classes an example may choose, bool [batch, class]; without any candidate of its own, all."""
-    named = torch.zeros(len(candidates), classes + 1, dtype=torch.bool).scatter_(1, candidates + 1, True)[:, 1:]
+    named = torch.zeros(len(candidates), classes + 1, dtype=torch.bool, device=candidates.device).scatter_(
+        1, candidates + 1, True
+    )[:, 1:]
     return named | ~named.any(-1, keepdim=True)

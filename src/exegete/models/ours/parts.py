@@ -18,7 +18,7 @@ class Part(NamedTuple):
 
     def take(self, flat: Tensor) -> Tensor:
         """What belongs to this text, of something on the flat axis: [batch, token, ...] -> [batch, key, ...]."""
-        rows = torch.arange(len(flat))[:, None]
+        rows = torch.arange(len(flat), device=flat.device)[:, None]
         return flat[rows, self.place] * self.present.view(*self.present.shape, *[1] * (flat.dim() - 2)).to(flat.dtype)
 
 
@@ -28,10 +28,10 @@ def part_of(batch: Batch, number: int) -> Part:
     length = here.sum(-1)
     width = max(1, int(length.max()))
     first = here.byte().argmax(-1)  # a text is in one piece
-    key = torch.arange(width)
+    key = torch.arange(width, device=length.device)
     present = key < length[:, None]
     place = torch.where(present, first[:, None] + key, 0)
     words = present & (batch.sentence >= 0).gather(1, place)
-    column = torch.arange(batch.tokens.shape[1])
+    column = torch.arange(batch.tokens.shape[1], device=length.device)
     owner = torch.where(here & (batch.sentence >= 0), column - first[:, None], -1)
     return Part(place, present, words, owner)

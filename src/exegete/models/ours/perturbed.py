@@ -13,6 +13,7 @@ from exegete.base.errors import UsageError
 from exegete.base.noise import normal, stable_seed
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, Identity
+from exegete.models.ours.module import Model
 from exegete.tasks.vocabulary import PAD
 
 # From the prediction to the words; not every model has all.
@@ -47,11 +48,13 @@ def restored(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def randomised(model: Classifier, of: Sequence[str], seed: int) -> Iterator[None]:
+def randomised(model: object, of: Sequence[str], seed: int) -> Iterator[None]:
     """Some parts without what they learnt: keyed normal numbers of the same size (Adebayo et al. 2018, section 3).
 
     Every tensor keeps its root mean square, so that only what was learnt is gone, and not the scale of things.
     """
+    if not isinstance(model, Model):
+        raise UsageError(f"{type(model).__name__} has no layers that could be drawn anew: use one of our own models")
     with restored(model):
         with torch.no_grad():
             for part in of:
@@ -69,7 +72,7 @@ def _of_the_same_size(parameter: Tensor, seed: int, name: str) -> Tensor:
 
 def unshiftable(model: object) -> str | None:
     """Why the input of a model can't be shifted without changing its function; None if it can."""
-    if type(model) is not Classifier:
+    if not isinstance(model, Classifier):
         return f"{type(model).__name__} reads its embeddings elsewhere than in one first layer"
     if isinstance(model.encoder, CNN):
         return "a convolution sees zeros beyond the ends of a text, which are no words and don't move with them"
@@ -79,7 +82,7 @@ def unshiftable(model: object) -> str | None:
 
 
 @contextmanager
-def shifted(model: Classifier, seed: int) -> Iterator[None]:
+def shifted(model: object, seed: int) -> Iterator[None]:
     """The same function of a text in other coordinates (Kindermans et al. 2017, section 2).
 
     e'_w = e_w + m for every word w, b' = b − W m in the first layer, so that W e' + b' = W e + b. The shift m has the
@@ -88,6 +91,7 @@ def shifted(model: Classifier, seed: int) -> Iterator[None]:
     """
     if (reason := unshiftable(model)) is not None:
         raise UsageError(f"the input can't be shifted: {reason}")
+    assert isinstance(model, Classifier)
     with restored(model):
         with torch.no_grad():
             table = model.embedding.weight.double()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.models.contract import Encoded
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.encoders import BiLSTM
 from exegete.models.ours.hardkuma import HardKuma, shape_for
 from exegete.models.settings import RationaleSettings
@@ -25,7 +25,7 @@ LEAST = 0.01  # a and b don't come nearer to 0, where probabilities have no grad
 EDGE = 1e-6  # noise stays so far inside (0, 1)
 
 
-class RationaleClassifier(Classifier):
+class RationaleClassifier(PoolingClassifier):
     """Select, then classify what was selected; with nothing selected the decoder's bias decides."""
 
     settings: RationaleSettings

@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from exegete.models.contract import Encoded, Intervention, Site, Trace
+from exegete.models.contract import Encoded, Intervention, Site, Trace, refuse_foreign
 from exegete.models.ours.encoders import BiGRU
-from exegete.models.ours.module import draw, embeddings
+from exegete.models.ours.module import Keep, draw, embeddings
 from exegete.models.ours.parts import Part, part_of
-from exegete.models.ours.translator import SOURCE, Translator, Writing, last_step, read_by_decoder
+from exegete.models.ours.translator import SOURCE, Draft, Translator, last_step, read_by_decoder, rows_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import MODELS, TranslatorSettings
 from exegete.tasks.batching import Batch
@@ -46,7 +46,7 @@ class Steps(NamedTuple):
 class _Ran(NamedTuple):
     """What became of a batch with known targets."""
 
-    memory: dict[str, Tensor]  # as in `Writing`: of the sources, and the decoder's first state
+    memory: dict[str, Tensor]  # as in `Draft`: of the sources, and the decoder's first state
     words: Tensor  # [batch, step, size]: what the decoder read
     steps: Steps
 
@@ -193,27 +193,30 @@ class RecurrentTranslator(Translator):
         yield from self.scorer.parameters()
         yield from self.project.parameters()
 
-    def unpooled(self) -> str | None:
-        """Its attention pools the source for every step."""
-        return None
-
-    def embed(self, batch: Batch) -> Tensor:
+    def looked_up(self, batch: Batch) -> Tensor:
         """Tokens of the source from one table, those of the target from another: [batch, token, size]."""
         source = (batch.part == SOURCE)[..., None]
         return torch.where(source, self.embedding(batch.tokens), self.target_embedding(batch.tokens))
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict every word of the targets after the right ones before it."""
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        del keep
         ran = self._run(batch, embedded, intervene)
         return self._traced(batch, ran, ran.steps.weights, self._logits(ran.steps.features))
 
-    def last(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+    def last(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Keep = None,
+    ) -> Trace:
         """The same of the last step alone, and no logits of any other."""
+        refuse_foreign(batch, self.reader)
         ran = self._run(batch, embedded, intervene)
-        rows, step = torch.arange(len(batch.ids)), last_step(batch)
-        return self._traced(
-            batch, ran, ran.steps.weights[rows, step, None], self._logits(ran.steps.features[rows, step])
-        )
+        rows, step = rows_of(batch), last_step(batch)
+        logits = self._logits(ran.steps.features[rows, step])
+        return self._traced(batch, ran, ran.steps.weights[rows, step, None], logits).only(keep)
 
     def _traced(self, batch: Batch, ran: _Ran, weights: Tensor, logits: Tensor) -> Trace:
         owner = part_of(batch, SOURCE).owner
@@ -227,7 +230,7 @@ class RecurrentTranslator(Translator):
         attend = self._attend(writing, target)
         return _Ran(memory, words, self.decoder.run(words, memory["state"], memory["states"], attend))
 
-    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Writing:
+    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Draft:
         """Read the sources; nothing is written yet."""
         source = part_of(batch, SOURCE)
         embedded = source.take(self.embed(batch) if embedded is None else embedded)
@@ -235,16 +238,16 @@ class RecurrentTranslator(Translator):
         state = self.first(torch.cat([end[-2], end[-1]], -1)).tanh()  # both directions of the last layer
         states = self.dropout(read)  # [batch, key, 2 hidden]
         keys = self.scorer.keys(states)
-        return Writing(batch, 0, {"states": states, "keys": keys, "words": source.words, "state": state}, intervene)
+        return Draft(batch, 0, {"states": states, "keys": keys, "words": source.words, "state": state}, intervene)
 
-    def advance(self, writing: Writing, tokens: Tensor) -> tuple[Tensor, Writing]:
+    def advance(self, writing: Draft, tokens: Tensor) -> tuple[Tensor, Draft]:
         """One step of every target, as `trace` does them."""
         memory, words = writing.memory, self.dropout(self.target_embedding(tokens))[:, None]
         steps = self.decoder.run(words, memory["state"], memory["states"], self._attend(writing))
         written = replace(writing, step=writing.step + 1, memory={**memory, "state": steps.state})
         return self._logits(steps.features)[:, 0], written
 
-    def _attend(self, writing: Writing, target: Part | None = None) -> Attend:
+    def _attend(self, writing: Draft, target: Part | None = None) -> Attend:
         """Weights of steps after those that are written, perhaps rewritten; without a target every step is real."""
         words, keys = writing.memory["words"], writing.memory["keys"]
 
@@ -273,10 +276,19 @@ class RecurrentTranslator(Translator):
         `query` is the state that the scores come from, beside the word that was read last.
         """
         memory, words, steps = self._run(batch, embedded, intervene)
-        rows, step = torch.arange(len(batch.ids)), last_step(batch)
+        rows, step = rows_of(batch), last_step(batch)
         query = steps.queries[rows, step]
         scores = self.scorer(query[:, None], memory["keys"])[:, 0]
         return Encoded(memory["states"], scores, memory["words"], None, torch.cat([query, words[rows, step]], -1))
+
+    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Scores [..., key] to weights."""
+        weights: Tensor = self.project(scores, mask)
+        return weights
+
+    def null_keys(self, encoded: Encoded) -> None:  # noqa: ARG002
+        """None: it has none."""
+        return
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """The rest of that step, in the precision of the states: weights [batch, draw, key] -> [batch, draw, word]."""

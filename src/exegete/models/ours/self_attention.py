@@ -76,13 +76,13 @@ class Decoding(NamedTuple):
     past: Past  # to hand in with the next steps
 
 
-def sinusoids(length: int, size: int) -> Tensor:
+def sinusoids(length: int, size: int, device: torch.device | None = None) -> Tensor:
     """Positions: sin(p / 10000^(2i / size)) in even columns 2i, cos in odd ones (section 3.5).
 
     A model adds them to its embeddings, which it multiplies by √size (section 3.4).
     """  # [length, size]
-    place = torch.arange(length, dtype=torch.float64)[:, None]
-    column = torch.arange(size)
+    place = torch.arange(length, dtype=torch.float64, device=device)[:, None]
+    column = torch.arange(size, device=device)
     angle = place / 10_000 ** (2 * (column // 2) / size)
     return torch.where(column % 2 == 0, angle.sin(), angle.cos()).float()
 
@@ -92,9 +92,9 @@ def among(present: Tensor) -> Tensor:
     return (present[:, :, None] & present[:, None, :])[:, None]
 
 
-def not_later(steps: int) -> Tensor:
+def not_later(steps: int, device: torch.device | None = None) -> Tensor:
     """Every step looks at itself and at earlier ones: mask [1, 1, step, step]."""
-    return torch.ones(steps, steps, dtype=torch.bool).tril()[None, None]
+    return torch.ones(steps, steps, dtype=torch.bool, device=device).tril()[None, None]
 
 
 class MultiHead(nn.Module):

@@ -15,12 +15,12 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from exegete.models.contract import Encoded, Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
-from exegete.models.ours.classifier import SITE, Classifier
+from exegete.models.ours.classifier import SITE, PoolingClassifier, own_places
+from exegete.models.ours.module import Keep
 from exegete.models.ours.self_attention import EncoderLayer, Hook, among, sinusoids
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import TransformerSettings
@@ -54,17 +54,21 @@ class Stack(nn.Module):
 
     def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
         """Embeddings [batch, token, size] and which are present to states [batch, token, out], 0 on padding."""
-        return self.read(embedded, present).states
+        return self.read(embedded, present, keep=()).states
 
-    def read(self, embedded: Tensor, present: Tensor, at: Callable[[str], Hook] | None = None) -> Layers:
-        """The same with the weights of every layer; `at` gives the hook of a site."""
+    def read(
+        self, embedded: Tensor, present: Tensor, at: Callable[[str], Hook] | None = None, keep: Keep = None
+    ) -> Layers:
+        """The same with the weights of the layers to keep; `at` gives the hook of a site."""
         states, mask = self.dropout(self._placed(embedded, present)), among(present)
         weights, moved = {}, {}
         for number, layer in enumerate(self.layers):
             assert isinstance(layer, EncoderLayer)
             name = f"{LAYER}{number}"
-            moved[name] = layer.moved(states) * present[..., None]
-            states, weights[name] = layer(states, mask, None if at is None else at(name))
+            given = states
+            states, found = layer(states, mask, None if at is None else at(name))
+            if keep is None or name in keep:
+                moved[name], weights[name] = layer.moved(given) * present[..., None], found
         return Layers(self.leave(states) * present[..., None], weights, moved)
 
     def _placed(self, embedded: Tensor, present: Tensor) -> Tensor:
@@ -72,7 +76,7 @@ class Stack(nn.Module):
         scaled: Tensor = self.enter(embedded) * math.sqrt(self.out)
         if not self.positions:
             return scaled
-        table = sinusoids(present.shape[1], self.out).to(scaled.dtype)
+        table = sinusoids(present.shape[1], self.out, scaled.device).to(scaled.dtype)
         return scaled + table[(present.cumsum(-1) - 1).clamp(min=0)]
 
 
@@ -83,7 +87,7 @@ def _projection(settings: TransformerSettings) -> Projection:
     return made
 
 
-class Transformer(Classifier):
+class Transformer(PoolingClassifier):
     """`encoder` is the stack of layers, `scorer` and `project` are those of the pooling attention."""
 
     settings: TransformerSettings
@@ -118,27 +122,25 @@ class Transformer(Classifier):
         """States, scores and W h_t of a batch, once; `intervene` acts in the layers."""
         return self._pooling(self._read(batch, embedded, intervene).states, batch)
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict, with weights of every layer and of the pool, and what they multiply."""
-        layers = self._read(batch, embedded, intervene)
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        layers = self._read(batch, embedded, intervene, keep)
         encoded = self._pooling(layers.states, batch)
         scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
         weights = self.project(scores, mask)
         if intervene is not None:
             weights = intervene(Site(SITE, scores, weights, mask, self.project, batch))
         logits = self.decode(encoded, weights[:, 0])[:, 0]
-        places = torch.arange(batch.tokens.shape[1]).expand_as(batch.tokens)
-        owner = dict.fromkeys(self.sites, torch.where(batch.words, places, -1))
+        owner = dict.fromkeys(self.sites, own_places(batch))
         return Trace(logits, {**layers.weights, SITE: weights}, {**layers.moved, SITE: encoded.states}, owner)
 
-    def _read(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None) -> Layers:
+    def _read(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()) -> Layers:
         def at(name: str) -> Hook:
             def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
                 return weights if intervene is None else intervene(Site(name, scores, weights, mask, project, batch))
 
             return hook
 
-        return self.encoder.read(self.embed(batch) if embedded is None else embedded, batch.present, at)
+        return self.encoder.read(self.embed(batch) if embedded is None else embedded, batch.present, at, keep)
 
     def _pooling(self, states: Tensor, batch: Batch) -> Encoded:
         return Encoded(states, self.scorer(states), batch.words, self.two_sided(states @ self.decoder.weight.T))

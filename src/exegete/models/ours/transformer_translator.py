@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from exegete.models.contract import Intervention, Site, Trace
-from exegete.models.ours.module import draw, embeddings
+from exegete.models.contract import Intervention, Site, Trace, refuse_foreign
+from exegete.models.ours.module import Keep, draw, embeddings
 from exegete.models.ours.parts import Part, part_of
 from exegete.models.ours.self_attention import (
     DecoderLayer,
@@ -33,7 +33,16 @@ from exegete.models.ours.self_attention import (
     sinusoids,
 )
 from exegete.models.ours.transformer import Layers, Stack
-from exegete.models.ours.translator import ENCODER, SOURCE, TARGET, Translator, Writing, last_step, read_by_decoder
+from exegete.models.ours.translator import (
+    ENCODER,
+    SOURCE,
+    TARGET,
+    Draft,
+    Translator,
+    last_step,
+    read_by_decoder,
+    rows_of,
+)
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import MODELS, TransformerSettings, TranslatorSettings
 from exegete.tasks.batching import Batch
@@ -126,49 +135,66 @@ class TransformerTranslator(Translator):
                 yield from decoding.around_cross.norm.parameters()
             yield from _of_weights(decoding.cross)
 
-    def embed(self, batch: Batch) -> Tensor:
+    def looked_up(self, batch: Batch) -> Tensor:
         """Tokens of the source from one table, those of the target from another: [batch, token, size]."""
         target = (batch.part == TARGET)[..., None]
         return torch.where(target, self.target_embedding(batch.tokens), self.embedding(batch.tokens))
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict every word of the targets after the right ones before it."""
-        trace, states = self._ran(batch, embedded, intervene)
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        trace, states = self._ran(batch, embedded, intervene, keep)
         return trace._replace(logits=self._logits(states))
 
-    def last(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+    def last(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Keep = None,
+    ) -> Trace:
         """The same of the last step alone, and no logits of any other."""
-        trace, states = self._ran(batch, embedded, intervene)
-        rows, step = torch.arange(len(batch.ids)), last_step(batch)
+        refuse_foreign(batch, self.reader)
+        trace, states = self._ran(batch, embedded, intervene, keep)
+        rows, step = rows_of(batch), last_step(batch)
         attention = {
             site: weights if site.startswith(ENCODER) else weights[rows, :, step][:, :, None]
             for site, weights in trace.attention.items()
         }
-        return trace._replace(logits=self._logits(states[rows, step]), attention=attention)
+        return trace._replace(logits=self._logits(states[rows, step]), attention=attention).only(keep)
 
-    def _ran(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None) -> tuple[Trace, Tensor]:
+    def _ran(
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
+    ) -> tuple[Trace, Tensor]:
         """All but the logits, and the states that these come from [batch, step, size]."""
         embedded = self.embed(batch) if embedded is None else embedded
         source, steps, at = part_of(batch, SOURCE), read_by_decoder(batch), _at(batch, intervene)
-        read = self._read(source, embedded, at)
-        own = among(steps.present) & not_later(steps.present.shape[1])
+        read = self._read(source, embedded, at, keep)
+        own = among(steps.present) & not_later(steps.present.shape[1], steps.present.device)
         cross = (steps.present[:, :, None] & source.present[:, None])[:, None]
         decoded = self.decoder(self._placed(steps.take(embedded)), self.decoder.begin(read.states), (own, cross), at)
-        weights, moved = read.weights | decoded.weights, read.moved | self._moved(decoded, read.states, source, steps)
+        weights, moved = (
+            read.weights | decoded.weights,
+            read.moved | self._moved(decoded, read.states, (source, steps), keep),
+        )
         owner = {site: (steps if site.startswith(DECODER) else source).owner for site in self.sites}
         return Trace(embedded.new_zeros(0), weights, moved, owner), decoded.states
 
-    def _read(self, source: Part, embedded: Tensor, at: At) -> Layers:
-        return self.encoder.read(source.take(embedded), source.present, at)
+    def _read(self, source: Part, embedded: Tensor, at: At, keep: Keep = ()) -> Layers:
+        return self.encoder.read(source.take(embedded), source.present, at, keep)
 
     def _placed(self, embedded: Tensor, first: int = 0) -> Tensor:
         """Scaled, with positions from the first of these steps on: [batch, step, size]."""
         steps = embedded.shape[1]
-        return embedded * math.sqrt(self.size) + sinusoids(first + steps, self.size)[first:].to(embedded.dtype)
+        return embedded * math.sqrt(self.size) + sinusoids(first + steps, self.size, embedded.device)[first:].to(
+            embedded.dtype
+        )
 
-    def _moved(self, decoded: Decoded, states: Tensor, source: Part, steps: Part) -> dict[str, Tensor]:
+    def _moved(self, decoded: Decoded, states: Tensor, parts: tuple[Part, Part], keep: Keep) -> dict[str, Tensor]:
         """What the weights of the decoder's sites multiply: [batch, key, size] each, 0 on padding."""
-        moved = {}
+        moved: dict[str, Tensor] = {}
+        source, steps = parts
+        if keep is not None and not any(site.startswith((DECODER, CROSS)) for site in keep):
+            return moved
         for number, (layer, given) in enumerate(zip(self.decoder.each, decoded.inputs, strict=True)):
             moved[f"{DECODER}{number}"] = layer.own.moved(layer.around_own.enter(given)) * steps.present[..., None]
             moved[f"{CROSS}{number}"] = layer.cross.moved(states) * source.present[..., None]
@@ -178,22 +204,22 @@ class TransformerTranslator(Translator):
         """[..., size] -> [..., word]."""
         return linear(states, self.target_embedding.weight if self.output is None else self.output.weight, self.bias)
 
-    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Writing:
+    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Draft:
         """Read the sources; nothing is written yet."""
         source = part_of(batch, SOURCE)
         read = self._read(source, self.embed(batch) if embedded is None else embedded, _at(batch, intervene))
         memory = _packed(self.decoder.begin(read.states))
-        return Writing(batch, 0, {"present": source.present, **memory}, intervene)
+        return Draft(batch, 0, {"present": source.present, **memory}, intervene)
 
-    def advance(self, writing: Writing, tokens: Tensor) -> tuple[Tensor, Writing]:
+    def advance(self, writing: Draft, tokens: Tensor) -> tuple[Tensor, Draft]:
         """One step of every target, as `trace` does them; keys and values of all earlier ones are remembered."""
         memory, step = writing.memory, writing.step
         states = self._placed(self.target_embedding(tokens)[:, None], step)
-        own = torch.ones(len(tokens), 1, 1, step + 1, dtype=torch.bool)
+        own = torch.ones(len(tokens), 1, 1, step + 1, dtype=torch.bool, device=tokens.device)
         masks, at = (own, memory["present"][:, None, None]), _at(writing.batch, writing.intervene, step)
         decoded = self.decoder(states, _unpacked(memory, self.settings.layers), masks, at)
         memory = {"present": memory["present"], **_packed(decoded.pasts)}
-        return self._logits(decoded.states)[:, 0], Writing(writing.batch, step + 1, memory, writing.intervene)
+        return self._logits(decoded.states)[:, 0], Draft(writing.batch, step + 1, memory, writing.intervene)
 
 
 def _of_encoder(settings: TranslatorSettings) -> TransformerSettings:

@@ -8,25 +8,27 @@ Both compute the same: `trace` on a target is `advance` on its words, one after 
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from exegete.base.errors import UsageError
-from exegete.models.contract import Encoded, Intervention, Trace
-from exegete.models.ours.module import Model
+from exegete.models.contract import Intervention, Readout, Trace
+from exegete.models.ours.module import Keep, Model
 from exegete.models.ours.parts import Part, part_of
 from exegete.models.settings import TranslatorSettings
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import PAD
+from exegete.tasks.vocabulary import PAD, SPECIAL
+
+if TYPE_CHECKING:
+    from exegete.models.ours.next_word import NextWord
 
 SOURCE, TARGET = 0, 1
 ENCODER = "encoder."  # what names of sites begin with whose queries are tokens of the source
 
 
 @dataclass(frozen=True)
-class Writing:
+class Draft:
     """Targets under way: what the decoder must remember of every source and of the words written so far."""
 
     batch: Batch  # with the sources; targets in it are not looked at
@@ -34,10 +36,10 @@ class Writing:
     memory: dict[str, Tensor]  # [batch, ...] each: states of the source, of the decoder, …
     intervene: Intervention | None = None
 
-    def rows(self, which: Tensor) -> "Writing":
+    def rows(self, which: Tensor) -> "Draft":
         """Some of the targets, perhaps several times: what a beam keeps."""
         memory = {name: tensor[which] for name, tensor in self.memory.items()}
-        return Writing(self.batch.rows(which), self.step, memory, self.intervene)
+        return Draft(self.batch.rows(which), self.step, memory, self.intervene)
 
 
 class Translator(Model):
@@ -45,49 +47,56 @@ class Translator(Model):
 
     settings: TranslatorSettings
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it may write, by row: special symbols, then words."""
+        return (*SPECIAL, *self.vocabulary.words)
+
+    @property
+    def readout(self) -> Readout:
+        """The last attention over the source; every step is a prediction, with a query of its own."""
+        return Readout(self.sites[-1:], "every", self.gated)
+
     @abstractmethod
-    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Writing:
+    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Draft:
         """Read the sources; nothing is written yet."""
 
     @abstractmethod
-    def advance(self, writing: Writing, tokens: Tensor) -> tuple[Tensor, Writing]:
+    def advance(self, writing: Draft, tokens: Tensor) -> tuple[Tensor, Draft]:
         """Read one more target token each [batch] (the first is the start symbol): logits of the next [batch, word]."""
 
-    def last(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+    def as_classes(self) -> "NextWord":
+        """The same as a classifier of the word that follows a given beginning of a target."""
+        from exegete.models.ours.next_word import next_word
+
+        return next_word(self)
+
+    def last(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Keep = None,
+    ) -> Trace:
         """`trace` of the last step of every target alone: logits [batch, word], and one query at the decoder's sites.
 
         Those of an encoder (`encoder.0`, …) keep all of their queries.
         """
-        trace, rows, step = self.trace(batch, embedded=embedded, intervene=intervene), _rows(batch), last_step(batch)
+        trace = self.trace(batch, embedded=embedded, intervene=intervene, keep=keep)
+        rows, step = rows_of(batch), last_step(batch)
         attention = {
             site: weights if site.startswith(ENCODER) else weights[rows, :, step][:, :, None]
             for site, weights in trace.attention.items()
         }
         return trace._replace(logits=trace.logits[rows, step], attention=attention)
 
-    def unpooled(self) -> str | None:
-        """Why `encode` and `decode` are not for it, as a sentence; None for a translator whose attention pools."""
-        return "its attention is in many layers, and none of them pools the source for the output alone"
-
-    def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
-        """The last step of every target, up to its attention: states of the source, scores, and the decoder's own."""
-        del batch, embedded, intervene
-        self._refuse()
-
-    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
-        """The rest of that step: weights [batch, draw, key] -> logits [batch, draw, word]."""
-        del encoded, weights
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise UsageError(f"one step can't be decoded under other weights: {self.unpooled()}")
-
 
 def read_by_decoder(batch: Batch) -> Part:
     """What the decoder reads of the targets, a token per step: the start symbol and the words, not the end symbol."""
     target = part_of(batch, TARGET)
     steps = max(1, target.present.shape[1] - 1)
-    there = torch.arange(steps) < target.present.sum(-1, keepdim=True) - 1
+    there = torch.arange(steps, device=target.present.device) < target.present.sum(-1, keepdim=True) - 1
     return Part(target.place[:, :steps], there, target.words[:, :steps] & there, target.owner)
 
 
@@ -96,8 +105,9 @@ def last_step(batch: Batch) -> Tensor:
     return (read_by_decoder(batch).present.sum(-1) - 1).clamp(min=0)
 
 
-def _rows(batch: Batch) -> Tensor:
-    return torch.arange(len(batch.ids))
+def rows_of(batch: Batch) -> Tensor:
+    """The number of every example: [batch]."""
+    return torch.arange(len(batch.ids), device=batch.ids.device)
 
 
 def gold(batch: Batch) -> Tensor:

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Site, Trace
+from exegete.models.contract import Pooling, Site, Trace
 from exegete.models.own.adapter import OwnPooling
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ def probe(model: "Own") -> Batch:
     words = model.vocabulary.words or ("?",)
     starts = [sum(LENGTHS[:i]) for i in range(len(LENGTHS))]
     texts = [tuple(words[(s + t) % len(words)] for t in range(n)) for s, n in zip(starts, LENGTHS, strict=True)]
-    return collate([Example(i, (text,), 0) for i, text in enumerate(texts)], model.vocabulary)
+    return model.collate([Example(i, (text,), 0) for i, text in enumerate(texts)])
 
 
-def check_own(model: "Own", batch: Batch) -> tuple[int, tuple[str, ...]]:
-    """Refuse what breaks the contract, with one sentence; else the size of an embedding and the names of the sites."""
+def check_own(model: "Own", batch: Batch) -> tuple[int, Trace]:
+    """Refuse what breaks the contract, with one sentence; else the size of an embedding and what was traced."""
     from exegete.models.own.classifier import resting
 
     with resting(model), torch.no_grad():
@@ -43,7 +43,7 @@ def check_own(model: "Own", batch: Batch) -> tuple[int, tuple[str, ...]]:
         _refuse(model, _prediction(trace, len(batch.ids), len(model.labels)))
         for check in CHECKS:
             _refuse(model, check(model, batch, trace))
-    return embedded.shape[-1], tuple(trace.attention)
+    return embedded.shape[-1], trace
 
 
 def _refuse(model: "Own", reason: str | None) -> None:
@@ -92,7 +92,7 @@ def _finite(model: "Own", batch: Batch, trace: Trace) -> str | None:  # noqa: AR
     """Logits are numbers, also those of a text whose words are all deleted."""
     if not bool(trace.logits.isfinite().all()):
         return "gives logits that are not finite: look for a division by 0, or a softmax over nothing"
-    nothing = collate([Example(0, ((),), 0)], model.vocabulary)
+    nothing = model.collate([Example(0, ((),), 0)])
     if not bool(model.trace(nothing).logits.isfinite().all()):
         return "gives no finite logits to a text without words"
     return None
@@ -197,12 +197,12 @@ def _differentiable(model: "Own", batch: Batch, trace: Trace) -> str | None:  # 
 
 def _pooled(model: "Own", batch: Batch, trace: Trace) -> str | None:
     """Encoded once and decoded under its own weights, a text gets the logits of a whole run."""
-    if not isinstance(model.own, OwnPooling):
+    if not isinstance(model, Pooling):
         return None
     if type(model.own).forward is not OwnPooling.forward:
         return "has a forward of its own beside states, scores and decode: leave it out, or use OwnModel"
     encoded = model.encode(batch)
-    weights = model.project(encoded.scores, encoded.mask)
+    weights = model.weigh(encoded.scores, encoded.mask)
     if _far(model.decode(encoded, weights[:, None])[:, 0], trace.logits):
         return "predicts otherwise under the same weights in another run: nothing but the weights may decide"
     return None

@@ -7,16 +7,16 @@ becomes `own:file=my_model.py,hash=…`. So stages and checkpoints know which co
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import varied
-from exegete.models.contract import Encoded, Intervention, Trace
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.module import Model
+from exegete.models.contract import Encoded, Intervention, Readout, Trace
+from exegete.models.ours.classifier import own_places
+from exegete.models.ours.module import Keep, Model
 from exegete.models.own.adapter import SITE, OwnModel, OwnPooling
 from exegete.models.own.file import load_function, said_of, source_hash
 from exegete.models.own.held import held
@@ -30,35 +30,30 @@ from exegete.tasks.vocabulary import SPECIAL, Vocabulary
 SCALES, PROBES, LINEAR = (0.1, 1.0, 10.0, 100.0), 8, 1e-4  # sizes of contexts that a decoder is probed with
 
 
-class Own(Classifier):
+class Own(Model):
     """One text in, one class out, through a module that was written elsewhere."""
 
-    settings: OwnSettings  # type: ignore[assignment]
+    settings: OwnSettings
     own: OwnModel
     rows: Tensor
 
-    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
+    def __init__(self, spec: str, own: OwnModel, vocabulary: Vocabulary, labels: tuple[str, ...]) -> None:
         from exegete.models.own.check import check_own, probe
 
-        del size  # the module knows
-        settings: OwnSettings = MODELS.make(spec)
-        found = source_hash(settings.file) if settings.file else settings.wrapped.rpartition("-")[2]
-        if settings.hash not in (None, found):
-            raise ExegeteError(
-                f"{settings.file} has changed since this model was made with it (its hash was {settings.hash} and is "
-                f"{found}): put the file back as it was, or train the model again"
-            )
-        own = _made(settings, (*SPECIAL, *vocabulary.words), labels)
         known = known_words(own, vocabulary)
-        Model.__init__(self, varied(spec, hash=found), known.vocabulary, labels, 0)
-        self.settings, self.one_output, self.own = settings, False, own
+        super().__init__(spec, known.vocabulary, labels, 0)
+        settings: OwnSettings = MODELS.make(spec)
+        self.settings, self.own = settings, own
         self.project: Projection = PROJECTIONS[settings.projection].load()(**settings.projection_settings)
         self.register_buffer("rows", known.rows, persistent=False)  # [word]: the module's own row of every word
         self.order = order_of(own, labels)  # [class]: which of the module's logits is that of a class
         self._sites: tuple[str, ...] = ()
+        self._query: Literal["only", "every"] = "only"
         with said_of(_where(settings)):
             batch = probe(self)
-            self.size, self._sites = check_own(self, batch)
+            self.size, trace = check_own(self, batch)
+            self._sites = tuple(trace.attention)
+            self._query = "only" if trace.attention[self._sites[-1]].shape[2] == 1 else "every"
             self._attention = self._deciding(batch)
 
     @property
@@ -72,7 +67,17 @@ class Own(Classifier):
         return self._sites
 
     @property
-    def encoder(self) -> nn.Module:  # type: ignore[override]
+    def readout(self) -> Readout:
+        """The last attention that was called; where every token looks at every token, that of all of them."""
+        return Readout(self.sites[-1:], self._query, self.gated)
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the module came trained."""
+        return self.settings.trained
+
+    @property
+    def encoder(self) -> nn.Module:
         """All layers of the module, which has no parts that we know: they can only be drawn anew together."""
         return self.own
 
@@ -83,53 +88,30 @@ class Own(Classifier):
             rows = self.own.embed(self.rows[:, None])[:, 0]  # every word as a text of its own
         return (nn.Embedding.from_pretrained(rows),)
 
-    def embed(self, batch: Batch) -> Tensor:
+    def looked_up(self, batch: Batch) -> Tensor:
         """[batch, token, size], by the module's own rows."""
         return self.own.embed(self.rows[batch.tokens])
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
-        """Predict; the module's `attend` is ours."""
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        del keep
         view = View(batch)
         hook = Hook(view, self.project, intervene, self.who)
         seen = view.seen(self.embed(batch) if embedded is None else embedded)
-        logits = self._pool(seen, hook) if isinstance(self.own, OwnPooling) else self.own(seen, view.mask, hook)
-        owner = self.owner(batch)
-        return Trace(self._ordered(logits), hook.weights, hook.states, dict.fromkeys(hook.weights, owner))
+        logits = self._run(seen, hook)
+        owner = dict.fromkeys(hook.weights, own_places(batch))
+        return Trace(self._ordered(logits), hook.weights, hook.states, owner)
 
-    def _pool(self, embedded: Tensor, hook: Hook) -> Tensor:
-        """The forward of an OwnPooling; the states of the trace are those that are pooled: gradients reach them."""
-        own, view = self._pooling(), hook.view
-        states = view.whole(own.states(embedded, view.mask))  # [batch, key, size]
-        seen = view.seen(states)
-        weights = hook(SITE, own.scores(seen, view.mask), seen)
-        hook.states[SITE] = states
-        return own.decode((weights[:, None] @ seen)[:, 0])
-
-    def unpooled(self) -> str | None:
-        """Why `encode` and `decode` are not for it, as a sentence; None for one that pools."""
-        if isinstance(self.own, OwnPooling):
-            return None
+    def unpooled(self) -> str:
+        """Why its attention can't be rewritten after encoding."""
         return (
             f"it asks about the states that a last attention pools, and {self.who} doesn't say that it has "
             "one: make it an OwnPooling, if it has"
         )
 
-    def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
-        """States and scores, once; W h_t where the decoder was found to be linear."""
-        own, view = self._pooling(), View(batch)
-        states = own.states(view.seen(self.embed(batch) if embedded is None else embedded), view.mask)
-        scores = own.scores(states, view.mask)
-        values = self._decoded(states) - self._bias(states) if self.is_linear(states.shape[-1]) else None
-        whole = None if values is None else view.whole(values)
-        return Encoded(view.whole(states), view.whole(scores), batch.words, whole)
-
-    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
-        """Logits [batch, draw, class] for every draw of weights, in the precision of the states."""
-        dtype = encoded.states.dtype
-        if encoded.values is not None:
-            return weights.to(dtype) @ encoded.values + self._bias(encoded.states).to(dtype)
-        context = weights.to(dtype) @ encoded.states  # [batch, draw, size]
-        return self._decoded(context.to(self._native)).to(dtype)  # the module computes in its own precision
+    def _run(self, embedded: Tensor, hook: Hook) -> Tensor:
+        """The module's forward."""
+        logits: Tensor = self.own(embedded, hook.view.mask, hook)
+        return logits
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """What decides the weights and nothing else: named by the adapter, or found; and the projection's."""
@@ -148,26 +130,70 @@ class Own(Classifier):
         whole = dict(state_dict) | {name: state_dict[one] for name, one in first.items() if one in state_dict}
         return super().load_state_dict(whole, strict, assign)
 
-    @property
-    def _native(self) -> torch.dtype:
-        return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
-
-    def _pooling(self) -> OwnPooling:
-        if not isinstance(self.own, OwnPooling):
-            raise UsageError(self.unpooled())
-        return self.own
-
     def _ordered(self, logits: Tensor) -> Tensor:
         return logits if self.order is None else logits[..., self.order]
 
+    def _deciding(self, batch: Batch) -> list[nn.Parameter]:  # noqa: ARG002
+        """The parameters that decide the weights, as the adapter names them."""
+        return [p for p in self.own.attention_parameters() if p.requires_grad]
+
+    def _used(self, value: Tensor) -> set[int]:
+        """The parameters that a value depends on, by identity."""
+        trained = [p for p in self.own.parameters() if p.requires_grad]
+        if not value.requires_grad or not trained:
+            return set()
+        slopes = torch.autograd.grad(value.sum(), trained, allow_unused=True, retain_graph=True)
+        return {id(p) for p, slope in zip(trained, slopes, strict=True) if slope is not None}
+
+
+class PooledOwn(Own):
+    """One whose attention pools the states of words for a decoder."""
+
+    own: OwnPooling
+
+    def _run(self, embedded: Tensor, hook: Hook) -> Tensor:
+        """The forward of an OwnPooling; the states of the trace are those that are pooled: gradients reach them."""
+        own, view = self.own, hook.view
+        states = view.whole(own.states(embedded, view.mask))  # [batch, key, size]
+        seen = view.seen(states)
+        weights = hook(SITE, own.scores(seen, view.mask), seen)
+        hook.states[SITE] = states
+        return own.decode((weights[:, None] @ seen)[:, 0])
+
+    def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
+        """States and scores, once; W h_t where the decoder was found to be linear."""
+        own, view = self.own, View(batch)
+        states = own.states(view.seen(self.embed(batch) if embedded is None else embedded), view.mask)
+        scores = own.scores(states, view.mask)
+        values = self._decoded(states) - self._bias(states) if self.is_linear(states.shape[-1]) else None
+        whole = None if values is None else view.whole(values)
+        return Encoded(view.whole(states), view.whole(scores), batch.words, whole)
+
+    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
+        """Logits [batch, draw, class] for every draw of weights, in the precision of the states."""
+        dtype = encoded.states.dtype
+        if encoded.values is not None:
+            return weights.to(dtype) @ encoded.values + self._bias(encoded.states).to(dtype)
+        context = weights.to(dtype) @ encoded.states  # [batch, draw, size]
+        return self._decoded(context.to(self.dtype)).to(dtype)  # the module computes in its own precision
+
+    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Scores [..., key] to weights."""
+        weights: Tensor = self.project(scores, mask)
+        return weights
+
+    def null_keys(self, encoded: Encoded) -> None:  # noqa: ARG002
+        """None: it has none."""
+        return
+
     def _decoded(self, context: Tensor) -> Tensor:
         """Logits of contexts of any leading shape: the adapter sees [batch, size]."""
-        flat = self._pooling().decode(context.reshape(-1, context.shape[-1]))
+        flat = self.own.decode(context.reshape(-1, context.shape[-1]))
         return self._ordered(flat).reshape(*context.shape[:-1], -1)
 
     def _bias(self, states: Tensor) -> Tensor:
         """What the decoder gives to no states at all: [class]."""
-        return self._decoded(torch.zeros(1, states.shape[-1], dtype=self._native))[0]
+        return self._decoded(states.new_zeros(1, states.shape[-1], dtype=self.dtype))[0]
 
     @torch.no_grad()
     def is_linear(self, size: int) -> bool:
@@ -176,8 +202,8 @@ class Own(Classifier):
         The contexts are normal numbers, with signs of both kinds, so that no ReLU, tanh or norm hides. It is asked of
         the weights as they are: a decoder that starts at 0 is linear only until it is trained.
         """
-        draw = torch.Generator().manual_seed(0)
-        x, y = (torch.randn(PROBES, size, generator=draw).to(self._native) for _ in range(2))
+        draw = torch.Generator("cpu").manual_seed(0)
+        x, y = (torch.randn(PROBES, size, generator=draw, device="cpu").to(self.device, self.dtype) for _ in range(2))
         with resting(self):
             for scale in SCALES:
                 both, one, other = (self._decoded(scale * each) for each in (x + y, x, y))
@@ -187,9 +213,9 @@ class Own(Classifier):
         return True
 
     def _deciding(self, batch: Batch) -> list[nn.Parameter]:
-        """The parameters that scores depend on when states are given, without those that make states or logits too."""
-        named = [p for p in self.own.attention_parameters() if p.requires_grad]
-        if named or not isinstance(self.own, OwnPooling):
+        """Those that are named, or that scores depend on when states are given, but neither states nor logits do."""
+        named = super()._deciding(batch)
+        if named:
             return named
         own, view = self.own, View(batch)
         with resting(self), torch.enable_grad():
@@ -199,13 +225,19 @@ class Own(Classifier):
         alone = self._used(scores) - self._used(states) - self._used(logits)
         return [p for p in self.own.parameters() if id(p) in alone]
 
-    def _used(self, value: Tensor) -> set[int]:
-        """The parameters that a value depends on, by identity."""
-        trained = [p for p in self.own.parameters() if p.requires_grad]
-        if not value.requires_grad or not trained:
-            return set()
-        slopes = torch.autograd.grad(value.sum(), trained, allow_unused=True, retain_graph=True)
-        return {id(p) for p, slope in zip(trained, slopes, strict=True) if slope is not None}
+
+def own_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> Own:
+    """The model that a file's adapter makes; the file's fingerprint is part of its name from then on."""
+    del size  # the module knows
+    settings: OwnSettings = MODELS.make(spec)
+    found = source_hash(settings.file) if settings.file else settings.wrapped.rpartition("-")[2]
+    if settings.hash not in (None, found):
+        raise ExegeteError(
+            f"{settings.file} has changed since this model was made with it (its hash was {settings.hash} and is "
+            f"{found}): put the file back as it was, or train the model again"
+        )
+    own = _made(settings, (*SPECIAL, *vocabulary.words), labels)
+    return (PooledOwn if isinstance(own, OwnPooling) else Own)(varied(spec, hash=found), own, vocabulary, labels)
 
 
 @contextmanager

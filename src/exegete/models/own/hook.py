@@ -21,7 +21,7 @@ class View:
         reached = batch.words.any(0).nonzero()
         self.width = 1 + int(reached[-1]) if len(reached) else 1
         self.words = batch.words[:, : self.width]  # [batch, token]: what weights may be on
-        first = torch.arange(self.width) == 0
+        first = torch.arange(self.width, device=batch.words.device) == 0
         self.mask = self.words | (first & ~self.words.any(-1, keepdim=True))  # [batch, token]: what may be read
 
     def seen(self, embedded: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ from torch.nn.functional import logsigmoid, softplus
 
 from exegete.models.contract import Encoded
 from exegete.models.ours.attention import SCORERS, Additive
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.projections import Projection
 from exegete.models.settings import LadderSettings
 from exegete.tasks.batching import Batch
@@ -56,7 +56,7 @@ class Said(NamedTuple):
     leanings: Tensor  # [batch, token, output]: m r
 
 
-class Ladder(Classifier):
+class Ladder(PoolingClassifier):
     """Words vote; attention decides a given share of how much each counts."""
 
     settings: LadderSettings

@@ -1,0 +1,39 @@
+"""Reader: what spells the words of a text as rows of a batch, and rows as words again.
+
+Rows are numbers that mean nothing by themselves: row 17 is another word for another model. So a batch knows its reader,
+and a model that is given rows of somebody else's refuses them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, Protocol
+
+from torch import Tensor
+
+Gone = Literal["zero", "unknown"]  # how a word can be gone and still have its place
+
+
+class Reader(Protocol):
+    """A vocabulary, or whatever else a model reads words with; readers that spell alike are equal."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all that decides how words are spelled."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it knows, in the order of their rows; none where any word can be spelled."""
+
+    def rows(self, words: Sequence[str]) -> list[int]:
+        """The row of every word."""
+
+    def spelled(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """The word of every row."""
+
+    def knows(self, word: str) -> bool:
+        """Whether a word is one of its own, and not the unknown word."""
+
+    def without(self, rows: Tensor, by: Gone) -> Tensor:
+        """What stands for words that are zeroed or unknown: equal numbers where a model can't tell them apart.
+
+        A word that is gone keeps its width: where words have several pieces, those of other numbers of pieces differ.
+        """
