@@ -17,8 +17,6 @@ import polars as pl
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
 from exegete.models.contract import Writing
-from exegete.models.ours.next_word import NextWord
-from exegete.models.ours.translator import Translator
 from exegete.runs.companions import companions
 from exegete.runs.keys import key_of
 from exegete.runs.plugins import load_plugins
@@ -163,19 +161,19 @@ def case_for(case: Case, experiment: Experiment) -> Case:
 def as_classes(case: Case) -> Case:
     """A case whose predictions are classes."""
     model = case.checkpoint.model
-    if not isinstance(model, Translator):
+    if not isinstance(model, Writing):
         return case
     companions = {name: _viewed(companion) for name, companion in case.companions.items()}
     return case._replace(
-        task=next_words(case.task, model.vocabulary, case.task.step),
-        checkpoint=replace(case.checkpoint, model=NextWord(model)),
+        task=next_words(case.task, model.reader, case.task.step),
+        checkpoint=replace(case.checkpoint, model=model.as_classes()),
         companions=companions,
     )
 
 
 def _viewed(companion: Companion) -> Companion:
     model = companion.model
-    return replace(companion, model=NextWord(model)) if isinstance(model, Translator) else companion
+    return replace(companion, model=model.as_classes()) if isinstance(model, Writing) else companion
 
 
 def _ask(case: Case, name: str, built: Experiment) -> _Found:

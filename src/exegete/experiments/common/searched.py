@@ -17,7 +17,6 @@ from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions import search as searching
 from exegete.interventions.search import Adversaries
 from exegete.measures.divergence import jsd
-from exegete.models.ours.classifier import Classifier
 
 
 class Searched(NamedTuple):
@@ -34,7 +33,6 @@ def searched(
 ) -> Iterator[Searched]:
     """For every tolerance what the search finds; texts are searched once, with its default settings."""
     pools = list(pooled(subject.model, subject.examples))
-    assert isinstance(subject.model, Classifier)  # what can be opened
     real = [word_keys(subject.model, pool, subject.examples) for pool in pools]
     found = [_found(pool, words) for pool, words in zip(pools, real, strict=True)]
     order = torch.tensor([place for pool in pools for place in pool.members]).argsort()
