@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from exegete.runs import keys
+from exegete.runs import keys, stages
+from tests.small import small_model, texts
 
 
 def test_keys_depend_on_content_not_on_order() -> None:
@@ -14,8 +15,19 @@ def test_keys_depend_on_content_not_on_order() -> None:
 
 def test_a_modules_code_reaches_what_it_imports() -> None:
     reached = keys._reached("exegete.importance.leave_one_out")
-    assert {"exegete.models.ours.deletion", "exegete.tasks.batching", "exegete.base.noise"} <= reached
+    assert {"exegete.models.contract", "exegete.tasks.batching", "exegete.base.noise"} <= reached
+    assert not any(name.startswith("exegete.models.ours") for name in reached)  # asked by contract: see `model_key`
     assert not any(name.startswith("exegete.runs") for name in reached)
+
+
+def test_the_code_of_a_model_is_part_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks a model by contract never imports its code, and still depends on it."""
+    model = small_model("bilstm:size=4,hidden=3", texts(3))
+    before = stages.model_key(model)
+    assert before == stages.model_key(model)
+    assert "exegete.models.ours.deletion" in keys._reached(type(model).__module__)
+    monkeypatch.setattr(keys, "code_hash", lambda module: f"other {module}")
+    assert stages.model_key(model) != before
 
 
 def test_a_change_in_what_is_imported_changes_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from exegete.experiments.common.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
-from exegete.models.contract import Predictor, Writing
+from exegete.models.contract import Predictor, Stepwise, Writing
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.scoring import milliseconds, padded, score_frames, shards
 from exegete.runs.store import Stage, part, read_shards, stage, write_parquet, write_shards
@@ -50,7 +50,7 @@ class Case(NamedTuple):
         """What every stage of this case depends on."""
         texts = {} if self.texts is None else {"texts": str(self.texts)}
         split = {"split": self.split} | texts
-        return {"data": self.task.hash, "model": self.checkpoint.model.fingerprint()} | split
+        return {"data": self.task.hash, "model": model_key(self.checkpoint.model)} | split
 
     @property
     def examples(self) -> tuple[Example, ...]:
@@ -164,7 +164,13 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
 def _what(companion: Companion) -> list[str]:
     """Everything that a companion's predictions depend on."""
     at = [] if companion.intervene is None else [repr(companion.intervene), code_of(companion.intervene)]
-    return [companion.model.fingerprint(), *at]
+    return [model_key(companion.model), *at]
+
+
+def model_key(model: Predictor) -> str:
+    """What a model predicts by: weights, reader, name, and its code, which whoever asks by contract never imports."""
+    written_by = [code_of(model.writer)] if isinstance(model, Stepwise) else []
+    return key_of(is_=model.fingerprint(), code=[code_of(model), *written_by])
 
 
 def refusals(model: Predictor, importances: Sequence[str]) -> dict[str, str]:
