@@ -1,4 +1,4 @@
-"""What the benchmarks share: the task, and a clock."""
+"""What the benchmarks share: the task, a trained model, and a clock."""
 
 import time
 from collections.abc import Callable
@@ -6,8 +6,12 @@ from collections.abc import Callable
 import torch
 
 from exegete.base.errors import ExegeteError
+from exegete.models.build import build
+from exegete.models.ours.classifier import Classifier
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
+from exegete.training.fit import Fit
+from exegete.training.settings import TrainingSettings
 
 
 def task() -> Task:
@@ -18,6 +22,14 @@ def task() -> Task:
     except ExegeteError:
         print("no sst here: rotten_tomatoes instead")
         return load_task("rotten_tomatoes")
+
+
+def trained(data: Task) -> Classifier:
+    """BiLSTM, 128 units, 300-d random embeddings, one epoch."""
+    model = build("bilstm:size=300,hidden=128", data)
+    assert isinstance(model, Classifier)
+    Fit(model, data, TrainingSettings(epochs=1), 0).run()
+    return model.eval()
 
 
 def seconds(work: Callable[[], object], repeat: int = 1) -> float:

@@ -16,19 +16,19 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import ExegeteError
-from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.erasure import erased, sharing
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.lime import Lime
-from exegete.models.ours.classifier import Classifier
+from exegete.models.contract import Predictor
 from exegete.runs.training import train_model
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 
-METHODS = {name: name for name in IMPORTANCES} | {
+METHODS = {name: name for name in computed()} | {
     "gradient": "gradient:norm=l2", "leave_one_out": "leave_one_out:of=logit", "lime": "lime:samples=200",
     "kernel_shap": "kernel_shap:samples=200",
 }  # fmt: skip
@@ -37,22 +37,19 @@ TASKS = ("rotten_tomatoes", "sst")
 TEXTS, SAMPLED = 200, 5  # texts for all checks; short texts for the methods that draw samples
 
 
-def scores_of(model: Classifier, method: Importance, examples: Sequence[Example], size: int) -> list[Tensor]:
+def scores_of(model: Predictor, method: Importance, examples: Sequence[Example], size: int) -> list[Tensor]:
     """Scores of the words of every text, `size` texts a batch, padded as they come."""
     found: list[Tensor] = []
     for start in range(0, len(examples), size):
-        batch = collate(examples[start : start + size], model.vocabulary)
+        batch = model.collate(examples[start : start + size])
         with sharing():
             values = method(model, batch).values
         found += [row[words].double() for row, words in zip(values, batch.words, strict=True)]
     return found
 
 
-def error_of(model: Classifier, method: Importance, examples: Sequence[Example]) -> float | None:
-    errors = [
-        method(model, collate(examples[start : start + 64], model.vocabulary)).error
-        for start in range(0, len(examples), 64)
-    ]
+def error_of(model: Predictor, method: Importance, examples: Sequence[Example]) -> float | None:
+    errors = [method(model, model.collate(examples[start : start + 64])).error for start in range(0, len(examples), 64)]
     return None if errors[0] is None else max(float(e.max()) for e in errors if e is not None)
 
 
@@ -63,7 +60,7 @@ def apart(a: Sequence[Tensor], b: Sequence[Tensor]) -> float:
 class Logit(torch.nn.Module):
     """A model as captum wants it: embeddings to logits, for the texts of one batch."""
 
-    def __init__(self, model: Classifier, batch: Batch) -> None:
+    def __init__(self, model: Predictor, batch: Batch) -> None:
         super().__init__()
         self.model, self.batch = model, batch
 
@@ -110,25 +107,25 @@ ORACLES: dict[str, tuple[str, Oracle]] = {
 }
 
 
-def from_captum(model: Classifier, name: str, examples: Sequence[Example]) -> float:
+def from_captum(model: Predictor, name: str, examples: Sequence[Example]) -> float:
     """The largest difference from captum with the same settings."""
     written, oracle = ORACLES[name]
     worst = 0.0
     for e in examples:
-        batch = collate([e], model.vocabulary)
+        batch = model.collate([e])
         ours = IMPORTANCES.make(written)(model, batch)
         theirs = oracle(Logit(model, batch), model.embed(batch).detach(), ours.target.label).detach()
         worst = max(worst, float((ours.values - theirs).abs()[batch.words].max()))
     return worst
 
 
-def _captum_samples(model: Classifier, name: str, e: Example, seed: int) -> Tensor:
+def _captum_samples(model: Predictor, name: str, e: Example, seed: int) -> Tensor:
     """captum's LIME or KernelSHAP on which words of a text stay, 2,000 draws."""
     from captum._utils.models.linear_model import SkLearnRidge
     from captum.attr import KernelShap as TheirShap
     from captum.attr import LimeBase
 
-    batch = collate([e], model.vocabulary)
+    batch = model.collate([e])
     label = model.trace(batch).logits.argmax(-1)
 
     def f(kept: Tensor) -> Tensor:
@@ -157,7 +154,7 @@ def _captum_samples(model: Classifier, name: str, e: Example, seed: int) -> Tens
     return made.attribute(whole, n_samples=2000)[0].double()  # type: ignore[no-any-return]
 
 
-def within_sampling_error(model: Classifier, name: str, examples: Sequence[Example]) -> tuple[float, float]:
+def within_sampling_error(model: Predictor, name: str, examples: Sequence[Example]) -> tuple[float, float]:
     """Mean distance of ours from captum's, and of captum's own two seeds from each other."""
     method: Importance = KernelShap(samples=2000) if name == "kernel_shap" else Lime(samples=2000)
     between, among = [], []

@@ -13,9 +13,8 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from common import seconds
-from exegete.importance import erasure
-from exegete.importance.catalogue import IMPORTANCES
+from common import seconds, trained
+from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.importance.erasure import Removal, erased, sharing
 from exegete.measures.faithfulness import (
@@ -30,13 +29,10 @@ from exegete.measures.faithfulness import (
     sufficiency,
     without_words,
 )
-from exegete.models.build import build
+from exegete.models.contract import Deleting, Deletions
 from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.deletion import Deletions, deletions
-from exegete.tasks.batching import Batch, batches_of_one_length, collate
+from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.catalogue import load_task
-from exegete.training.fit import Fit
-from exegete.training.settings import TrainingSettings
 
 METHODS = ("leave_one_out", "occlusion", "replacement", "lime", "kernel_shap")
 MEASURES: dict[str, tuple[Callable[..., Tensor], bool]] = {  # and whether the first words are removed, or alone kept
@@ -54,23 +50,23 @@ class Counted:
 
     def __init__(self, model: Classifier) -> None:
         self.texts = 0
-        trace = model.trace
+        assert isinstance(model, Deleting)
+        trace, deletions = model.trace, model.deletions
 
         def traced(batch: Batch, **settings: Any) -> Any:
             self.texts += len(batch.ids)
             return trace(batch, **settings)
 
-        def deleted(model: Classifier, batch: Batch) -> Deletions:
+        def deleted(batch: Batch) -> Deletions:
             self.texts += len(batch.ids) + int(batch.words.sum())
-            return deletions(model, batch)
+            return deletions(batch)
 
-        model.trace = traced  # type: ignore[method-assign]
-        setattr(erasure, "deletions", deleted)  # noqa: B010 (it is not its own)
+        model.trace, model.deletions = traced, deleted  # type: ignore[method-assign]
 
 
 def orders_of(model: Classifier, batch: Batch) -> Tensor:
     """The words of every text, as all importances of the catalogue order them."""  # [order, text, word]
-    methods = [IMPORTANCES.make(name) for name in IMPORTANCES]
+    methods = [IMPORTANCES.make(name) for name in computed()]
     scores = [method(model, batch).values for method in methods if refusal(method, model) is None]
     return torch.stack([order_of(values, batch.ids, by) for values in scores for by in get_args(Ranking)])
 
@@ -121,14 +117,12 @@ def compare(model: Classifier, work: Work) -> None:
 def main() -> None:
     torch.set_num_threads(1)
     data = load_task("rotten_tomatoes")
-    model = build("bilstm:size=300,hidden=128", data)
-    Fit(model, data, TrainingSettings(epochs=1), 0).run()
-    model.eval()
+    model = trained(data)
     by_length = sorted(data.split("test"), key=len)
     middle = (len(by_length) - TEXTS) // 2
     examples = by_length[middle : middle + TEXTS]  # of usual lengths, so that batches are as large as with all texts
     batches = [
-        collate([examples[i] for i in members], model.vocabulary)
+        model.collate([examples[i] for i in members])
         for members in batches_of_one_length(examples, size=256, budget=8192)
     ]
     work = [(batch, orders_of(model, batch)) for batch in batches]

@@ -6,15 +6,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from common import seconds, task
+from common import seconds, task, trained
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.importance_sets.experiment import ImportanceSets, Scheme, first_flips
-from exegete.models.build import build
 from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import collate
-from exegete.tasks.example import Example, Task
-from exegete.training.fit import Fit
-from exegete.training.settings import TrainingSettings
+from exegete.tasks.example import Example
 
 BAR = 20.0
 SCHEMES: tuple[Scheme, ...] = ("attention", "gradient", "gradient_x_attention", "random")
@@ -22,18 +18,11 @@ ORDERS = 5  # random ones, as many as the paper draws
 Found = dict[int, Tensor]  # by text: the fraction removed at the first flip, [order]
 
 
-def trained(data: Task) -> Classifier:
-    """300-d embeddings, 128 units, one epoch."""
-    model = build("bilstm:size=300,hidden=128", data)
-    Fit(model, data, TrainingSettings(epochs=1), 0).run()
-    return model.eval()
-
-
 class Encoding:
     """A batch of 32 as the literature's code holds it: padded states, weights, mask."""
 
     def __init__(self, model: Classifier, examples: Sequence[Example], members: list[int]) -> None:
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         with torch.no_grad():
             encoded = model.encode(batch)
             self.weights = model.project(encoded.scores, encoded.mask)  # [batch, key]

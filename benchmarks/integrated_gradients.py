@@ -8,14 +8,11 @@ import torch
 from captum.attr import IntegratedGradients as Captum
 from torch import Tensor
 
-from common import seconds, task
+from common import seconds, task, trained
 from exegete.importance.integrated_gradients import FLOOR, IntegratedGradients
-from exegete.models.build import build
 from exegete.models.ours.classifier import Classifier
-from exegete.tasks.batching import Batch, batches_of_one_length, collate
-from exegete.tasks.example import Example, Task
-from exegete.training.fit import Fit
-from exegete.training.settings import TrainingSettings
+from exegete.tasks.batching import Batch, batches_of_one_length
+from exegete.tasks.example import Example
 
 BAR = 2.0
 STEPS = 50  # captum's default
@@ -32,17 +29,10 @@ class Side(NamedTuple):
         return f"{self.seconds:7.2f} s   error at most {worst:.1e}, mean {mean:.1e}"
 
 
-def trained(data: Task) -> Classifier:
-    """300-d embeddings, 128 units, one epoch."""
-    model = build("bilstm:size=300,hidden=128", data)
-    Fit(model, data, TrainingSettings(epochs=1), 0).run()
-    return model.eval()
-
-
 def batches(model: Classifier, examples: Sequence[Example]) -> list[Batch]:
     """Of one length, so that both sides are spared packing; 32 texts, which both run fastest."""
     cut = batches_of_one_length(examples, size=32, budget=8192)
-    return [collate([examples[i] for i in members], model.vocabulary) for members in cut]
+    return [model.collate([examples[i] for i in members]) for members in cut]
 
 
 def theirs(model: Classifier, batch: Batch, steps: int) -> Tensor:

@@ -7,24 +7,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common import seconds, task
+from common import seconds, task, trained
 from exegete.base.progress import Progress
-from exegete.models.build import build
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.deletion import without_each_word
 from exegete.models.ours.encoders import BiLSTM
 from exegete.runs.engine.local import LocalEngine
-from exegete.tasks.batching import batches_of_one_length, collate
-from exegete.tasks.example import Example, Task
-from exegete.training.fit import Fit
-from exegete.training.settings import TrainingSettings
-
-
-def trained(data: Task) -> Classifier:
-    """300-d embeddings, 128 units, one epoch."""
-    model = build("bilstm:size=300,hidden=128", data)
-    Fit(model, data, TrainingSettings(epochs=1), 0).run()
-    return model
+from exegete.tasks.batching import batches_of_one_length
+from exegete.tasks.example import Example
 
 
 @torch.no_grad()
@@ -34,7 +24,7 @@ def literature(model: Classifier, examples: Sequence[Example]) -> dict[int, Tens
     order = sorted(range(len(examples)), key=lambda i: len(examples[i]))
     for start in range(0, len(order), 32):
         members = order[start : start + 32]
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         columns = [_without(model, batch.tokens, batch.lengths, t) for t in range(batch.tokens.shape[1])]
         logits = torch.stack(columns, 1)
         found |= {i: logits[row, : len(examples[i])] for row, i in enumerate(members)}
@@ -58,7 +48,7 @@ def _without(model: Classifier, tokens: Tensor, lengths: Tensor, t: int) -> Tens
 def ours(model: Classifier, examples: Sequence[Example]) -> dict[int, Tensor]:
     found: dict[int, Tensor] = {}
     for members in batches_of_one_length(examples, size=256, budget=8192):
-        logits = without_each_word(model, collate([examples[i] for i in members], model.vocabulary))
+        logits = without_each_word(model, model.collate([examples[i] for i in members]))
         found |= {i: logits[row] for row, i in enumerate(members)}
     return found
 

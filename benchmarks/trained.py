@@ -14,7 +14,7 @@ from exegete.models.build import build
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import BiLSTM
 from exegete.runs.training import training_key
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
@@ -29,7 +29,9 @@ def trained() -> tuple[Classifier, Task]:
     model, settings = build("bilstm:size=300,hidden=128", data, 0), TrainingSettings(epochs=2, metric="accuracy")
     key = training_key(model, data, 0, settings)  # of the training's code too: what is stale is not found
     place = Path(tempfile.gettempdir()) / "exegete-benchmarks" / key
-    return train(Fit(model, data, settings, 0), place, key).classifier.eval(), data
+    found = train(Fit(model, data, settings, 0), place, key).model
+    assert isinstance(found, Classifier)
+    return found.eval(), data
 
 
 class Read(NamedTuple):
@@ -48,7 +50,7 @@ def read(model: Classifier, examples: Sequence[Example]) -> Iterator[Read]:
     order = sorted(range(len(examples)), key=lambda i: len(examples[i]))
     for start in range(0, len(order), SIZE):
         members = order[start : start + SIZE]
-        batch = collate([examples[i] for i in members], model.vocabulary)
+        batch = model.collate([examples[i] for i in members])
         with torch.no_grad():
             states = packed(model, model.embedding(batch.tokens), batch.lengths)
             weights = model.project(model.scorer(states), batch.words)

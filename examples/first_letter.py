@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from exegete.plugins import IMPORTANCES, SPECIAL, Batch, Classifier, Scores, Target, on_words, predicted
+from exegete.plugins import IMPORTANCES, Batch, Predictor, Scores, Target, on_words, predicted
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,12 @@ class FirstLetter:
 
     flip: bool = False
 
-    def __call__(self, model: Classifier, batch: Batch, target: Target | None = None) -> Scores:
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One score per token; NaN where no word is."""
         with torch.no_grad():
             target = target or predicted(model.trace(batch).logits)  # what is explained: the predicted class
-        written = (*SPECIAL, *model.vocabulary.words)
-        place = torch.tensor([_place(word) for word in written], dtype=torch.float64)[batch.tokens]  # [batch, token]
+        written = batch.reader.spelled(batch.tokens.flatten().tolist())
+        place = torch.tensor([_place(word) for word in written], dtype=torch.float64).view_as(batch.tokens)
         return Scores(on_words(-place if self.flip else place, batch), signed=False, target=target)
 
 

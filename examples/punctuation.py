@@ -10,12 +10,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.statistic import Evidence, Measured, by_seed
-from exegete.experiments.common.summaries import columns, interval_of
-from exegete.experiments.common.test import Test
-from exegete.experiments.tests import add_test
+from exegete.plugins import EXPERIMENTS, Evidence, Measured, Subject, Test, add_test, by_seed, columns, interval_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,10 @@ import torch
 from exegete.models.build import make_classifier
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.hierarchical import Hierarchical
+from exegete.models.ours.last_state import LastState
+from exegete.models.ours.module import Model
 from exegete.tasks.example import Example
+from exegete.tasks.vocabulary import Vocabulary
 from tests.small import vocabulary
 
 WORDS = ("bu", "cu", "du", "eu", "fu", "gu", "hu")  # longer than initials, after which no sentence ends
@@ -42,8 +45,21 @@ def document_model(
     spec: str, examples: Sequence[Example], labels: tuple[str, ...] = ("no", "yes"), wrap: bool = False
 ) -> PoolingClassifier:
     """An untrained model with weights large enough to tell texts apart."""
+    model = _large(spec, vocabulary(examples, wrap), labels)
+    assert isinstance(model, PoolingClassifier)
+    return model
+
+
+def last_state(spec: str, examples: Sequence[Example], labels: tuple[str, ...] = ("no", "yes")) -> LastState:
+    """The same without attention."""
+    model = _large(spec, vocabulary(examples), labels)
+    assert isinstance(model, LastState)
+    return model
+
+
+def _large(spec: str, words: Vocabulary, labels: tuple[str, ...]) -> Model:
     torch.manual_seed(0)
-    model = make_classifier(spec, vocabulary(examples, wrap), labels).eval()
+    model = make_classifier(spec, words, labels).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if not name.startswith(("embedding", "project", "word_project")):

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from torch.nn.functional import pad
 
 from exegete.experiments.common.pooling import Pooled
-from exegete.models.build import make_classifier
+from exegete.models.build import build, make_classifier
 from exegete.models.contract import Predictor
 from exegete.models.opened import Decoder
-from exegete.models.ours.classifier import PoolingClassifier
+from exegete.models.ours.classifier import Classifier, PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.tasks.vocabulary import Vocabulary, fit_vocabulary
+from exegete.tasks.vocabulary import PAD, Vocabulary, fit_vocabulary
 
 LETTERS = "abcdefghij"
 SPECS = (
@@ -110,6 +111,22 @@ def small_model(
     return model
 
 
+def small_classifier(
+    spec: str, examples: Sequence[Example], wrap: bool = False, labels: tuple[str, ...] = ("no", "yes")
+) -> Classifier:
+    """The same where it has one encoder and one attention, and nothing else."""
+    model = small_model(spec, examples, wrap, labels)
+    assert isinstance(model, Classifier)
+    return model
+
+
+def pooling(spec: str, task: Task, seed: int = 0) -> PoolingClassifier:
+    """An untrained model of a task, as it is built, that pools."""
+    model = build(spec, task, seed)
+    assert isinstance(model, PoolingClassifier)
+    return model
+
+
 def vocabulary(examples: Sequence[Example], wrap: bool = False) -> Vocabulary:
     return fit_vocabulary(examples, wrap=wrap)
 
@@ -118,6 +135,13 @@ def decoder_of(part: Pooled) -> Decoder:
     """Texts of a model that pools, as they were encoded."""
     assert isinstance(part.opened, Decoder)
     return part.opened
+
+
+def padded(batch: Batch, left: int, right: int) -> Batch:
+    """The same texts with more padding on both sides."""
+    fills = {"tokens": PAD, "present": False, "words": False, "part": -1, "sentence": -1}
+    wider = {name: pad(getattr(batch, name), (left, right), value=fill) for name, fill in fills.items()}
+    return Batch(**batch._asdict() | wider)
 
 
 def batch_of(model: Predictor, examples: Sequence[Example]) -> Batch:

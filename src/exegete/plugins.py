@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from exegete.base.noise import uniform as uniform
     from exegete.experiments.catalogue import EXPERIMENTS as EXPERIMENTS
     from exegete.experiments.common.contract import Subject as Subject
+    from exegete.experiments.common.statistic import Evidence as Evidence
+    from exegete.experiments.common.statistic import Measured as Measured
+    from exegete.experiments.common.statistic import by_seed as by_seed
     from exegete.experiments.common.summaries import columns as columns
     from exegete.experiments.common.summaries import interval_of as interval_of
+    from exegete.experiments.common.test import Test as Test
+    from exegete.experiments.tests import add_test as add_test
     from exegete.explanations.explain import explain_all as explain_all
     from exegete.explanations.explain import explain_file as explain_file
     from exegete.importance.catalogue import IMPORTANCES as IMPORTANCES
@@ -47,9 +52,14 @@ if TYPE_CHECKING:
     from exegete.measures.bleu import bleu_interval as bleu_interval
     from exegete.measures.bleu import corpus_bleu as corpus_bleu
     from exegete.measures.catalogue import MEASURES as MEASURES
+    from exegete.models.contract import Encoded as Encoded
+    from exegete.models.contract import Pooling as Pooling
+    from exegete.models.contract import Predictor as Predictor
+    from exegete.models.contract import Readout as Readout
     from exegete.models.contract import Site as Site
     from exegete.models.contract import Trace as Trace
-    from exegete.models.ours.classifier import Classifier as Classifier
+    from exegete.models.opened import Opened as Opened
+    from exegete.models.opened import opened as opened
     from exegete.models.ours.generation import beam as beam
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
@@ -59,9 +69,7 @@ if TYPE_CHECKING:
     from exegete.runs.study import Study as Study
     from exegete.runs.study import load_study as load_study
     from exegete.tasks.batching import Batch as Batch
-    from exegete.tasks.batching import collate as collate
     from exegete.tasks.catalogue import load_task as load_task
-    from exegete.tasks.vocabulary import SPECIAL as SPECIAL
     from exegete.training.checkpoint import load_checkpoint as load_checkpoint
     from exegete.training.evaluation import evaluate as evaluate
     from exegete.training.evaluation import predict as predict
@@ -88,15 +96,18 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "experiments.common.contract": ("Subject",),
     "experiments.common.summaries": ("columns", "interval_of"),
     "training.recipe": ("Recipe",),
+    # its test of the audit
+    "experiments.common.statistic": ("Evidence", "Measured", "by_seed"),
+    "experiments.common.test": ("Test",),
+    "experiments.tests": ("add_test",),
     "page.theme": ("themed",),
     # a model and its texts
-    "models.contract": ("Site", "Trace"),
-    "models.ours.classifier": ("Classifier",),
+    "models.contract": ("Encoded", "Pooling", "Predictor", "Readout", "Site", "Trace"),
+    "models.opened": ("Opened", "opened"),
     "models.ours.generation": ("beam",),
     "models.own.adapter": ("OwnModel", "OwnPooling"),
-    "tasks.batching": ("Batch", "collate"),
+    "tasks.batching": ("Batch",),
     "tasks.catalogue": ("load_task",),
-    "tasks.vocabulary": ("SPECIAL",),
     "training.checkpoint": ("load_checkpoint",),
     "training.evaluation": ("evaluate", "predict"),
     "training.fit": ("Fit",),

@@ -58,8 +58,8 @@ def test_the_plugin_turns_verdicts_into_test_results(
             assert audit.tests
         """
     )
-    with patch("exegete.audits.audit.audit", return_value=found(faithful=verdict)) as asked:
+    with patch("exegete.audit", return_value=found(faithful=verdict)) as asked:
         result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=passed, failed=1 - passed)
-    assert asked.call_args.args[:2] == ("checkpoint", "file:reviews.csv")
-    assert isinstance(asked.call_args.args[2], Path)
+    assert asked.call_args.args == ("checkpoint", "file:reviews.csv")
+    assert isinstance(asked.call_args.kwargs["out"], Path)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.plugins import INTERVENTIONS, MEASURES, collate, load_checkpoint, load_task
+from exegete.plugins import INTERVENTIONS, MEASURES, load_checkpoint, load_task
 from tests.docs.plugin_runs import run_of
 
 TASK = "file:reviews.csv:text=review,label=sentiment"
@@ -35,7 +35,7 @@ def test_the_new_intervention_is_its_formula(mixed: Path, monkeypatch: pytest.Mo
     [folder] = mixed.glob("stages/train-*/checkpoint")
     model, texts = load_checkpoint(folder).classifier, load_task(TASK).split("test")
     mix = INTERVENTIONS.make("mix:share=0.25")
-    together = collate(texts, model.vocabulary)
+    together = model.collate(texts)
     with torch.no_grad():
         own, found = (model.trace(together, intervene=i).attention["attention"] for i in (None, mix))
         for row, text in enumerate(texts):
@@ -43,7 +43,7 @@ def test_the_new_intervention_is_its_formula(mixed: Path, monkeypatch: pytest.Mo
             expected = [0.75 * own[row, 0, 0, key].item() + 0.25 / n for key in range(n)]
             assert found[row, 0, 0, :n].tolist() == pytest.approx(expected, abs=1e-6)
             assert not found[row, 0, 0, n:].any()
-            alone = model.trace(collate([text], model.vocabulary), intervene=mix).attention["attention"]
+            alone = model.trace(model.collate([text]), intervene=mix).attention["attention"]
             assert alone[0, 0, 0].tolist() == pytest.approx(expected, abs=1e-5)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import torch
 
 from exegete.experiments.common.contract import Subject
-from exegete.models.contract import Intervention
+from exegete.models.contract import Intervention, Predictor
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion
 from tests.small import small_model
@@ -31,11 +30,9 @@ def subject_of(spec: str, examples: tuple[Example, ...], companions: dict[str, C
     return Subject(model, task, examples, torch.tensor(answers), {}, 5.0, companions=companions)
 
 
-def slow(
-    model: PoolingClassifier, example: Example, intervene: Intervention | None = None
-) -> tuple[list[float], list[float]]:
+def slow(model: Predictor, example: Example, intervene: Intervention | None = None) -> tuple[list[float], list[float]]:
     """Weights and probabilities of one text, alone."""
-    batch = collate([example], model.vocabulary)
+    batch = model.collate([example])
     with torch.no_grad():
         trace = model.trace(batch, intervene=intervene)
     weights = [

@@ -19,6 +19,7 @@ from exegete.interventions.contract import bound
 from exegete.interventions.search import find_each
 from exegete.models.build import build
 from exegete.models.ours.classifier import PoolingClassifier
+from exegete.models.ours.module import Model
 from exegete.page.panels import with_panel
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
@@ -26,6 +27,7 @@ from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
 from tests.small import batch_of, small_model, texts
 from tests.subjects import cell, subject_of
+from tests.toy import Toy
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"
 EXAMPLES = (*texts(24, longest=10), Example(90, (("a",),), 0))
@@ -44,7 +46,7 @@ def balanced(examples: tuple[Example, ...] = EXAMPLES) -> PoolingClassifier:
     return model
 
 
-def subject(examples: tuple[Example, ...] = EXAMPLES, **companions: PoolingClassifier) -> Subject:
+def subject(examples: tuple[Example, ...] = EXAMPLES, **companions: Model) -> Subject:
     model = balanced(examples)
     beside = {name: Companion(other) for name, other in companions.items()}
     return subject_of(model, TASK, examples, companions=beside)
@@ -217,7 +219,7 @@ def test_wrong_usage() -> None:
     model = small_model(SPEC, EXAMPLES)
     with pytest.raises(UsageError, match="bind it first"):
         model.trace(batch_of(model, EXAMPLES), intervene=Adversarial())
-    with pytest.raises(UsageError, match="object has none"):
-        Adversarial().bound(object())  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="Toy has none"):
+        Adversarial().bound(Toy())
     gates = small_model(SPEC + ",projection=gates", EXAMPLES)
     assert "don't sum to 1" in (unsuited(ASK, subject().task, gates) or "")

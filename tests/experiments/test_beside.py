@@ -22,6 +22,7 @@ from exegete.interventions import search as searching
 from exegete.interventions.permute import permuted
 from exegete.models.build import build, make_classifier
 from exegete.models.ours.classifier import PoolingClassifier
+from exegete.models.ours.module import Model
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.recipe import Companion
@@ -39,6 +40,7 @@ def selective(seed: int = 0, spec: str = RATIONALE) -> PoolingClassifier:
     """A rationale model that selects the words a and no others."""
     torch.manual_seed(seed)
     model = make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
+    assert isinstance(model, PoolingClassifier)
     only = model.vocabulary.index["a"]
     model.gates = lambda batch, _: (  # type: ignore[assignment]
         (batch.tokens == only) & batch.words | ~batch.words & batch.present
@@ -46,7 +48,7 @@ def selective(seed: int = 0, spec: str = RATIONALE) -> PoolingClassifier:
     return model
 
 
-def subject(model: PoolingClassifier, **companions: PoolingClassifier) -> Subject:
+def subject(model: Model, **companions: Model) -> Subject:
     return subject_of(model, TASK, companions={name: Companion(other) for name, other in companions.items()})
 
 

@@ -53,7 +53,7 @@ def test_rows_written_again_slowly() -> None:
     assert rows["weights"].unique(maintain_order=True).to_list() == CONDITIONS
     with clear() as sure:
         for e, name in product(EXAMPLES, CONDITIONS):
-            own, p = slow(subject.model, e)  # type: ignore[arg-type]
+            own, p = slow(subject.model, e)
             weights, q = (own, p) if name == "base" else slow(others[name].classifier, e, others[name].intervene)
             (row,) = rows.filter(example=e.id, weights=name).to_dicts()
             if sure(lead(q)):

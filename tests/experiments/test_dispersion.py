@@ -281,7 +281,9 @@ def test_dials_of_a_model() -> None:
 
 
 def other(spec: str) -> PoolingClassifier:
-    return make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
+    model = make_classifier(spec, fit_vocabulary(EXAMPLES), TASK.labels).eval()
+    assert isinstance(model, PoolingClassifier)
+    return model
 
 
 def test_a_model_that_attends_over_sentences_is_not_for_it() -> None:

@@ -17,6 +17,7 @@ from exegete.experiments.importance_sets.experiment import SCHEMES, ImportanceSe
 from exegete.experiments.importance_sets.figure import CENSORED, EXCLUDED, quartiles
 from exegete.experiments.importance_sets.summary import median_interval
 from exegete.models.build import make_classifier
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.experiments.test_removal import ladder, slow, toy
@@ -43,6 +44,7 @@ def slow_gradient(part: Pooled, row: int) -> list[float]:
     assert part.opened.values is not None
     values, weights = part.opened.values[row].tolist(), part.key_weights[row].tolist()
     model = decoder_of(part).model
+    assert isinstance(model, PoolingClassifier)
     bias = model.two_sided(model.decoder.bias).tolist()
 
     def probability(alpha: list[float]) -> list[float]:

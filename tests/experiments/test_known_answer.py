@@ -18,6 +18,7 @@ from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
 from exegete.models.contract import Intervention, Trace
 from exegete.models.ours.classifier import PoolingClassifier
+from exegete.models.ours.module import Keep
 from exegete.page.theme import to_svg
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
@@ -44,10 +45,10 @@ ASK = KnownAnswer(methods=("attention", "gradient_x_input", "random"))
 class Obedient(PoolingClassifier):
     """Says yes where zqx and zqy are both there, whatever their order."""
 
-    def trace(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         x, y = (self.vocabulary.index[word] for word in ("zqx", "zqy"))
         both = (batch.tokens == x).any(1) & (batch.tokens == y).any(1)
-        found = super().trace(batch, embedded=embedded, intervene=intervene)
+        found = super()._trace(batch, embedded, intervene, keep)
         return found._replace(logits=torch.stack([~both, both], 1).float())
 
 
@@ -93,14 +94,13 @@ def test_a_part_that_is_enough_is_told() -> None:
     """A model that looks for zqx alone obeys too, but does not need zqy."""
 
     class Half(Obedient):
-        def trace(
-            self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None
-        ) -> Trace:
+        def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
             only = (batch.tokens == self.vocabulary.index["zqx"]).any(1)
-            found = super().trace(batch, embedded=embedded, intervene=intervene)
+            found = super()._trace(batch, embedded, intervene, keep)
             return found._replace(logits=torch.stack([~only, only], 1).float())
 
     half = subject()
+    assert isinstance(half.model, Obedient)
     half.model.__class__ = Half
     rows = ASK.rows(half)
     assert not rows["needed"].any()
@@ -199,6 +199,7 @@ def trained(kind: Kind) -> tuple[Task, PoolingClassifier]:
     splits, _ = Planting(kind, 0.3)(held_out, plain.labels)
     task = replace(plain, name=f"small:planted={kind}", splits=splits)
     model = build("bilstm:size=16,hidden=16,scale=1", task)
+    assert isinstance(model, PoolingClassifier)
     Fit(model, task, TrainingSettings(epochs=15, patience=15, lr=0.01, metric="accuracy"), 0).run()
     return task, model
 

@@ -15,6 +15,7 @@ from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import build, make_classifier
+from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
@@ -25,6 +26,7 @@ from exegete.training.settings import TrainingSettings
 from tests.margins import BY, lead
 from tests.small import small_model, small_task
 from tests.subjects import cell, subject_of
+from tests.toy import Toy
 
 ASK = Necessity()
 WORDS = (("a", "b"), ("a", "b", "b"), ("b", "b"), ("a",), ("b", "a", "b", "b", "b"), ("b",))
@@ -47,7 +49,7 @@ def attentive() -> PoolingClassifier:
     return model
 
 
-def subject(model: PoolingClassifier | None = None, **companions: Companion) -> Subject:
+def subject(model: Predictor | None = None, **companions: Companion) -> Subject:
     return subject_of(model or attentive(), TASK, companions=companions)
 
 
@@ -249,4 +251,4 @@ def test_models_without_attention_are_not_asked() -> None:
     assert "this model has none" in (unsuited(ASK, TASK, model) or "")
     with pytest.raises(UsageError, match="replaces attention, and this model has none"):
         ASK.rows(subject(model))
-    assert "is none of ours" in (unsuited(ASK, TASK, object()) or "")  # type: ignore[arg-type]
+    assert "Toy can't be trained" in (unsuited(ASK, TASK, Toy()) or "")

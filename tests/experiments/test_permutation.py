@@ -28,6 +28,7 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from tests.small import decoder_of, small_model, texts
 from tests.subjects import cell, subject_of
+from tests.toy import Toy
 
 SPEC = "bilstm:size=7,hidden=6,scale=1"
 EXAMPLES = (*texts(30), Example(90, (("a",),), 0))
@@ -77,6 +78,7 @@ def test_every_text_recomputed_slowly() -> None:
             if pool.mask.shape[1] == 1:
                 assert found["median_tvd"] is found["median_logit"] is found["flips"] is found["entropy"] is None
                 continue
+            assert isinstance(decoder.model, PoolingClassifier)
             with torch.no_grad():
                 mine = slow(decoder.model, decoder.encoded, row, pool.key_weights[row], drawn[row])
             assert (found["median_tvd"], found["median_logit"], found["flips"]) == pytest.approx(mine, abs=1e-5)
@@ -229,4 +231,4 @@ def test_it_is_in_the_catalogue_and_refuses() -> None:
     assert EXPERIMENTS.make("permutation:draws=20") == Permutation(draws=20)
     with pytest.raises(UsageError, match="draws is a number of permutations"):
         Permutation(draws=0)
-    assert "has none" in (unsuited(Permutation(), subject().task, object()) or "")  # type: ignore[arg-type]
+    assert "has none" in (unsuited(Permutation(), subject().task, Toy()) or "")

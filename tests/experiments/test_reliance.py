@@ -42,7 +42,7 @@ def test_rows_written_again_slowly() -> None:
     assert rows.filter(companion="uniform")["lam"].null_count() == len(EXAMPLES)
     with clear() as sure:
         for e, (name, other) in itertools.product(EXAMPLES, others.items()):
-            ours, p = slow(subject.model, e)  # type: ignore[arg-type]
+            ours, p = slow(subject.model, e)
             theirs, q = slow(other.classifier, e, other.intervene)
             kind, _, lam = name.partition("_")
             same = pl.col("lam").eq_missing(pl.lit(float(lam) if lam else None, pl.Float64))

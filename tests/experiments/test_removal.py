@@ -26,6 +26,7 @@ from exegete.experiments.common.removal import (
 from exegete.models.build import make_classifier
 from exegete.models.contract import Encoded
 from exegete.models.opened import decoder
+from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.truths.ladder import Ladder
 from tests.small import SPECS, decoder_of, small_model, texts, vocabulary
 
@@ -63,6 +64,7 @@ def slow(part: Pooled, row: int, gone: set[int]) -> list[float]:
     assert part.opened.values is not None
     weights, values = part.key_weights[row].tolist(), part.opened.values[row].tolist()
     model = decoder_of(part).model
+    assert isinstance(model, PoolingClassifier)
     bias = model.two_sided(model.decoder.bias).tolist()
     kept = [t for t in range(len(weights)) if t not in gone and bool(part.mask[row, t])]
     mass = math.fsum(weights[t] for t in kept)

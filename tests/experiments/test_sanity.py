@@ -24,6 +24,7 @@ from exegete.importance.contract import Importance, Scores, Target, on_words
 from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import PoolingClassifier
+from exegete.models.ours.module import Model
 from exegete.models.ours.perturbed import parts, randomised, restored, shifted, unshiftable
 from exegete.page.theme import numbers
 from exegete.tasks.batching import Batch, collate
@@ -37,7 +38,7 @@ SHIFTABLE = ("bilstm:size=7,hidden=6,scale=1", "bigru:size=7,hidden=6,scale=1", 
 FEW = ("attention", "gradient:norm=l2", "gradient", "leave_one_out:of=logit", "random")
 
 
-def weights(model: PoolingClassifier) -> dict[str, Tensor]:
+def weights(model: Model) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 

@@ -45,7 +45,7 @@ def test_rows_written_again_slowly(spec: str) -> None:
     assert rows["adversary_jsd"].null_count() == rows.height  # nobody asked
     zeros = 0
     for e in EXAMPLES:
-        ours, p = slow(subject.model, e)  # type: ignore[arg-type]
+        ours, p = slow(subject.model, e)
         zeros += sum(w == 0 for w in ours)
         entropy = -sum(w * math.log(w) for w in ours if w) / math.log(len(e)) if len(e) > 1 else None
         for seed in (1, 2, 3):
@@ -68,7 +68,7 @@ def test_the_permuted_divergence_is_the_mean_over_all_orders() -> None:
     subject = replace(subject, predicted=subject.predicted[: len(examples)])
     rows = SeedStability(draws=3000).rows(subject)
     for e, found in zip(examples, rows["permuted_jsd"], strict=True):
-        ours, theirs = slow(subject.model, e)[0], slow(others["seed_1"].classifier, e)[0]  # type: ignore[arg-type]
+        ours, theirs = slow(subject.model, e)[0], slow(others["seed_1"].classifier, e)[0]
         every = [slow_jsd(ours, order) for order in permutations(theirs)]
         assert found == pytest.approx(sum(every) / len(every), abs=4 * (max(every) - min(every)) / math.sqrt(3000))
 

@@ -25,6 +25,7 @@ from tests.experiments.test_removal import slow
 from tests.margins import BY, lead
 from tests.small import small_model, texts
 from tests.subjects import cell, subject_of
+from tests.toy import Toy
 
 EXAMPLES = texts(60, seed=5)
 SPEC = "bilstm:size=7,hidden=6,scale=1,attention=dot"
@@ -231,15 +232,12 @@ def test_wrong_settings_and_models() -> None:
         with pytest.raises(UsageError, match="sampler"):
             EXPERIMENTS.make(f"{name}:sampler=nearest")
 
-    class Blind:
-        sites = ()
-
     subject = asked_of()
     for asked in (SingleWeight(), DecisionFlips()):
         assert unsuited(asked, subject.task, subject.model) is None
-        reason = unsuited(asked, subject.task, Blind())  # type: ignore[arg-type]
+        reason = unsuited(asked, subject.task, Toy())
         assert reason is not None
         assert "from which a class is predicted" in reason
         with pytest.raises(UsageError, match="from which a class is predicted"):
-            asked.rows(replace(subject, model=Blind()))  # type: ignore[arg-type]
+            asked.rows(replace(subject, model=Toy()))
     assert isinstance(subject.model, PoolingClassifier)

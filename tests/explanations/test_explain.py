@@ -19,8 +19,8 @@ from exegete.explanations.result import Explanation, Method
 from exegete.explanations.verdict import Reading, read
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Target
+from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from tests.explanations.explained_model import TEXT, checkpoint, saved
 
@@ -28,9 +28,9 @@ FEW = ("attention", "gradient:norm=l2", "leave_one_out:of=logit", "random")
 TEXTS = (TEXT, "a b", "b c d a e f", "d j a f c h", "f e j i h g b c")
 
 
-def logits(model: PoolingClassifier, words: tuple[str, ...]) -> torch.Tensor:
+def logits(model: Predictor, words: tuple[str, ...]) -> torch.Tensor:
     with torch.no_grad():
-        return model.trace(collate([Example(0, (words,), 0)], model.vocabulary)).logits[0].double()
+        return model.trace(model.collate([Example(0, (words,), 0)])).logits[0].double()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_prediction_and_probabilities(found: Explanation) -> None:
 
 def test_scores_are_those_of_the_importance(found: Explanation) -> None:
     model = checkpoint().classifier
-    batch = collate([Example(0, (found.words,), 0)], model.vocabulary)
+    batch = model.collate([Example(0, (found.words,), 0)])
     target = Target(torch.tensor([model.labels.index(found.target)]))
     for name in ("attention", "gradient:norm=l2", "leave_one_out:of=logit"):
         assert found[name].scores == pytest.approx(
@@ -203,6 +203,7 @@ def test_odd_texts_have_no_nan_and_say_what_is_odd(text: str) -> None:
 
 def test_a_model_that_ignores_its_input_is_told() -> None:
     deaf = checkpoint()
+    assert isinstance(deaf.classifier, PoolingClassifier)
     with torch.no_grad():
         deaf.classifier.decoder.weight.zero_()
     shown = explain(deaf, TEXT, (*FEW, "gradient_x_input"))
@@ -215,6 +216,7 @@ def test_a_model_that_ignores_its_input_is_told() -> None:
 
 def test_a_saturated_probability_offers_the_logit() -> None:
     sure = checkpoint()
+    assert isinstance(sure.classifier, PoolingClassifier)
     with torch.no_grad():
         sure.classifier.decoder.weight.mul_(500)
     shown = explain(sure, TEXT, ("gradient:norm=l2", "attention"), of="probability")

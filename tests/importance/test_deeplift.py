@@ -153,7 +153,7 @@ def test_nothing_is_left_on_the_model_also_after_an_exception(monkeypatch: pytes
     made: list[deeplift.Imposed] = []
     own = deeplift.Imposed.__init__
 
-    def remembered(self: deeplift.Imposed, of: PoolingClassifier) -> None:
+    def remembered(self: deeplift.Imposed, of: Classifier) -> None:
         own(self, of)
         made.append(self)
 

@@ -17,7 +17,7 @@ from exegete.models.contract import Site
 from exegete.models.ours.hierarchical import SENTENCE, WORD
 from exegete.tasks.example import Example
 from exegete.tasks.sentences import split_sentences
-from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical
+from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical, last_state
 from tests.small import batch_of
 
 DOCUMENTS = documents(7, sentences=3, longest=3)
@@ -142,7 +142,7 @@ def test_what_needs_one_level_is_refused_and_what_has_no_encoder_is_exact() -> N
 
 
 def test_a_model_without_attention_has_no_weights_to_read() -> None:
-    model = document_model(f"flat:{SMALL},attention=none", DOCUMENTS)
+    model = last_state(f"flat:{SMALL},attention=none", DOCUMENTS)
     for importance in (Attention(), AttentionXNorm(), AttentionXGradient()):
         assert "no attention" in str(refusal(importance, model))
         with pytest.raises(UsageError, match="no attention"):

@@ -17,7 +17,7 @@ from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.ours.deletion import deletions, without_each_word
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
-from tests.small import SPECS, batch_of, small_model, texts
+from tests.small import SPECS, batch_of, small_classifier, small_model, texts
 
 METHODS = (
     "attention", "gradient", "gradient:detach=true", "gradient:norm=l1,of=probability", "gradient:norm=l2,of=loss",
@@ -75,7 +75,7 @@ def test_deletion_by_reuse_equals_writing_out_every_shortened_text(
     spec: str, wrap: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examples = texts(40, longest=14)
-    model = small_model(spec, examples, wrap)
+    model = small_classifier(spec, examples, wrap)
     batch = batch_of(model, examples)
     (whole, fast), literal = deletions(model, batch), re_encoded(model, batch)
     assert (whole - model.trace(batch).logits).abs().max() < 1e-5

@@ -237,10 +237,10 @@ def test_a_mean_word_needs_words() -> None:
     importance = IntegratedGradients("mean")
     assert refusal(IntegratedGradients(), Power(2)) is None
     assert "baseline=zero" in str(refusal(importance, Power(2)))
-    with pytest.raises(UsageError, match="table of words"):
-        importance(Power(2), tokens([4]))
     model = small_model(SPECS[0], ())
     assert "min_df" in str(refusal(importance, model))
+    with pytest.raises(UsageError, match="a vocabulary with words: lower the task's min_df"):
+        importance(model, batch_of(model, texts(1)))
 
 
 @pytest.mark.parametrize(

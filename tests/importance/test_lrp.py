@@ -10,7 +10,7 @@ from exegete.importance.lrp import Lrp, relevance
 from exegete.importance.relevance import RULES, Dials, Received, Shares
 from exegete.models.ours.classifier import Classifier, PoolingClassifier
 from exegete.tasks.example import Example
-from tests.small import batch_of, small_model, texts, vocabulary
+from tests.small import batch_of, small_classifier, texts, vocabulary
 
 ZOO = (
     "bilstm:size=5,hidden=4,scale=1",
@@ -32,7 +32,7 @@ def of_lengths(*lengths: int) -> list[Example]:
 
 def check_conservation(spec: str, wrap: bool, classes: int, *lengths: int) -> None:
     examples, rows = of_lengths(*lengths), torch.arange(len(lengths))
-    model = small_model(spec, examples, wrap, CLASSES[classes])
+    model = small_classifier(spec, examples, wrap, CLASSES[classes])
     batch, target = batch_of(model, examples), Target(rows % classes)
     logit = model.trace(batch).logits[rows, target.label].double()
     found = relevance(model, batch, target, Dials(0.001, True))
@@ -80,7 +80,7 @@ def test_conservation_under_other_weights_and_large_ones(spec: str, seed: int) -
 @pytest.mark.parametrize("spec", ZOO)
 def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str) -> None:
     examples = texts(4, longest=5)
-    model = small_model(spec, examples, wrap="dot" not in spec)
+    model = small_classifier(spec, examples, wrap="dot" not in spec)
     batch = batch_of(model, examples)
     whole = Lrp()(model, batch)
     assert whole.signed
@@ -94,7 +94,7 @@ def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str) -> None:
 
 
 def without_biases(spec: str) -> PoolingClassifier:
-    model = small_model(spec, texts(12))
+    model = small_classifier(spec, texts(12))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "bias" in name:
@@ -105,7 +105,7 @@ def without_biases(spec: str) -> PoolingClassifier:
 @pytest.mark.parametrize("spec", ["bilstm:size=5,hidden=4,scale=1", "bigru:size=5,hidden=4,scale=1", *ZOO[5:7]])
 def test_biases_that_keep_their_part_lose_it_and_the_error_says_so(spec: str) -> None:
     examples = texts(4)
-    model, bare = small_model(spec, examples), without_biases(spec)
+    model, bare = small_classifier(spec, examples), without_biases(spec)
     batch = batch_of(model, examples)
     lost, none = (Lrp(bias=False)(m, batch).error for m in (model, bare))
     assert lost is not None
@@ -118,7 +118,7 @@ def test_biases_that_keep_their_part_lose_it_and_the_error_says_so(spec: str) ->
 @pytest.mark.parametrize("kind", [*RULES])
 def test_the_error_finds_a_broken_rule(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     examples = texts(3)
-    model = small_model(ZOO[6 if kind in ("convolution", "relu") else 0], examples)
+    model = small_classifier(ZOO[6 if kind in ("convolution", "relu") else 0], examples)
     batch = batch_of(model, examples)
     right = RULES[kind].share
 
@@ -136,7 +136,7 @@ def test_the_error_finds_a_broken_rule(kind: str, monkeypatch: pytest.MonkeyPatc
 
 def test_initial_states_absorb_most_in_short_texts() -> None:
     examples = of_lengths(1, 12)
-    model = small_model(ZOO[0], examples)
+    model = small_classifier(ZOO[0], examples)
     found = relevance(model, batch_of(model, examples), None, Dials(0.001, True))
     share = found.initial.abs().sum(-1) / (found.initial.abs().sum(-1) + found.tokens.abs().sum(-1))
     assert share[0] > 0.05
@@ -148,7 +148,7 @@ def test_what_can_be_explained_and_on_what() -> None:
         pass
 
     examples = texts(4)
-    model = small_model(ZOO[0], examples)
+    model = small_classifier(ZOO[0], examples)
     batch = batch_of(model, examples)
     assert refusal(Lrp(), model) is None
     other = Other(ZOO[0], model.vocabulary, model.labels)
@@ -166,7 +166,7 @@ def test_what_can_be_explained_and_on_what() -> None:
 @pytest.mark.parametrize("spec", ZOO[::2])
 def test_the_model_stays_as_it_was_and_no_gradient_mode_is_needed(spec: str) -> None:
     examples = texts(3, longest=4)
-    model = small_model(spec, examples)
+    model = small_classifier(spec, examples)
     batch = batch_of(model, examples)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     outside: Scores = Lrp()(model, batch)
@@ -182,7 +182,7 @@ def test_the_model_stays_as_it_was_and_no_gradient_mode_is_needed(spec: str) -> 
 @pytest.mark.parametrize("spec", ZOO[::2])
 def test_a_text_without_words_leaves_its_logit_unexplained(spec: str, wrap: bool) -> None:
     examples = (*texts(3, longest=3), Example(3, ((),), 0))
-    model = small_model(spec, examples, wrap)
+    model = small_classifier(spec, examples, wrap)
     scores = Lrp()(model, batch_of(model, examples))
     assert scores.values[3].isnan().all()
     assert scores.error is not None

@@ -12,7 +12,7 @@ from exegete.models.ours.encoders import Average
 from exegete.tasks.example import Example
 from tests.importance import slow_lrp
 from tests.importance.test_lrp import without_biases
-from tests.small import batch_of, small_model, texts, vocabulary
+from tests.small import batch_of, small_classifier, texts, vocabulary
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -29,7 +29,7 @@ from tests.small import batch_of, small_model, texts, vocabulary
 )
 def test_whole_models_against_plain_python(spec: str, wrap: bool, bias: bool) -> None:
     examples = [Example(0, (("a",),), 0), *texts(2, longest=5)]
-    model = small_model(spec, examples, wrap)
+    model = small_classifier(spec, examples, wrap)
     for label, e in enumerate(examples):
         batch, target = batch_of(model, [e]), Target(torch.tensor([label % 2]))
         found = relevance(model, batch, target, Dials(0.01, bias))
@@ -43,7 +43,7 @@ def test_whole_models_against_plain_python(spec: str, wrap: bool, bias: bool) ->
 def test_single_words_get_what_they_add_to_the_logit_as_epsilon_goes_to_zero(activation: str) -> None:
     """Without a decoder bias, logit = Σ_t α_t (w · h_t); LRP's word t has exactly its summand, α as a gate."""
     examples = texts(12)
-    model = small_model(f"average:size=5,hidden=4,scale=1,activation={activation},outputs=classes", examples)
+    model = small_classifier(f"average:size=5,hidden=4,scale=1,activation={activation},outputs=classes", examples)
     with torch.no_grad():
         model.decoder.bias.zero_()
     batch = batch_of(model, examples)

@@ -17,17 +17,14 @@ from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.interventions.table import Table
 from exegete.interventions.uniform import Uniform
-from exegete.models.build import build
 from exegete.models.contract import Intervention, Site
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
-from exegete.tasks.vocabulary import PAD
 from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.interventions.sites import PROJECTIONS, random_site, site_of
-from tests.small import SPECS, batch_of, small_model, small_task, texts, without_repeats
+from tests.small import SPECS, batch_of, padded, pooling, small_model, small_task, texts, without_repeats
 
 SETTINGS = (
     "uniform", "random", "random:fresh=false", "permute", "remove", "remove:which=bottom,count=2",
@@ -55,18 +52,6 @@ def is_distribution(weights: Tensor, mask: Tensor) -> None:
     assert bool((weights >= 0).all())
     assert bool((weights.masked_fill(mask.expand_as(weights), 0) == 0).all())
     assert bool((((total - 1).abs() < 1e-5) | (weights == 0).all(-1)).all())
-
-
-def padded_left(batch: Batch, width: int) -> Batch:
-    """The same batch with padding before every text."""
-    fills: dict[str, int | bool] = {"tokens": PAD, "present": False, "words": False, "part": -1, "sentence": -1}
-    wider = {
-        name: torch.cat([torch.full((len(batch.ids), width), fill), getattr(batch, name)], 1).to(
-            getattr(batch, name).dtype
-        )
-        for name, fill in fills.items()
-    }
-    return batch._replace(**wider)
 
 
 @pytest.mark.parametrize("text", [*SETTINGS, *OTHERS])
@@ -111,7 +96,7 @@ def test_padding_on_the_left_changes_nothing(text: str) -> None:
     at = made(text, model, examples)
     batch = batch_of(model, examples)
     with torch.no_grad():
-        plain, wide = (model.trace(b, intervene=at) for b in (batch, padded_left(batch, 3)))
+        plain, wide = (model.trace(b, intervene=at) for b in (batch, padded(batch, 3, 0)))
     torch.testing.assert_close(wide.attention["attention"][..., 3:], plain.attention["attention"])
     torch.testing.assert_close(wide.logits, plain.logits)
 
@@ -119,7 +104,7 @@ def test_padding_on_the_left_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", [*SETTINGS, *OTHERS])
 def test_training_with_it(text: str) -> None:
     task = small_task(40)
-    model = build("average:size=4,hidden=4", task)
+    model = pooling("average:size=4,hidden=4", task)
     at = made(text, model, task.split("train"))
     before = [p.clone() for p in model.parameters()]
     fit = Fit(model, task, TrainingSettings(epochs=1, metric="accuracy", lr=0.01), 0, at)

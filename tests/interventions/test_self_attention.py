@@ -16,8 +16,7 @@ from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.interventions.test_interventions import OTHERS, SETTINGS, is_distribution
-from tests.models.test_transformer import padded
-from tests.small import TRANSFORMERS, batch_of, small_model, small_task, texts
+from tests.small import TRANSFORMERS, batch_of, padded, small_model, small_task, texts
 
 EXAMPLES = (*texts(5, longest=6), Example(90, (("a",),), 0))
 SITES = ("encoder.0", "encoder.1", "attention")

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from exegete.models.build import make_classifier
-from exegete.models.own.classifier import Own
+from exegete.models.own.classifier import Own, PooledOwn
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 from tests.small import LETTERS, vocabulary
@@ -70,4 +70,11 @@ def own(spec: str, words: Vocabulary | None = None, labels: tuple[str, ...] = LA
     model = make_classifier(spec, words or vocabulary([Example(0, (tuple(LETTERS),), 0)]), labels).eval()
     assert isinstance(model, Own)
     model.requires_grad_(False)  # numbers are looked at, not learnt
+    return model
+
+
+def pooled_own(spec: str) -> PooledOwn:
+    """The same of a file whose adapter pools."""
+    model = own(spec)
+    assert isinstance(model, PooledOwn)
     return model

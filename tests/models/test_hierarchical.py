@@ -13,7 +13,6 @@ from exegete.models.contract import Pooling, Site
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, BiGRU, Identity
 from exegete.models.ours.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of
-from exegete.models.ours.last_state import LastState
 from exegete.models.ours.perturbed import parts, randomised, unshiftable
 from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch, collate
@@ -23,7 +22,7 @@ from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkp
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical
+from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical, last_state
 from tests.small import batch_of, small_task, vocabulary
 
 DOCUMENTS = documents(20)
@@ -273,8 +272,7 @@ def test_flat_is_a_classifier_with_the_same_encoders() -> None:
     convolution = make_classifier("flat:encoder=conv", vocabulary(DOCUMENTS), ("no", "yes")).encoder
     assert isinstance(convolution, CNN)
     assert [tuple(c.get_parameter("weight").shape) for c in convolution.convolutions] == [(50, 300, 3), (50, 300, 5)]
-    plain = document_model(f"flat:{SMALL},encoder=none,attention=none", DOCUMENTS)
-    assert isinstance(plain, LastState)
+    plain = last_state(f"flat:{SMALL},encoder=none,attention=none", DOCUMENTS)
     mean = (plain.embed(batch) * batch.words[..., None]).sum(1) / batch.lengths[:, None]
     assert torch.allclose(plain.trace(batch).logits, plain.two_sided(plain.decoder(mean)), atol=1e-5)
 

@@ -22,12 +22,12 @@ from exegete.models.settings import MODELS
 from exegete.models.truths.ladder import NULL, Ladder, NullKey
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
-from exegete.tasks.vocabulary import PAD, fit_vocabulary
+from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import batch_of, small_task, texts
+from tests.small import batch_of, padded, small_task, texts
 
 TEXTS = texts(12)
 SHARES = (0.0, 0.25, 1.0)
@@ -93,17 +93,10 @@ def test_alone_in_a_batch_and_with_more_padding(share: float) -> None:
     model = made(share)
     batch = batch_of(model, TEXTS)
     width = batch.tokens.shape[1]
-    fill = {"tokens": PAD, "part": -1, "sentence": -1}
-    wider = batch._replace(
-        **{
-            name: torch.nn.functional.pad(column, (2, 3), value=fill.get(name, 0))
-            for name, column in batch._asdict().items()
-            if isinstance(column, Tensor) and column.dim() > 1
-        }
-    )  # to the left as well
-    whole, padded = model.trace(batch), model.trace(wider)
-    assert (padded.logits - whole.logits).abs().max() < 1e-12
-    assert (padded.attention[SITE][..., 2 : 2 + width] - whole.attention[SITE]).abs().max() < 1e-12
+    wider = padded(batch, 2, 3)  # to the left as well
+    whole, wide = model.trace(batch), model.trace(wider)
+    assert (wide.logits - whole.logits).abs().max() < 1e-12
+    assert (wide.attention[SITE][..., 2 : 2 + width] - whole.attention[SITE]).abs().max() < 1e-12
     assert (whole.attention[SITE].sum(-1) - 1).abs().max() < 1e-12
     for i, e in enumerate(TEXTS):
         alone = model.trace(batch_of(model, [e])).logits[0]

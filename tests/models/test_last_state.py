@@ -14,11 +14,11 @@ from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 from exegete.models.ours.last_state import LastState
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Example
-from exegete.tasks.vocabulary import END, PAD, START, fit_vocabulary
+from exegete.tasks.vocabulary import END, START, fit_vocabulary
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import batch_of, small_task, texts
+from tests.small import batch_of, padded, small_task, texts
 
 TEXTS = texts(14)
 KINDS = ("bilstm", "bigru", "average", "cnn", "flat:encoder=none")
@@ -108,14 +108,7 @@ def test_the_decoder_reads_the_last_state(kind: str, wrap: bool) -> None:
 def test_padding_and_batching_change_nothing(kind: str, wrap: bool) -> None:
     model = made(kind, wrap)
     batch = batch_of(model, TEXTS)
-    fill = {"tokens": PAD, "part": -1, "sentence": -1}
-    wider = batch._replace(
-        **{
-            name: torch.nn.functional.pad(column, (0, 4), value=fill.get(name, 0))
-            for name, column in batch._asdict().items()
-            if isinstance(column, Tensor) and column.dim() > 1
-        }
-    )
+    wider = padded(batch, 0, 4)
     whole = model.trace(batch).logits
     assert (model.trace(wider).logits - whole).abs().max() < 1e-12
     for e, logits in zip(TEXTS, whole, strict=True):

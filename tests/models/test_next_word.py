@@ -19,10 +19,10 @@ from exegete.importance.contract import Scores, refusal
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
-from exegete.models.contract import Encoded
-from exegete.models.opened import unopened, unpooled
+from exegete.models.contract import Pooling
+from exegete.models.opened import opened, unopened, unpooled
 from exegete.models.ours.module import hash_tensors
-from exegete.models.ours.next_word import NextWord, next_word
+from exegete.models.ours.next_word import next_word
 from exegete.models.ours.translator import Translator
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
@@ -161,11 +161,12 @@ def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
     for pool in pooled(model, EXAMPLES):
         found[pool.members] = pool.logits
     assert torch.allclose(found.float(), predict(model, EXAMPLES), atol=1e-5)
+    assert isinstance(model, Pooling)
     assert unopened(model) is None
 
 
 def test_pools_are_small_where_classes_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = NextWord(translator())
+    model = next_word(translator())
     monkeypatch.setattr("exegete.experiments.common.pooling.NUMBERS", 100 * len(model.labels) * 2)
     pools = list(pooled(model, EXAMPLES))
     assert max(len(pool.members) for pool in pools) == 2
@@ -179,13 +180,12 @@ def test_a_translator_that_does_not_pool_is_refused_with_its_own_sentence() -> N
     sentence = unpooled(model)
     assert sentence is not None
     assert unopened(model) == sentence
+    assert not isinstance(model, Pooling)
     with pytest.raises(UsageError, match="many layers"):
-        model.encode(model.collate(EXAMPLES))
-    with pytest.raises(UsageError, match="many layers"):
-        model.decode(Encoded(torch.zeros(1, 1, 1), torch.zeros(1, 1), torch.ones(1, 1), None), torch.zeros(1, 1, 1))
+        opened(model, model.collate(EXAMPLES))
     with pytest.raises(UsageError, match="many layers"):
         next(iter(pooled(model, EXAMPLES)))
-    for name in POOLING:
+    for name in REWRITING:
         assert unsuited(EXPERIMENTS.make(name), TASK, model) == sentence
 
 
@@ -196,7 +196,7 @@ def test_adversarial_weights_are_not_for_every_step() -> None:
 
 # Experiments.
 
-POOLING = ("permutation", "single_weight", "decision_flips", "importance_sets", "adversary_search")
+REWRITING = ("permutation", "single_weight", "decision_flips", "importance_sets", "adversary_search")
 ASKED = {
     "permutation": "permutation:draws=7",
     "importance_sets": "importance_sets:orders=2",
@@ -206,11 +206,11 @@ TASK = Task("numbers", (*SPECIAL, *translator().vocabulary.words), {"test": EXAM
 
 
 def subject(spec: str, scores: dict[str, Tensor] | None = None) -> Subject:
-    model = NextWord(translator(spec))
+    model = next_word(translator(spec))
     return subject_of(model, TASK, scores=scores or {}, signed=dict.fromkeys(scores or {}, False))
 
 
-@pytest.mark.parametrize("name", POOLING)
+@pytest.mark.parametrize("name", REWRITING)
 @pytest.mark.parametrize("spec", [BAHDANAU, LUONG])
 def test_experiments_that_rewrite_weights(name: str, spec: str) -> None:
     experiment = EXPERIMENTS.make(ASKED.get(name, name))
@@ -239,6 +239,7 @@ def test_agreement_of_two_importances() -> None:
 def test_permutation_is_that_of_the_last_step(spec: str) -> None:
     """TVD of one permutation again, text by text."""
     model = next_word(translator(spec))
+    assert isinstance(model, Pooling)
     rows = EXPERIMENTS.make("permutation:draws=1").rows(subject(spec))
     for pool in pooled(model, EXAMPLES):
         for place, member in enumerate(pool.members):

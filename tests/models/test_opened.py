@@ -13,7 +13,7 @@ from exegete.models import opened as module
 from exegete.models.build import make_classifier
 from exegete.models.contract import Intervention, Site
 from exegete.models.opened import Decoder, Pass, decoder, opened, passing, unopened
-from exegete.models.ours.classifier import Classifier
+from exegete.models.ours.module import Model
 from tests.models.own_models import GENERAL, POOLING, own, written
 from tests.small import PAIRS, SPECS, TRANSFORMERS, batch_of, pairs, small_model, texts, vocabulary
 
@@ -38,14 +38,13 @@ def imposed(name: str, weights: Tensor) -> Intervention:
     return rewrite
 
 
-def models(folder: Path) -> list[tuple[Classifier, bool]]:
+def models(folder: Path) -> list[tuple[Model, bool]]:
     """Every kind of classifier, and whether it pools."""
     ours = [*SPECS, *TRANSFORMERS, *DEEP]
-    found = [(small_model(spec, EXAMPLES), True) for spec in ours]
+    found: list[tuple[Model, bool]] = [(small_model(spec, EXAMPLES), True) for spec in ours]
     found += [(small_model(spec, pairs(9), labels=("a", "b", "c")), True) for spec in PAIRS]
     torch.manual_seed(0)
     ladder = make_classifier(LADDER, vocabulary(EXAMPLES, True), ("no", "yes")).eval()
-    assert isinstance(ladder, Classifier)
     files = [(POOLING, True), (GENERAL, False), (BESIDE, False)]
     owns = [(own(written(folder, text, f"m{i}.py")), pools) for i, (text, pools) in enumerate(files)]
     return [*found, (ladder, True), *owns]
@@ -165,7 +164,7 @@ def test_one_permutation_moves_all_heads() -> None:
 
 
 def test_a_model_without_attention_is_refused() -> None:
-    model = small_model("bilstm:attention=none,size=7,hidden=6", EXAMPLES)
+    model = make_classifier("bilstm:attention=none,size=7,hidden=6", vocabulary(EXAMPLES), ("no", "yes")).eval()
     assert "from which a class is predicted" in (unopened(model) or "")
     with pytest.raises(UsageError, match="has none"):
         opened(model, batch_of(model, EXAMPLES))

@@ -21,7 +21,7 @@ from exegete.models.own.classifier import Own
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
-from tests.models.own_models import EXAMPLE, GENERAL, POOLING, own, written
+from tests.models.own_models import EXAMPLE, GENERAL, POOLING, own, pooled_own, written
 from tests.small import texts
 
 EXAMPLES = (*texts(6, longest=7), Example(6, (("a",),), 0), Example(7, (tuple("abcde"),), 1))
@@ -167,7 +167,7 @@ def test_a_text_without_words_has_no_weights_and_finite_logits(model: Own) -> No
 
 @pytest.mark.parametrize("linear", [True, False])
 def test_decoded_slowly_it_is_the_weighted_sum_of_states(linear: bool, tmp_path: Path) -> None:
-    model = own(written(tmp_path, POOLING) if linear else f"own:file={EXAMPLE}")
+    model = pooled_own(written(tmp_path, POOLING) if linear else f"own:file={EXAMPLE}")
     batch = _batch(model)
     encoded = model.encode(batch)
     assert (encoded.values is not None) == linear
@@ -178,7 +178,7 @@ def test_decoded_slowly_it_is_the_weighted_sum_of_states(linear: bool, tmp_path:
             context = torch.zeros(encoded.states.shape[-1])
             for t in range(batch.tokens.shape[1]):
                 context += draws[i, d, t] * encoded.states[i, t].detach()
-            slow = model.own.decode(context[None])[0]  # type: ignore[operator]
+            slow = model.own.decode(context[None])[0]
             assert torch.allclose(found[i, d], slow, atol=1e-5)
     double = model.decode(encoded.to(torch.float64), draws.double())
     assert double.dtype == torch.float64
@@ -200,7 +200,7 @@ def test_a_decoder_that_starts_at_zero_is_asked_again(tmp_path: Path) -> None:
     body = POOLING.replace(
         "nn.Linear(size, classes)", "nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, classes))"
     )
-    model = own(written(tmp_path, body + "    # zero\n"))
+    model = pooled_own(written(tmp_path, body + "    # zero\n"))
     last: nn.Linear = model.own.out[-1]  # type: ignore[index,assignment]
     with torch.no_grad():
         kept = copy.deepcopy(last.weight)
@@ -284,7 +284,8 @@ def test_unknown_words_must_have_a_row(tmp_path: Path) -> None:
 
 def test_classes_in_the_modules_own_order(tmp_path: Path) -> None:
     plain = own(written(tmp_path, POOLING, "plain.py"))
-    turned = own(written(tmp_path, POOLING.replace("def __init__", "labels = ['yes', 'no']\n    def __init__", 1)))
+    body = POOLING.replace("def __init__", "labels = ['yes', 'no']\n    def __init__", 1)
+    turned = pooled_own(written(tmp_path, body))
     batch = _batch(plain)
     assert torch.equal(turned.trace(batch).logits, plain.trace(batch).logits.flip(-1))
     encoded = turned.encode(batch)

@@ -11,13 +11,13 @@ from exegete.models.build import build, make_classifier
 from exegete.models.ours.classifier import SITE, Classifier
 from exegete.models.ours.hardkuma import HardKuma
 from exegete.models.ours.rationale import RationaleClassifier
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import collate
 from exegete.tasks.example import Example
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import batch_of, small_task, texts, vocabulary
+from tests.small import batch_of, padded, small_task, texts, vocabulary
 
 SPEC = "rationale:size=7,hidden=6,scale=1,share=0.4"
 EXAMPLES = texts(16)
@@ -224,15 +224,7 @@ def test_other_names_are_plain_classifiers() -> None:
         assert all(torch.equal(a, b) for a, b in zip(model.parameters(), plain.parameters(), strict=True))
 
 
-def _padded(batch: Batch) -> Batch:
-    pad = torch.nn.functional.pad
-    wide = {name: pad(getattr(batch, name), (0, 3)) for name in ("tokens", "present", "words")}
-    return batch._replace(
-        **wide, **{name: pad(getattr(batch, name), (0, 3), value=-1) for name in ("part", "sentence")}
-    )
-
-
 def test_more_padding_changes_nothing() -> None:
     model = made()
     batch = batch_of(model, EXAMPLES)
-    assert torch.allclose(model.trace(batch).logits, model.trace(_padded(batch)).logits, atol=1e-6)
+    assert torch.allclose(model.trace(batch).logits, model.trace(padded(batch, 0, 3)).logits, atol=1e-6)

@@ -18,13 +18,12 @@ from exegete.models.projections import Entmax, Softmax, Sparsemax
 from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
-from exegete.tasks.vocabulary import PAD
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.models.test_self_attention import slow_feed, slow_heads, slow_norm
-from tests.small import TRANSFORMERS, batch_of, small_model, small_task, texts, vocabulary
+from tests.small import TRANSFORMERS, batch_of, padded, small_model, small_task, texts, vocabulary
 
 EXAMPLES = texts(9)
 SITES = ("encoder.0", "encoder.1", "attention")
@@ -37,18 +36,6 @@ def transformer(
     model = small_model(spec, EXAMPLES, wrap, labels).double()
     assert isinstance(model, Transformer)
     return model
-
-
-def padded(batch: Batch, left: int, right: int) -> Batch:
-    """The same texts with padding on both sides."""
-    fills: dict[str, int | bool] = {"tokens": PAD, "present": False, "words": False, "part": -1, "sentence": -1}
-
-    def wider(column: Tensor, fill: int | bool) -> Tensor:
-        sides = (torch.full((len(column), n), fill, dtype=column.dtype) for n in (left, right))
-        before, after = sides
-        return torch.cat([before, column, after], 1)
-
-    return batch._replace(**{name: wider(getattr(batch, name), fill) for name, fill in fills.items()})
 
 
 def slow(model: Transformer, rows: list[int], words: list[bool]) -> Tensor:

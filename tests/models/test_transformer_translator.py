@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError
 from exegete.interventions.permute import Permute
@@ -25,7 +24,7 @@ from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.models.slow_transformer import slow_logits
-from tests.small import vocabulary
+from tests.small import padded, vocabulary
 
 SMALL = "translator:architecture=transformer,hidden=8,heads=2,inner=12,layers=2,scale=0.7"
 SPECS = (
@@ -182,14 +181,13 @@ def test_beams_are_rows_of_what_is_remembered() -> None:
 def test_alone_in_a_batch_and_padded(spec: str, intervene: Intervention | None) -> None:
     model = translator(spec)
     batch = collate(TEXTS, model.vocabulary)
-    fill = {"tokens": 0, "present": False, "words": False, "part": -1, "sentence": -1}
-    wide = batch._replace(**{name: pad(getattr(batch, name), (3, 2), value=value) for name, value in fill.items()})
+    wide = padded(batch, 3, 2)
     with torch.no_grad():
-        together, padded = (model.trace(b, intervene=intervene) for b in (batch, wide))
+        together, spread = (model.trace(b, intervene=intervene) for b in (batch, wide))
         for row, example in enumerate(TEXTS):
             alone = collate([example], model.vocabulary)
             one = model.trace(alone, intervene=intervene)
-            for many in (together, padded):
+            for many in (together, spread):
                 torch.testing.assert_close(real(many, batch, row), one.logits[0], atol=1e-4, rtol=1e-4)
                 for site, weights in one.attention.items():
                     _, _, queries, keys = weights.shape

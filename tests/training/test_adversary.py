@@ -19,7 +19,7 @@ from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.settings import TrainingSettings
 from tests.models.own_models import GENERAL, own, written
-from tests.small import SPECS, small_model, small_task, texts
+from tests.small import SPECS, pooling, small_model, small_task, texts
 
 TASK = small_task()
 TEXTS = texts(12, seed=3)
@@ -193,13 +193,13 @@ FAST = TrainingSettings(epochs=4, patience=9, lr=0.02, metric="accuracy")
 
 @pytest.fixture(scope="module")
 def base() -> PoolingClassifier:
-    model = build(SPEC, TASK)
+    model = pooling(SPEC, TASK)
     Fit(model, TASK, FAST, 0).run()
     return model
 
 
 def adversary(base: PoolingClassifier, lam: float, frozen: bool = False) -> PoolingClassifier:
-    model = build(SPEC, TASK, 1)
+    model = pooling(SPEC, TASK, 1)
     if frozen:
         model.load_state_dict(base.state_dict())
     loss: AgainstBase = OBJECTIVES.make(f"adversary:lam={lam}").bound(base, TASK)

@@ -16,7 +16,7 @@ from exegete.training.evaluation import evaluate, predict
 from exegete.training.fit import Fit, State
 from exegete.training.settings import TrainingSettings
 from exegete.training.train import train
-from tests.small import small_task
+from tests.small import pooling, small_task
 
 SPEC = "bilstm:size=8,hidden=8"
 FAST = TrainingSettings(epochs=6, patience=20, lr=0.02, metric="accuracy")
@@ -125,7 +125,7 @@ def test_an_intervention_works_inside_training() -> None:
     def uniform(site: Site) -> torch.Tensor:
         return site.mask / site.mask.sum(-1, keepdim=True)
 
-    model = build(SPEC, task)
+    model = pooling(SPEC, task)
     before = model.scorer.linear.weight.clone()
     Fit(model, task, FAST.model_copy(update={"epochs": 1}), 0, uniform).run()
     assert torch.equal(before, model.scorer.linear.weight)  # no gradient reaches a scorer whose weights are not used
