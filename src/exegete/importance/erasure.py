@@ -108,8 +108,8 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
         assert isinstance(results.model, Deleting)
         results.add(written.keys_of(asks[alone]), _by_reuse(results.model, batch, written, asks[alone]))
     asks = asks[~alone]
-    asks = asks[written.lengths[asks].argsort(stable=True)]
-    for members in _passes(asks, written.lengths[asks]):
+    asks = asks[written.costs[asks].argsort(stable=True)]
+    for members in _passes(asks, written.costs[asks]):
         results.add(written.keys_of(members), _forward(results.model, written, members))
 
 
@@ -134,7 +134,10 @@ def _by_reuse(model: Deleting, batch: Batch, written: Written, asks: Tensor) -> 
 
 
 def _passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-    """Asks sorted by length, cut into passes of one length; where a length has few, the next ones join, padded."""
+    """Asks sorted by length, cut into passes of one length; where a length has few, the next ones join, padded.
+
+    The length of a text is what reading it takes: its tokens, or its pieces.
+    """
     start = 0
     while start < len(asks):
         sizes = lengths[start : start + TOKENS] * torch.arange(1, 1 + min(TOKENS, len(asks) - start))

@@ -66,6 +66,13 @@ class Written:
         return batch, gone.bool()
 
     @cached_property
+    def costs(self) -> Tensor:
+        """What reading each of them takes: [ask]."""
+        total = self.reader.cost(self.tokens[:, 0].long()).cumsum(0)
+        ends = torch.cat([total.new_zeros(1), total])[self.lengths.cumsum(0)]
+        return ends.diff(prepend=ends.new_zeros(1))
+
+    @cached_property
     def _starts(self) -> Tensor:
         return self.lengths.cumsum(0) - self.lengths
 

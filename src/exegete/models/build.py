@@ -16,6 +16,7 @@ from exegete.models.ours.module import Model
 from exegete.models.ours.pair import Pair
 from exegete.models.ours.rationale import RationaleClassifier
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
+from exegete.models.ours.spelled import PooledSpelled, ReadSpelled
 from exegete.models.ours.transformer import Transformer
 from exegete.models.ours.transformer_translator import TransformerTranslator
 from exegete.models.own.classifier import own_model
@@ -29,6 +30,7 @@ from exegete.models.settings import (
     OwnSettings,
     PairSettings,
     RationaleSettings,
+    SpelledSettings,
     TransformerSettings,
     TranslatorSettings,
 )
@@ -108,6 +110,8 @@ def _kind(settings: ClassifierSettings | OwnSettings | TranslatorSettings) -> Ca
         return own_model
     if isinstance(settings, TranslatorSettings):
         return _translator(settings)
+    if isinstance(settings, SpelledSettings):
+        return PooledSpelled if settings.pool == "attention" else ReadSpelled
     return LastState if settings.attention == "none" else _OWN_CLASS.get(type(settings), Classifier)
 
 

@@ -133,6 +133,25 @@ class TransformerSettings(ClassifierSettings):
         return self
 
 
+class SpelledSettings(TransformerSettings):
+    """A Transformer over pieces of words, and three ways to read it (models.ours.spelled)."""
+
+    width: int = Field(3, ge=1)  # characters of a piece
+    pool: Literal["attention", "first", "mean"] = "attention"  # over words; the start symbol's state; the mean state
+    wrap: bool = True  # start and end symbols that the layers see
+    every: Literal[False] = False  # the chosen projection is the pool's: pieces of a word share a softmax
+
+    @model_validator(mode="after")
+    def _reads_what_is_there(self) -> "SpelledSettings":
+        if self.vectors is not None:
+            raise ValueError("spelled has embeddings of pieces, and vectors are of words: leave vectors out")
+        if self.pool == "first" and not self.wrap:
+            raise ValueError("pool=first reads the start symbol: leave wrap=false out, or use pool=mean")
+        if self.pool != "attention" and (lost := sorted({"attention", "projection"} & self.model_fields_set)):
+            raise ValueError(f"{' and '.join(lost)} can't be set with pool={self.pool}, which pools by no attention")
+        return self
+
+
 class TranslatorSettings(ProjectionSettings):
     """A source text in, a target text out, through attention over the source (PROTOCOLS 1.7).
 
@@ -255,6 +274,7 @@ MODELS = Catalogue(
         "own": Entry(OwnSettings, "a PyTorch module of your own, through an adapter: own:file=my_model.py"),
         "pair": Entry(PairSettings, "two texts: the second asks, attention looks at the first (Jain & Wallace 2019)"),
         "rationale": Entry(RationaleSettings, "bilstm that reads only the words it selects (Bastings et al. 2019)"),
+        "spelled": Entry(SpelledSettings, "transformer that reads words by pieces, chunks of their letters"),
         "transformer": Entry(TransformerSettings, "self-attention layers, attention pooling, linear decoder"),
         "translator": Entry(TranslatorSettings, "one text to another, attention at every word (Bahdanau et al. 2015)"),
     },

@@ -57,6 +57,11 @@ class Batch(NamedTuple):
         return self.words.sum(-1)
 
     @property
+    def cost(self) -> Tensor:
+        """What reading every token takes: 1, or its number of pieces; 0 on padding."""  # [batch, token]
+        return self.reader.cost(self.tokens).where(self.present, 0)
+
+    @property
     def ragged(self) -> bool:
         """Whether some example is padded."""
         return not bool(self.present.all())

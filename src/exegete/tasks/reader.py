@@ -32,6 +32,9 @@ class Reader(Protocol):
     def knows(self, word: str) -> bool:
         """Whether a word is one of its own, and not the unknown word."""
 
+    def cost(self, rows: Tensor) -> Tensor:
+        """What reading every row takes: 1 where words are read as they are, else its number of pieces."""
+
     def without(self, rows: Tensor, by: Gone) -> Tensor:
         """What stands for words that are zeroed or unknown: equal numbers where a model can't tell them apart.
 

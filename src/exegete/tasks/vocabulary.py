@@ -46,6 +46,10 @@ class Vocabulary:
         """Whether training showed this word."""
         return word in self.index
 
+    def cost(self, rows: "Tensor") -> "Tensor":
+        """1: every word is one row of a table."""
+        return rows.new_ones(rows.shape)
+
     def without(self, rows: "Tensor", by: "Gone") -> "Tensor":
         """All words look alike once they are zeroed, or made unknown."""
         return rows.new_full(rows.shape, ZEROED if by == "zero" else UNKNOWN)

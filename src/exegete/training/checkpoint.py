@@ -102,7 +102,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"
         ) from None
-    if model.reader != vocabulary:  # an own model brings its words from a file of its own
+    if model.reader.words != vocabulary.words:  # an own model brings its words from a file of its own
         raise ExegeteError(f"the vocabulary of {model.spec} is not the one that {folder} was made with: put it back")
     if checkpoint.weights_hash != facts["weights_hash"]:
         raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")

@@ -57,7 +57,7 @@ class Stack(nn.Module):
         return self.read(embedded, present, keep=()).states
 
     def read(
-        self, embedded: Tensor, present: Tensor, at: Callable[[str], Hook] | None = None, keep: Keep = None
+        self, embedded: Tensor, present: Tensor, at: Callable[[str], Hook | None] | None = None, keep: Keep = None
     ) -> Layers:
         """The same with the weights of the layers to keep; `at` gives the hook of a site."""
         states, mask = self.dropout(self._placed(embedded, present)), among(present)
@@ -70,6 +70,13 @@ class Stack(nn.Module):
             if keep is None or name in keep:
                 moved[name], weights[name] = layer.moved(given) * present[..., None], found
         return Layers(self.leave(states) * present[..., None], weights, moved)
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """What decides weights and nothing else: queries, keys and projection of every layer."""
+        for layer in self.layers:
+            assert isinstance(layer, EncoderLayer)
+            for part in (layer.attention.query, layer.attention.key, layer.attention.project):
+                yield from part.parameters()
 
     def _placed(self, embedded: Tensor, present: Tensor) -> Tensor:
         """Scaled (Vaswani et al. 2017, section 3.4), with the position among the tokens that are present."""
@@ -112,10 +119,7 @@ class Transformer(PoolingClassifier):
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """What decides weights and nothing else: queries, keys and projection of every layer, then the pool's."""
-        for layer in self.encoder.layers:
-            assert isinstance(layer, EncoderLayer)
-            for part in (layer.attention.query, layer.attention.key, layer.attention.project):
-                yield from part.parameters()
+        yield from self.encoder.attention_parameters()
         yield from super().attention_parameters()
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
