@@ -160,7 +160,7 @@ def _read(
         batch = model.collate([examples[i] for i in members])
         with torch.no_grad():
             trace = model.trace(batch, intervene=intervene)
-        weights = weight_of_tokens(trace, sites).double()  # [batch, token]
+        weights = weight_of_tokens(trace, sites, model.readout).double()  # [batch, token]
         for row, place in enumerate(members):
             found[place] = (weights[row][batch.words[row]], int(trace.logits[row].argmax()))
     return [found[place] for place in range(len(examples))]

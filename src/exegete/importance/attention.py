@@ -13,7 +13,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.models.contract import Predictor, Trace
+from exegete.models.contract import Predictor, Readout, Trace
 from exegete.models.ours.hierarchical import WORD
 from exegete.tasks.batching import Batch
 
@@ -36,7 +36,7 @@ class Attention:
         with torch.no_grad():
             trace = model.trace(batch)
         weighed(trace, sites, batch)
-        values = weight_of_tokens(trace, sites)
+        values = weight_of_tokens(trace, sites, model.readout)
         target = target or predicted(trace.logits)
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
 
@@ -69,17 +69,23 @@ def weighed(trace: Trace, sites: tuple[str, ...], batch: Batch) -> None:
         )
 
 
-def weight_of_tokens(trace: Trace, sites: tuple[str, ...]) -> Tensor:
-    """The product of a token's weights at some sites, each averaged over heads and queries: [batch, token]."""
-    weights = [of_tokens(_of_keys(trace.attention[site].mean(1), site), trace.owner[site]) for site in sites]
+def weight_of_tokens(trace: Trace, sites: tuple[str, ...], readout: Readout | None) -> Tensor:
+    """The product of a token's weights at some sites, each averaged over heads and queries: [batch, token].
+
+    Where a prediction is read from one query, it is the weight that this one has.
+    """
+    weights = [of_tokens(_of_keys(trace, site, readout), trace.owner[site]) for site in sites]
     return torch.stack(weights).prod(0)
 
 
-def _of_keys(weights: Tensor, site: str) -> Tensor:
-    """One weight per key from [batch, query, key]: the mean over the queries that look at anything.
+def _of_keys(trace: Trace, site: str, readout: Readout | None) -> Tensor:
+    """One weight per key, [batch, key]: the mean over the queries that look at anything.
 
     Others are padding. Of a word, only the query of its sentence looks at it.
     """
+    if readout is not None and site == readout.sites[-1] and readout.query in ("first", "last"):
+        return trace.read(readout).mean(1)
+    weights = trace.attention[site].mean(1)  # [batch, query, key]
     looking = (weights > 0).any(-1).sum(1).clamp(min=1)[:, None]  # [batch, 1]
     return weights.sum(1) if site == WORD else weights.sum(1) / looking
 

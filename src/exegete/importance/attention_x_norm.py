@@ -36,6 +36,6 @@ class AttentionXNorm:
             trace = model.trace(batch)
         weighed(trace, sites, batch)
         norms = of_tokens(trace.states[sites[0]].norm(dim=-1), trace.owner[sites[0]])  # [batch, token]
-        values = weight_of_tokens(trace, sites) * norms
+        values = weight_of_tokens(trace, sites, model.readout) * norms
         target = target or predicted(trace.logits)
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))

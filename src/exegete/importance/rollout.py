@@ -3,10 +3,11 @@
     Ã_l = ½ (mean over heads of A_l + I), rows renormalised          the residual carries a token on as it is
     s = α Ã_L ⋯ Ã_2 Ã_1
 
-α is the last row: the weights of the attention that pools. A_l ij is what token i of layer l takes from token j below
-it, so s_t is the share of what is pooled that comes from word t if everything mixes linearly. It is no derivative: the
-values, the feed-forward layers and the class don't occur in it. Start and end symbols take part and get no score, so
-the words of a text share 1 only where there are none.
+α is the last row: the weights of the attention that pools. Where nothing pools it is what is read of the last layer: 1
+at its first or last token, or the same at all tokens. A_l ij is what token i of layer l takes from token j below it, so
+s_t is the share of what is pooled that comes from word t if everything mixes linearly. It is no derivative: the values,
+the feed-forward layers and the class don't occur in it. Start and end symbols take part and get no score, so the words
+of a text share 1 only where there are none.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class Graph(NamedTuple):
     """Tokens in layers: how much each takes from those below, in float64."""
 
     layers: list[Tensor]  # [batch, token, token] each, from the words up: Ã_l; a row of padding is its own
-    pool: Tensor  # [batch, token]: α
+    pool: Tensor  # [batch, token]: α, or what is read of the last layer
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def without_layers(name: str, model: Predictor) -> str | None:
     if not isinstance(model, SelfAttentive) or not model.self_attention:
         kind = type(model).__name__
         return f"{name} follows attention through layers of self-attention, and {kind} has none: use it on transformer"
-    if len(model.sites) != len(model.self_attention) + 1:
+    if len(model.sites) > len(model.self_attention) + 1:
         return f"{name} ends in one attention that pools the tokens, and {type(model).__name__} has other ones too"
     return None
 
@@ -66,7 +67,18 @@ def graph(model: Predictor, trace: Trace) -> Graph:
     """The weights of a trace as shares."""
     assert isinstance(model, SelfAttentive)
     layers = [_with_residual(trace.attention[site].double().mean(1)) for site in model.self_attention]
+    if model.sites[-1] in model.self_attention:
+        return Graph(layers, _shares(_read(model, trace.attention[model.sites[-1]])))
     return Graph(layers, _shares(trace.attention[model.sites[-1]][:, 0, 0].double()))
+
+
+def _read(model: Predictor, weights: Tensor) -> Tensor:
+    """1.0 on the tokens of the last layer that a prediction is read from, float64 [batch, token]."""
+    assert model.readout is not None
+    looking = (weights > 0).any(-1).any(1)  # [batch, token]
+    if model.readout.query in ("first", "last"):
+        return torch.nn.functional.one_hot(model.readout.place(looking), looking.shape[1]).double()
+    return looking.double()
 
 
 def _with_residual(weights: Tensor) -> Tensor:

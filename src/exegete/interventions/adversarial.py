@@ -58,8 +58,9 @@ class Deceiving:
             return site.weights
         with torch.no_grad():  # a search needs no gradients of the encoder, which are dear
             texts = opened(self.model, site.batch)
-        own = site.weights.detach().flatten(1, 2)  # [batch, head · query, key]
+        own = texts.rows(site.weights.detach())  # [batch, head · query, key]
         found = find(replace(texts, weights=own.double()), self.asked)
         best = found.best(self.asked.epsilon)
         chosen = found.weights[torch.arange(len(own)), best.clamp(min=0)].to(own.dtype)
-        return chosen.where((best >= 0)[:, None, None], own).view_as(site.weights)
+        rewritten = texts.whole(chosen.where((best >= 0)[:, None, None], own), site.weights.detach())
+        return rewritten.where(site.mask, 0.0)

@@ -108,7 +108,7 @@ class Table:
 
 def _of_words(model: Predictor, batch: Batch, trace: Trace) -> Tensor:
     """The last attention's weights of words, [batch, token], each row divided by its sum."""
-    weights = trace.word_weights(model.readout.sites[-1], batch) if model.readout else None
+    weights = trace.word_weights(model.readout, batch) if model.readout else None
     if weights is None:
         raise UsageError(
             f"weights are stored by words, and the last attention of {model.spec} is not over words, or not over those "

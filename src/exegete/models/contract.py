@@ -58,23 +58,29 @@ class Trace(NamedTuple):
         Of every query: the mean over those that look at anything; others are padding.
         """
         weights = self.attention[readout.sites[-1]]
-        if readout.query in ("only", "first"):
+        if readout.query == "only":
             return weights[:, :, 0]
         looking = (weights > 0).any(-1).any(1)  # [batch, query]
         if readout.query == "every":
             return weights.sum(2) / looking.sum(-1).clamp(min=1)[:, None, None]
-        places = torch.arange(looking.shape[1], device=weights.device)
-        return weights[torch.arange(len(weights), device=weights.device), :, (looking * places).amax(-1)]
+        return query_rows(weights, readout.place(looking))
 
-    def word_weights(self, site: str, batch: Batch) -> Tensor | None:
-        """The weights of the explained words at a site, [batch, token], the mean over heads and queries; 0 elsewhere.
+    def rows(self, readout: "Readout") -> Tensor:
+        """The rows that the prediction hangs on, as heads: [batch, head · query, key]; of every query, all of them."""
+        if readout.query in ("first", "last"):
+            return self.read(readout)
+        return self.attention[readout.sites[-1]].flatten(1, 2)
+
+    def word_weights(self, readout: "Readout", batch: Batch) -> Tensor | None:
+        """The weights of the explained words, [batch, token], the mean over heads and all queries read; 0 elsewhere.
 
         None where its keys are not these words one by one: sentences, or the words of another text.
         """
         places = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
-        if not torch.equal(self.owner[site], torch.where(batch.words, places, -1)):
+        if not torch.equal(self.owner[readout.sites[-1]], torch.where(batch.words, places, -1)):
             return None
-        weights = self.attention[site].mean((1, 2))  # [batch, key]
+        one = readout.query in ("first", "last")
+        weights = self.read(readout).mean(1) if one else self.attention[readout.sites[-1]].mean((1, 2))  # [batch, key]
         return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
 
 
@@ -104,6 +110,16 @@ class Readout(NamedTuple):
     sites: tuple[str, ...]  # words upwards (a hierarchical model has two); the last is what gets rewritten
     query: Literal["only", "first", "last", "every"] = "only"  # which of its queries; last: the last real one
     gated: bool = False  # rows may sum to less than 1
+
+    def place(self, looking: Tensor) -> Tensor:
+        """The first or the last query that looks at anything, [batch], of [batch, query]."""
+        queries = torch.arange(looking.shape[1], device=looking.device)
+        return looking.byte().argmax(-1) if self.query == "first" else (looking * queries).amax(-1)
+
+
+def query_rows(weights: Tensor, place: Tensor) -> Tensor:
+    """The weights of one query per text: [batch, head, query, key] to [batch, head, key]."""
+    return weights[torch.arange(len(weights), device=weights.device), :, place]
 
 
 Replacement = Literal["zero", "unknown", "padding", "mean"]  # what can stand in the place of a word

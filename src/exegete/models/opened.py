@@ -14,7 +14,7 @@ Head is always an axis. Where every token has a query of its own (self-attention
 the prediction reads all of these rows, so that each head of each query counts as a head here: own weights give the
 model's own logits, one permutation moves the keys of all rows, a removed key is gone from all of them. A row that may
 look at some of the keys only, as under a causal mask, keeps what it is given on these, scaled to the sum that it was
-given on all.
+given on all. Where one query is read (that of a start symbol, say), only its row is chosen, and all others stay.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,18 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from exegete.base.errors import UsageError, unknown
-from exegete.models.contract import Encoded, Intervention, Pooling, Predictor, Site, Stepwise, Unpooled, Writing
+from exegete.models.contract import (
+    Encoded,
+    Intervention,
+    Pooling,
+    Predictor,
+    Site,
+    Stepwise,
+    Unpooled,
+    Writing,
+    query_rows,
+)
+from exegete.models.ours.self_attention import SelfAttentive
 from exegete.tasks.batching import Batch
 
 TOKENS, WEIGHTS = 32_768, 1 << 22  # tokens and imposed weights that pass through a model together
@@ -49,6 +60,14 @@ class Opened(ABC):
     @abstractmethod
     def native(self) -> "Opened":
         """The same in the precision of the model's own parameters: many steps in float64 would take twice as long."""
+
+    def rows(self, weights: Tensor) -> Tensor:
+        """Of all weights of the site [batch, head, query, key] those that are left to choose: [batch, head, key]."""
+        return weights.flatten(1, 2)
+
+    def whole(self, rows: Tensor, weights: Tensor) -> Tensor:
+        """All weights of the site, with these rows in their place."""
+        return rows.view_as(weights)
 
     @property
     def own(self) -> Tensor:
@@ -84,6 +103,7 @@ class Pass(Opened):
     batch: Batch
     site: str
     queries: int  # of every head
+    query: Tensor | None  # [batch]: the one that is read; None: all of them
     intervene: Intervention | None  # at all other sites
     dtype: torch.dtype = torch.float64  # of the logits
 
@@ -101,6 +121,14 @@ class Pass(Opened):
         ]
         return torch.cat(found).view(texts, draws, -1)
 
+    def rows(self, weights: Tensor) -> Tensor:
+        """Those of the query that is read, or of all."""
+        return super().rows(weights) if self.query is None else query_rows(weights, self.query)
+
+    def whole(self, rows: Tensor, weights: Tensor) -> Tensor:
+        """The same the other way round."""
+        return super().whole(rows, weights) if self.query is None else _at_query(rows, weights, self.query)
+
     def native(self) -> "Pass":
         """Logits as the model makes them."""
         return replace(self, dtype=_precision(self.model))
@@ -115,10 +143,22 @@ class Pass(Opened):
 
         def impose(site: Site) -> Tensor:
             if site.name == self.site:
-                return _within(weights.unflatten(1, (-1, self.queries)).to(site.weights.dtype), site)
+                return self._imposed(weights.to(site.weights.dtype), site, text)
             return site.weights if self.intervene is None else self.intervene(site)
 
         return self.model.logits(self.batch.rows(text), intervene=impose).to(self.dtype)
+
+    def _imposed(self, weights: Tensor, site: Site, text: Tensor) -> Tensor:
+        """Weights [row, head, key] at the site of some texts, whose longest may have fewer queries than the batch's."""
+        if self.query is not None:
+            return _within(_at_query(weights, site.weights, self.query[text]), site)
+        return _within(weights.unflatten(1, (-1, self.queries))[:, :, : site.weights.shape[2]], site)
+
+
+def _at_query(rows: Tensor, weights: Tensor, query: Tensor) -> Tensor:
+    """Weights [batch, head, query, key] with the rows [batch, head, key] of one query per text."""
+    here = torch.arange(weights.shape[2], device=query.device) == query[:, None]  # [batch, query]
+    return torch.where(here[:, None, :, None], rows[:, :, None], weights)
 
 
 def _within(weights: Tensor, site: Site) -> Tensor:
@@ -169,9 +209,22 @@ def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention |
             "pass; name a site where all of them are made at once"
         )
     weights = met[0].weights.detach().double()
-    mask = met[0].mask.expand_as(weights).flatten(1, 2).any(1)  # [batch, key]
+    reach = met[0].mask.expand_as(weights)
+    query = _query(model, site, reach)
+    if query is not None:
+        weights, reach = (query_rows(each, query)[:, :, None] for each in (weights, reach))
+    mask = reach.flatten(1, 2).any(1)  # [batch, key]
+    removable = mask & batch.words if isinstance(model, SelfAttentive) and site in model.self_attention else mask
     own, queries = weights.flatten(1, 2), weights.shape[2]  # [batch, head · query, key]
-    return Pass(batch.ids, own, mask, mask, None, None, model, batch, site, queries, intervene)
+    return Pass(batch.ids, own, mask, removable, None, None, model, batch, site, queries, query, intervene)
+
+
+def _query(model: Predictor, site: str, reach: Tensor) -> Tensor | None:
+    """The query of every text that a prediction is read from, [batch], if it is one; reach as the weights."""
+    readout = model.readout
+    if readout is None or site != readout.sites[-1] or readout.query not in ("first", "last"):
+        return None
+    return readout.place(reach.any(-1).any(1))
 
 
 def unopened(model: Predictor) -> str | None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Predictor, Trace, Writing, refuse_foreign
+from exegete.models.contract import Predictor, Readout, Trace, Writing, refuse_foreign
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 
@@ -63,7 +63,7 @@ class AgainstBase:
         refuse_foreign(batch, self.base.reader)  # stored or not, its rows must be the base's own words
         keys = _reach(trace, self.site)  # [batch, key]
         theirs = self._stored(batch)
-        ours = trace.attention[self.site].flatten(1, 2)  # [batch, head · query, key]
+        ours = self._rows(trace)  # [batch, head · query, key]
         weights = torch.zeros(
             len(keys), keys.shape[1], ours.shape[1], device=keys.device
         )  # keys before heads: a text's come together
@@ -72,6 +72,9 @@ class AgainstBase:
         tvd = (trace.logits.softmax(-1) - probabilities).abs().sum(-1) / 2  # [batch]
         kl = relative_entropy(ours, weights.mT, keys[:, None]).mean(-1)  # [batch]
         return (tvd / 2 if self.settings.legacy else tvd).mean() - self.settings.lam * kl.mean()
+
+    def _rows(self, trace: Trace) -> Tensor:
+        return trace.rows(readout_of(self.base))
 
     def _stored(self, batch: Batch) -> list[Stored]:
         """The base's predictions and weights for every text, computed where they are not known yet."""
@@ -83,7 +86,7 @@ class AgainstBase:
     def _run(self, batch: Batch) -> list[Stored]:
         with torch.no_grad():
             trace = self.base.trace(batch)
-        probabilities, rows = trace.logits.softmax(-1), trace.attention[self.site].flatten(1, 2)
+        probabilities, rows = trace.logits.softmax(-1), self._rows(trace)
         reached = _reach(trace, self.site)
         return [Stored(p.clone(), heads[:, keys]) for p, heads, keys in zip(probabilities, rows, reached, strict=True)]
 
@@ -99,12 +102,17 @@ def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:
 
 def last_site(model: Predictor) -> str:
     """The attention that a class is predicted from: the only one, or the last, as of a hierarchical model."""
+    return readout_of(model).sites[-1]
+
+
+def readout_of(model: Predictor) -> Readout:
+    """Where the attention of a predicted class is read."""
     if isinstance(model, Writing) or model.readout is None:
         raise UsageError(
             f"this objective is about the attention that a class is predicted from, and {type(model).__name__} has "
             "none: choose a model such as bilstm, average or cnn"
         )
-    return model.readout.sites[-1]
+    return model.readout
 
 
 def real_keys(trace: Trace, site: str) -> Tensor:

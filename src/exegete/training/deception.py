@@ -16,10 +16,10 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
-from exegete.models.contract import Predictor, Trace
+from exegete.models.contract import Predictor, Readout, Trace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
-from exegete.training.adversary import FLOOR, last_site
+from exegete.training.adversary import FLOOR, readout_of
 from exegete.training.objectives import Likelihood, class_weights
 
 PLANTED = "planted"
@@ -44,7 +44,7 @@ class Deception:
         if not known:
             raise UsageError(f"objective 'deception': no training text of '{task.name}' holds any of '{self.words}'")
         weight = class_weights(task.split("train"), len(task.labels)) if self.class_weights else None
-        return KeptOff(self.lam, tuple(known), last_site(base), weight)
+        return KeptOff(self.lam, tuple(known), readout_of(base), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +53,16 @@ class KeptOff:
 
     lam: float
     impermissible: tuple[str, ...]
-    site: str
+    readout: Readout
     weight: Tensor | None = None  # [class], of the likelihood
 
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """−mean log p(gold) − λ mean log(1 − mass); a batch without impermissible words has the first part only."""
         likelihood = Likelihood(self.weight)(trace, batch)
-        weights, words = trace.word_weights(self.site, batch), batch.words
+        weights, words = trace.word_weights(self.readout, batch), batch.words
         if weights is None:
-            raise UsageError(f"'{self.site}' does not weigh words: deceptive training needs attention that does")
+            site = self.readout.sites[-1]
+            raise UsageError(f"'{site}' does not weigh words: deceptive training needs attention that does")
         banned = torch.isin(batch.tokens, _rows(self.impermissible, batch)) & words  # [batch, token]
         concerned = banned.any(-1) & (words & ~banned).any(-1)  # [batch]: others have no choice
         if not concerned.any():

@@ -15,7 +15,7 @@ from exegete.models.contract import Intervention, Predictor
 from exegete.models.opened import unopened
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example
-from exegete.training.adversary import last_site, real_keys
+from exegete.training.adversary import last_site, readout_of, real_keys
 from exegete.training.recipe import Companion
 
 DRAWS = 10  # permutations of a text's weights, whose mean divergence is a reference
@@ -73,7 +73,7 @@ def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention 
         with torch.no_grad():
             trace = model.trace(model.collate([examples[i] for i in members]), intervene=intervene)
         logits[members] = trace.logits.double()
-        weights = trace.attention[site].flatten(1, 2).double()  # [batch, head · query, key]: as `opened` has them
+        weights = trace.rows(readout_of(model)).double()  # [batch, head · query, key]: as `opened` has them
         for place, heads, real in zip(members, weights, real_keys(trace, site), strict=True):
             rows[place] = worded(heads, real)[:, real]
     return Seen(_side_by_side(rows), logits)

@@ -57,11 +57,22 @@ def pooled(model: Predictor, examples: Sequence[Example]) -> Iterator[Pooled]:
     """Every example, in batches, opened once."""
     if (reason := unopened(model)) is not None:
         raise UsageError(reason)
-    for members in batches_of_one_length(examples, _together(model, examples), BUDGET):
+    for members in _alike(model, examples):
         with torch.no_grad():
             texts = opened(model, model.collate([examples[i] for i in members]))
             logits = texts.own
         yield Pooled(members, texts, logits)
+
+
+def _alike(model: Predictor, examples: Sequence[Example]) -> Iterator[list[int]]:
+    """Texts of one length; where every piece of a word is a query that is read, of one number of pieces."""
+    for members in batches_of_one_length(examples, _together(model, examples), BUDGET):
+        if model.readout is None or model.readout.query != "every":
+            yield members
+            continue
+        pieces = model.collate([examples[i] for i in members]).cost.sum(-1)
+        for count in pieces.unique():
+            yield [members[i] for i in (pieces == count).nonzero()[:, 0].tolist()]
 
 
 def _together(model: Predictor, examples: Sequence[Example]) -> int:

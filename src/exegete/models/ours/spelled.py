@@ -84,7 +84,7 @@ class Chunks(OpenWords):
 
     def without(self, rows: Tensor, by: "Gone") -> Tensor:
         """Words of n pieces look alike once they are zeroed, or all of their pieces unknown."""
-        return (-2 * self.cost(rows) - (by == "unknown")).to(rows.dtype)
+        return (-2 * self.cost(rows) - int(by == "unknown")).to(rows.dtype)
 
     @cached_property
     def fingerprint(self) -> str:
