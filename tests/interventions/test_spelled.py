@@ -36,7 +36,8 @@ def watched(at: Intervention, seen: dict[str, tuple[Site, Tensor]]) -> Intervent
 @torch.no_grad()
 def test_under_it(spec: str, text: str) -> None:
     model = spelled_model(spec).double()
-    at, batch, seen = bound(INTERVENTIONS.make(text), model), model.collate(EXAMPLES), {}
+    at, batch = bound(INTERVENTIONS.make(text), model), model.collate(EXAMPLES)
+    seen: dict[str, tuple[Site, Tensor]] = {}
     plain, under = model.trace(batch), model.trace(batch, intervene=watched(at, seen))
     assert not torch.allclose(plain.logits, under.logits, atol=1e-4)
     assert list(seen) == list(model.sites)

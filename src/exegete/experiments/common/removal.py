@@ -93,11 +93,12 @@ def _bias(pooled: Pooled) -> Tensor:
 
 
 def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
-    """`removed` for any decoder: every weighting is decoded."""
+    """`removed` for any decoder: every weighting is decoded. What may not be removed, such as a start symbol, stays."""
     steps = torch.arange(order.shape[-1] + 1)[:, None, None]  # [draw, 1, 1]
+    stays = ~pooled.opened.removable[:, None, None]
 
     def along(rank: Tensor) -> Tensor:  # [batch, 1, 1, key]: when a key goes
-        return _decoded(pooled, lambda some: pooled.weights[:, None] * (rank >= steps[some]), len(steps))
+        return _decoded(pooled, lambda some: pooled.weights[:, None] * (stays | (rank >= steps[some])), len(steps))
 
     return torch.stack([along(rank) for rank in order.argsort(-1)[:, :, None, None].unbind(1)], 1)
 
