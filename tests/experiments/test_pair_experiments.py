@@ -31,6 +31,7 @@ from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.permute import permuted
 from exegete.interventions.table import Table
+from exegete.models.contract import Readout
 from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example, Task
 from exegete.training.adversary import Adversary, texts_of
@@ -210,7 +211,7 @@ def test_deceptive_training_counts_the_weight_of_banned_words_of_the_passage_alo
     model = a_pair(examples=examples)
     batch = batch_of(model, examples)
     trace = model.trace(batch)
-    loss = KeptOff(2.0, ("a",), "attention")(trace, batch)
+    loss = KeptOff(2.0, ("a",), Readout(("attention",)))(trace, batch)
     alpha = slow(model, examples[0])[1]
     gold = [probabilities(slow(model, e)[0])[e.label] for e in examples]
     expected = -sum(map(math.log, gold)) / 2 - 2.0 * math.log(alpha[1] + alpha[2])

@@ -17,7 +17,7 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN
 from tests.models.spelled_models import FIRST, MEAN, POOLED, SPELLED, sentences, spelled_model
-from tests.models.test_transformer import padded
+from tests.small import padded
 
 EXAMPLES = (*sentences(5, seed=8), Example(90, (("a",),), 0), Example(91, (("charming", "", "xyzzy"),), 1))
 FAST = ("integrated_gradients:steps=8", "smoothgrad:samples=4", "lime:samples=20", "kernel_shap:samples=20")

@@ -28,7 +28,7 @@ from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkp
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.models.spelled_models import FIRST, MEAN, POOLED, SPELLED, sentences, spelled_model, spelled_task
-from tests.models.test_transformer import padded
+from tests.small import padded
 
 EXAMPLES = (*sentences(7), Example(90, (("a",),), 0), Example(91, (("charming", "", "xyzzy\u200b", "\u200b"),), 1))
 
