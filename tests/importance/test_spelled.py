@@ -50,6 +50,17 @@ def test_most_methods_are_for_it(method: str) -> None:
     assert refused == {method in ("lrp", "deeplift")}
 
 
+def test_what_fills_up_short_words_is_no_part_of_a_range() -> None:
+    """The noise of SmoothGrad is a share of the range of a text's embeddings: all above 0 here, as no filling is."""
+    model = spelled_model(POOLED).double()
+    with torch.no_grad():
+        model.embedding.weight.abs_()
+    short, long = (Example(i, ((word,),), 0) for i, word in enumerate(("a", "unbelievably")))
+    importance = IMPORTANCES.make("smoothgrad:samples=4,noise=0.5")
+    alone, beside = (importance(model, model.collate(some)).values[0, 1] for some in ([short], [short, long]))
+    assert float(alone) == pytest.approx(float(beside), rel=1e-9)
+
+
 def test_the_gradient_of_a_word_is_that_of_all_its_pieces() -> None:
     model = spelled_model(POOLED).double()
     batch = model.collate(EXAMPLES[:1])

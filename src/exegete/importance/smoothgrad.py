@@ -52,7 +52,7 @@ class SmoothGrad:
     def _mean_gradient(self, model: Predictor, batch: Batch, target: Target, embedded: Tensor) -> Tensor:
         """ĝ, [batch, token, size]."""
         total = torch.zeros_like(embedded, dtype=torch.float64)
-        sigma = self.noise * _range(embedded, batch.words)  # [batch]
+        sigma = self.noise * _range(embedded, batch)  # [batch]
         rows = torch.arange(len(batch.ids)).repeat_interleave(self.samples)  # [ask]
         draws = torch.arange(self.samples).repeat(len(batch.ids))
         for asks, part in passes(batch, rows):
@@ -71,8 +71,13 @@ class SmoothGrad:
         )
 
 
-def _range(embedded: Tensor, words: Tensor) -> Tensor:
-    """Largest minus smallest number in the embedded words of every text; 0 where there are none."""  # [batch]
-    highest = embedded.masked_fill(~words[..., None], -torch.inf).amax((1, 2))
-    lowest = embedded.masked_fill(~words[..., None], torch.inf).amin((1, 2))
-    return torch.where(words.any(-1), highest - lowest, 0).double()
+def _range(embedded: Tensor, batch: Batch) -> Tensor:
+    """Largest minus smallest number in the embedded words of every text; 0 where there are none.
+
+    Where a word is several pieces side by side, what fills up shorter words doesn't count.
+    """  # [batch]
+    pieces, numbers = batch.cost[..., None], embedded.shape[-1]
+    inside = batch.words[..., None] & (torch.arange(numbers) < pieces * (numbers // max(1, int(pieces.max()))))
+    highest = embedded.masked_fill(~inside, -torch.inf).amax((1, 2))
+    lowest = embedded.masked_fill(~inside, torch.inf).amin((1, 2))
+    return torch.where(inside.any((1, 2)), highest - lowest, 0).double()

@@ -136,7 +136,8 @@ class Pass(Opened):
     @property
     def _together(self) -> int:
         """Rows of one pass."""
-        return max(1, min(TOKENS // self.batch.tokens.shape[1], WEIGHTS // max(1, self.weights[0].numel())))
+        width = max(self.batch.tokens.shape[1], int(self.batch.cost.sum(-1).max()))  # in tokens or, if more, in pieces
+        return max(1, min(TOKENS // width, WEIGHTS // max(1, self.weights[0].numel())))
 
     def _run(self, text: Tensor, weights: Tensor) -> Tensor:
         """Texts by their place in the batch, each under its own weights [row, head, key]: logits [row, class]."""
