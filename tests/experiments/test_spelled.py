@@ -11,6 +11,7 @@ from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.faithfulness.experiment import Faithfulness
+from exegete.experiments.gating.experiment import Gating
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.layers.experiment import Layers
 from exegete.experiments.permutation.experiment import Permutation
@@ -148,6 +149,14 @@ def test_faithfulness_erases_words(spec: str) -> None:
             assert found == [pytest.approx(float(p - logits.softmax(-1)[0, label]), abs=1e-5)]
         differ += not torch.allclose(after["zero"], after["delete"], atol=1e-3)
     assert differ > len(EXAMPLES) / 2
+
+
+def test_gates_are_for_an_attention_that_pools() -> None:
+    """A single layer that is read is one attention, too, and its projection is always softmax."""
+    for spec in (FIRST, MEAN):
+        reason = unsuited(Gating(), TASK, spelled_model(f"{spec},layers=1"))
+        assert reason is not None
+        assert "an attention that pools" in reason
 
 
 def test_texts_that_are_opened_together_have_as_many_pieces() -> None:

@@ -27,6 +27,7 @@ from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.tallies import class_of, told
 from exegete.measures.rank import kendall
 from exegete.models.contract import Predictor, Voting, Writing
+from exegete.models.ours.self_attention import SelfAttentive
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Recipe
 
@@ -70,6 +71,8 @@ class Gating(Question):
             return "it trains the model with gates in place of attention, and ladder has gates already"
         if len(model.sites) > 1 and not isinstance(model, Writing):
             return f"it compares weights of words in one attention, and {parse(model.spec).name} has several"
+        if isinstance(model, SelfAttentive) and model.sites[-1:] == model.self_attention:
+            return "it trains the model with gates in place of an attention that pools, and this one has none"
         return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
