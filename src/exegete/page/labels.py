@@ -30,6 +30,8 @@ def model_label(spec: str) -> str:
         return spec
     if name == "ladder":  # its scores are gates, and what tells it from others is how far they decide
         return f"ladder, share={_setting(settings, 'share', name)}"
+    if settings.get("pool") in ("first", "mean"):  # no attention pools: its layers are all alike
+        return "layers, softmax"
     if settings.get("attention") == "none":
         return "no attention"
     dials = ", ".join(f"{sign}={settings[key]}" for key, sign in _DIALS.items() if key in settings)
