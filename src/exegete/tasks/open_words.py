@@ -28,8 +28,12 @@ class OpenWords(Vocabulary):
 
     def spelled(self, rows: Iterable[int]) -> tuple[str, ...]:
         """The words that rows stand for."""
-        every = (*SPECIAL, *self.words)
-        return tuple(_word[row] if row >= FIRST else every[row] for row in rows)
+        return tuple(map(self._word, rows))
+
+    def _word(self, row: int) -> str:
+        if row >= FIRST:
+            return _word[row]
+        return SPECIAL[row] if row < len(SPECIAL) else self.words[row - len(SPECIAL)]
 
 
 def unseen(word: str) -> int:
