@@ -3,14 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
-from altair.typing import ChartType
 
 from exegete.page.columns import Column, count, guessed, interval, number, text, verdict
 from exegete.page.heatmap import HeatMap
 from exegete.page.note import Note
+
+if TYPE_CHECKING:  # heavy, and an explanation draws no chart
+    from altair.typing import ChartType
 
 Outcome = Literal["holds", "fails", "cannot tell", "not testable"]
 
@@ -39,7 +41,7 @@ class Figure:
     """A chart with a title and a caption, and its numbers for those who can't see it (without: those it carries)."""
 
     title: str
-    chart: ChartType
+    chart: "ChartType"
     caption: str = ""
     data: pl.DataFrame | None = None
 
