@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import polars as pl
@@ -18,6 +18,8 @@ class Column:
     title: str
     of: tuple[str, ...]
     form: Form
+    varies: bool = False  # shown only where the frame has several values of it
+    wide: bool = False  # a terminal has no room for it
 
     @property
     def numeric(self) -> bool:
@@ -43,6 +45,16 @@ class Column:
 def text(name: str, title: str = "") -> Column:
     """Words, as they are."""
     return Column(title or _words(name), (name,), "text")
+
+
+def varying(name: str, title: str = "") -> Column:
+    """Words that tell rows apart, where they do."""
+    return replace(text(name, title), varies=True)
+
+
+def wide(*columns: Column) -> tuple[Column, ...]:
+    """Columns that only a page has room for."""
+    return tuple(replace(column, wide=True) for column in columns)
 
 
 def number(name: str, title: str = "") -> Column:

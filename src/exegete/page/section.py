@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -29,7 +29,13 @@ class Table:
     @property
     def shown(self) -> tuple[Column, ...]:
         """The columns that a reader sees."""
-        return tuple(self.columns) or guessed(self.frame)
+        told = (column for column in self.columns if not column.varies or self.frame[column.of[0]].n_unique() > 1)
+        return tuple(told) if self.columns else guessed(self.frame)
+
+    @property
+    def narrow(self) -> "Table":
+        """Without the columns that a terminal has no room for."""
+        return replace(self, columns=[column for column in self.columns if not column.wide])
 
     def cells(self) -> list[list[str]]:
         """What a reader sees, row by row."""

@@ -1,14 +1,19 @@
-"""The contract of an experiment's sections, and what all of them share."""
+"""The contract of an experiment's sections, and how they are declared: tables and parts, before there are numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from exegete.page.columns import Column, text
+from exegete.page.columns import Column, varying
 from exegete.page.labels import importance_labels
+from exegete.page.panels import named
 from exegete.page.section import Figure, Section, Table
+
+SUMMARY = "summary"
+WHICH = (varying("task"), varying("model"))  # what a row is of, where there is more than one
 
 
 class Found(NamedTuple):
@@ -37,10 +42,6 @@ class Found(NamedTuple):
         found: Mapping[str, Any] = self.experiment.figures(self.rows, self.summary)
         return found
 
-    def figures(self, title: str = "", /, **titles: str) -> list[Figure]:
-        """Its charts under their titles, or under the same one."""
-        return [Figure(titles.get(name, title), chart) for name, chart in self.charts().items()]
-
 
 class Sections(Protocol):
     """One experiment's part of the report: a module with these two functions.
@@ -55,11 +56,109 @@ class Sections(Protocol):
         """Everything, for the page."""
 
 
-def which(frame: pl.DataFrame) -> list[Column]:
-    """Task and model, where there is more than one."""
-    return [text(name) for name in ("task", "model") if frame[name].n_unique() > 1]
+@dataclass(frozen=True)
+class Shown:
+    """A table of a report: which frame, which of its rows, and how they are said. Task and model come before all else.
+
+    Tasks, models and methods are labelled; `words` has those of other columns. What a table needs beyond that is a
+    function of its frame: `first` of the frame as it was written, `then` of one in words.
+    """
+
+    title: str
+    columns: Sequence[Column] = ()
+    caption: str = ""
+    of: str = SUMMARY  # or a further table of the experiment
+    where: pl.Expr | None = None
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    first: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
+    then: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
+
+    def __call__(self, found: Found) -> Table:
+        """The table with its numbers."""
+        return self.on(found.summary if self.of == SUMMARY else found.table(self.of))
+
+    def on(self, frame: pl.DataFrame) -> Table:
+        """The same of a frame."""
+        kept = self.first(frame if self.where is None else frame.filter(self.where))
+        placed = {"task", "model"} <= set(kept.columns)
+        kept = named(kept) if placed else kept
+        kept = methods(kept) if ("method",) in [column.of for column in self.columns] else kept
+        said = kept.with_columns(pl.col(name).replace(words) for name, words in self.words.items())
+        columns = (*(WHICH if placed else ()), *self.columns) if self.columns else ()
+        return Table(self.title, self.then(said), self.caption, columns)
+
+
+def shown(title: str, *columns: Column, **how: Any) -> Shown:
+    """A table of a report with its columns: `Shown`, to be read line by line."""
+    return Shown(title, columns, **how)
+
+
+Paragraphs = Sequence[str] | Callable[[Found], Sequence[str]]
+Titles = Mapping[
+    str, str | tuple[str, str]
+]  # by the name of a figure, with a caption where it needs one; "": all others
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of a report: what is said, its tables (those that there are of this run), its figures by their titles.
+
+    A part whose figures are not drawn of this run is left out.
+    """
+
+    title: str
+    paragraphs: Paragraphs
+    tables: Sequence[Callable[[Found], Table | None]]
+    figures: str | Titles | Callable[[Found], Titles] = field(default_factory=dict)
+
+    def section(self, found: Found, charts: Mapping[str, Any]) -> Section | None:
+        """The section with its numbers."""
+        titles = self.figures(found) if callable(self.figures) else self.figures
+        titles = {"": titles} if isinstance(titles, str) else titles
+        said = {name: titles.get(name, titles.get("")) for name in charts}
+        figures = [_figure(title, charts[name]) for name, title in said.items() if title is not None]
+        if titles and not figures:
+            return None
+        paragraphs = self.paragraphs(found) if callable(self.paragraphs) else self.paragraphs
+        tables = [table for declared in self.tables if (table := declared(found)) is not None]
+        return Section(self.title, "", paragraphs, tables, figures)
+
+
+def _figure(title: str | tuple[str, str], chart: Any) -> Figure:
+    said, caption = (title, "") if isinstance(title, str) else title
+    return Figure(said, chart, caption)
+
+
+def told(shortest: Callable[[Found], Table], *parts: Part) -> tuple[Callable[..., Table], Callable[..., Any]]:
+    """`headline` and `sections` of an experiment: a table as far as a terminal has room, and the parts of a chapter."""
+
+    def headline(found: Found) -> Table:
+        return shortest(found).narrow
+
+    def sections(found: Found) -> Iterator[Section]:
+        charts = found.charts()
+        yield from filter(None, (part.section(found, charts) for part in parts))
+
+    return headline, sections
 
 
 def methods(frame: pl.DataFrame) -> pl.DataFrame:
     """Methods as people say them."""
     return frame.with_columns(pl.col("method").replace_strict(importance_labels(frame["method"])))
+
+
+def by_mean(*keys: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """The highest mean first within each of the keys."""
+    falling = [False] * len(keys) + [True]
+    return lambda frame: frame.sort([*keys, "mean"], descending=falling, nulls_last=True, maintain_order=True)
+
+
+def dial(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Settings such as λ as they were written: three decimals would hide them."""
+    return frame.with_columns(pl.col(*names).cast(pl.Float64).map_elements("{:g}".format, pl.String))
+
+
+def better() -> pl.Expr:
+    """What an interval of a difference says."""
+    low, high = pl.col("low") > 0, pl.col("high") < 0
+    return pl.when(low).then(pl.lit("better")).when(high).then(pl.lit("worse")).otherwise(pl.lit("cannot tell"))

@@ -1,14 +1,13 @@
 """Dispersion in a report: how evenly importance spreads, what states are made of, and what sparsity changes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, which
+from exegete.experiments.common.section import Found, Part, Shown, shown, told
 from exegete.experiments.dispersion.sweep_figure import swept
-from exegete.page.columns import Column, count, interval, number, probability, text
-from exegete.page.panels import named
-from exegete.page.section import Figure, Section, Table
+from exegete.page.columns import count, interval, number, probability, text
+from exegete.page.section import Table
 
 MEANING = (
     "Attention weighs hidden states, and a state is made of many words. Normalised entropy says how evenly "
@@ -49,100 +48,80 @@ ENTROPIES = {
     "attention": "attention", "gradient_inputs": "gradient", "leave_one_out_inputs": "leave-one-out",
     "gradient_on_states": "words for a state",
 }  # fmt: skip
+CELL = ["task", "model"]
+KINDS = {f"entropy_{name}": label for name, label in ENTROPIES.items()}
+OWN = {"own_share": "share", "own_rank": "rank"}
 
 
-def headline(found: Found) -> Table:
-    """Entropies, and τ with words and with states by gradient."""
-    wide = _side_by_side(found.summary, "mean")
-    columns = [*which(wide), *(number(f"entropy_{name}", f"H {label}") for name, label in ENTROPIES.items())]
-    columns += [number("tau_gradient_inputs", "τ words"), number("tau_gradient_states", "τ states")]
-    caption = "H: mean normalised entropy over the words of a text; τ: mean τ-b of attention with the gradient."
-    return Table("Dispersion of importance", wide, caption, columns)
-
-
-def sections(found: Found) -> Iterator[Section]:
-    """Entropies and states; attention against words and states; the sweep of λ; the paper's tables."""
-    summary = found.summary
-    charts = found.charts()
-    figure = Figure("How evenly importance spreads", charts["entropy"])
-    yield Section("Sparse attention, sparse words?", "", [MEANING], [_entropies(summary), _own(summary)], [figure])
-    figure = Figure("Attention against words and states", charts["correlation"])
-    yield Section("Attention against words and against states", "", [TAU], [_coefficients(summary)], [figure])
-    has_sweep = not swept(summary).is_empty()
-    if has_sweep:
-        figures = [
-            Figure("Attention against words and states by λ", charts["correlation_by_lambda"]),
-            Figure("Entropy by λ", charts["entropy_by_lambda"]),
-        ]
-        yield Section("What the dial of sparsity changes", "", [SWEEP], [_moves(found)], figures)
-    yield Section("The tables of Meister et al. (2021), ours", "", (), list(_paper(found, has_sweep)))
-
-
-def _side_by_side(summary: pl.DataFrame, value: str) -> pl.DataFrame:
+def _by_measure(frame: pl.DataFrame) -> pl.DataFrame:
     """A line per task and model, a column per measure."""
-    return named(summary.pivot("measure", index=["task", "model"], values=value, maintain_order=True))
+    return frame.pivot("measure", index=CELL, values="mean", maintain_order=True)
 
 
-def _entropies(summary: pl.DataFrame) -> Table:
-    kinds = {f"entropy_{name}": label for name, label in ENTROPIES.items()}
-    shown = named(summary.filter(pl.col("measure").is_in(list(kinds))))
-    shown = shown.with_columns(pl.col("measure").replace_strict(kinds))
-    columns = [*which(shown), text("measure", "importance"), *_NUMBERS]
-    caption = "Mean normalised entropy over texts; the reference is that of words that all count the same."
-    return Table("Normalised entropy", shown, caption, columns)
+def _measured(title: str, kinds: Mapping[str, str], name: str, caption: str) -> Shown:
+    return shown(
+        title,
+        text("measure", name), number("mean"), number("std"), interval("low", "high"), number("reference"), count("n"),
+        count("undefined"),
+        caption=caption, where=pl.col("measure").is_in(list(kinds)), words={"measure": kinds},
+    )  # fmt: skip
 
 
-_NUMBERS: list[Column] = [
-    number("mean"), number("std"), interval("low", "high"), number("reference"), count("n"), count("undefined"),
-]  # fmt: skip
-
-
-def _own(summary: pl.DataFrame) -> Table:
-    kinds = {"own_share": "share", "own_rank": "rank"}
-    shown = named(summary.filter(pl.col("measure").is_in(list(kinds))))
-    shown = shown.with_columns(pl.col("measure").replace_strict(kinds))
-    columns = [*which(shown), text("measure"), *_NUMBERS]
-    caption = "Of word i in its own state h_i, mean over states and texts; rank 1 is the most important word."
-    return Table("A word in its own state", shown, caption, columns)
-
-
-def _coefficients(summary: pl.DataFrame) -> Table:
+def _coefficients(summary: pl.DataFrame) -> pl.DataFrame:
+    """A line per task, model and pair: τ-b with its interval, and all that is made of it."""
     parts = []
     for pair, label in SHOWN.items():
         measures = {f"{name}_{pair}": name for name in ("tau", "maximum", "corrected", "gamma", "inside")}
         kept = summary.filter(pl.col("measure").is_in(list(measures)))
         kept = kept.with_columns(pl.col("measure").replace_strict(measures))
-        means = kept.pivot("measure", index=["task", "model"], values="mean", maintain_order=True)
-        raw = kept.filter(pl.col("measure") == "tau").select("task", "model", "low", "high", "n", "undefined")
-        joined = means.join(raw, on=["task", "model"], how="left", maintain_order="left")
+        raw = kept.filter(pl.col("measure") == "tau").select(*CELL, "low", "high", "n", "undefined")
+        joined = _by_measure(kept).join(raw, on=CELL, how="left", maintain_order="left")
         parts.append(joined.with_columns(pair=pl.lit(label)))
-    shown = named(pl.concat(parts))
-    columns = [
-        *which(shown), text("pair", "attention with"), number("tau", "τ-b"), interval("low", "high"),
-        number("maximum", "attainable"), number("corrected", "τ-b / attainable"), number("gamma", "γ"),
-        number("inside", "among words with weight"), count("n"), count("undefined"),
-    ]  # fmt: skip
-    return Table("Attention against words and states", shown, "Means over texts; unrelated rankings have 0.", columns)
+    return pl.concat(parts)
 
 
-def _moves(found: Found) -> Table:
-    labels = {f"entropy_{name}": f"entropy, {label}" for name, label in ENTROPIES.items()}
+def _moves() -> dict[str, str]:
+    """Every measure that λ may move, in words."""
+    labels = {name: f"entropy, {label}" for name, label in KINDS.items()}
     for name, said in (("tau", "τ-b"), ("corrected", "τ-b / attainable"), ("inside", "τ-b among words with weight")):
         labels |= {f"{name}_{pair}": f"{said}, {label}" for pair, label in SHOWN.items()}
-    labels |= {"own_share": "share of a word in its own state", "support_share": "share of words with weight"}
-    moved = found.table("sweep").with_columns(pl.col("measure").replace_strict(labels))
-    columns = [
-        text("task"), text("family", "model"), text("measure"), text("reading"), number("tau", "τ with λ"),
-        interval("low", "high", "interval, these models"), probability("p"), count("n"), count("seeds"),
-        text("meaning", "it"),
-    ]  # fmt: skip
-    caption = (
-        "Larger λ is sparser: negative means falling. Intervals are over texts, for these trained models; p is over "
-        "trainings (see above)."
-    )
-    return Table("τ-b of λ with every measure", moved, caption, columns)
+    return labels | {"own_share": "share of a word in its own state", "support_share": "share of words with weight"}
 
 
+DISPERSION = shown(
+    "Dispersion of importance",
+    *(number(name, f"H {label}") for name, label in KINDS.items()),
+    number("tau_gradient_inputs", "τ words"), number("tau_gradient_states", "τ states"),
+    caption="H: mean normalised entropy over the words of a text; τ: mean τ-b of attention with the gradient.",
+    first=_by_measure,
+)  # fmt: skip
+SPREAD = _measured(
+    "Normalised entropy",
+    KINDS,
+    "importance",
+    "Mean normalised entropy over texts; the reference is that of words that all count the same.",
+)
+STATES = _measured(
+    "A word in its own state",
+    OWN,
+    "measure",
+    "Of word i in its own state h_i, mean over states and texts; rank 1 is the most important word.",
+)
+COEFFICIENTS = shown(
+    "Attention against words and states",
+    text("pair", "attention with"), number("tau", "τ-b"), interval("low", "high"), number("maximum", "attainable"),
+    number("corrected", "τ-b / attainable"), number("gamma", "γ"), number("inside", "among words with weight"),
+    count("n"), count("undefined"),
+    caption="Means over texts; unrelated rankings have 0.", first=_coefficients,
+)  # fmt: skip
+MOVES = shown(
+    "τ-b of λ with every measure",
+    text("task"), text("family", "model"), text("measure"), text("reading"), number("tau", "τ with λ"),
+    interval("low", "high", "interval, these models"), probability("p"), count("n"), count("seeds"),
+    text("meaning", "it"),
+    caption="Larger λ is sparser: negative means falling. Intervals are over texts, for these trained models; p is "
+    "over trainings (see above).", of="sweep", words={"measure": _moves()},
+)  # fmt: skip
 PAPER = {
     "meister_1": ("Table 1", "Mean, std and n of the normalised entropy of words for a state."),
     "meister_2": (
@@ -155,7 +134,31 @@ PAPER = {
 }
 
 
-def _paper(found: Found, has_sweep: bool) -> Iterator[Table]:
-    for name, (title, caption) in PAPER.items():
-        if has_sweep or name != "meister_2":
-            yield Table(title, found.table(name), caption)
+def _printed(name: str) -> Callable[[Found], Table | None]:
+    """A table of the paper; that of the sweep only where there is one."""
+    title, caption = PAPER[name]
+
+    def table(found: Found) -> Table | None:
+        there = name != "meister_2" or not swept(found.summary).is_empty()
+        return Table(title, found.table(name), caption) if there else None
+
+    return table
+
+
+headline, sections = told(
+    DISPERSION,
+    Part("Sparse attention, sparse words?", [MEANING], [SPREAD, STATES], {"entropy": "How evenly importance spreads"}),
+    Part(
+        "Attention against words and against states",
+        [TAU],
+        [COEFFICIENTS],
+        {"correlation": "Attention against words and states"},
+    ),
+    Part(
+        "What the dial of sparsity changes",
+        [SWEEP],
+        [MOVES],
+        {"correlation_by_lambda": "Attention against words and states by λ", "entropy_by_lambda": "Entropy by λ"},
+    ),
+    Part("The tables of Meister et al. (2021), ours", (), [_printed(name) for name in PAPER]),
+)

@@ -1,13 +1,11 @@
 """Gating in a report: the same model with gates in place of attention, beside what another seed changes."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, which
+from exegete.experiments.common.section import Part, shown, told
 from exegete.page.columns import count, interval, number, text
-from exegete.page.panels import named
-from exegete.page.section import Section, Table
 
 MEANING = (
     "For one text without a question, attention can be read as a gate (Vashishth et al. 2019, proposition 4.1). The "
@@ -28,36 +26,21 @@ MEASURES = {
     "accuracy": "accuracy", "change": "change of accuracy", "tau": "τ with the model's attention",
     "same": "same prediction as the model", "gate": "mean gate", "gate_spread": "spread of gates in a text",
 }  # fmt: skip
-
-
-def headline(found: Found) -> Table:
-    """τ of gates and of another seed with the model's attention, and the accuracies."""
-    shown = found.summary.filter(pl.col("measure").is_in(["accuracy", "tau", "gate"]))
-    return _table(shown, "Gates in place of attention")
-
-
-def _table(summary: pl.DataFrame, title: str) -> Table:
-    shown = named(summary).with_columns(pl.col("measure").replace_strict(MEASURES))
-    columns = [
-        *which(shown), text("measure"), text("who", "of"), number("mean"), interval("low", "high"), count("n"),
-        count("undefined"), count("seeds"),
-    ]  # fmt: skip
-    caption = (
-        "Another seed: the same model trained again, the reference. Difference: gates less another seed, on the same "
-        "texts. Gates that differ: by 0.01 or more. Undefined: one word, or equal weights."
-    )
-    return Table(title, shown, caption, columns)
-
-
-def sections(found: Found) -> Iterator[Section]:
-    """All numbers, and by class."""
-    summary = found.summary
-    figures = found.figures("Attention, gates, another seed")
-    classes = named(found.table("classes"))
-    columns = [
-        *which(classes), text("predicted"), number("tau", "τ of gates"), number("tau_again", "τ of another seed"),
-        number("gate", "mean gate"),        number("change", "change of accuracy"), count("n"), count("undefined"),
-    ]  # fmt: skip
-    by_class = Table("By predicted class", classes, "τ with the model's attention.", columns)
-    tables = [_table(summary, "Gates in place of attention"), by_class]
-    yield Section("Is attention a gate?", "", [MEANING, OPEN, FEW], tables, figures)
+GATES = shown(
+    "Gates in place of attention",
+    text("measure"), text("who", "of"), number("mean"), interval("low", "high"), count("n"), count("undefined"),
+    count("seeds"),
+    caption="Another seed: the same model trained again, the reference. Difference: gates less another seed, on the "
+    "same texts. Gates that differ: by 0.01 or more. Undefined: one word, or equal weights.",
+    words={"measure": MEASURES},
+)  # fmt: skip
+BY_CLASS = shown(
+    "By predicted class",
+    text("predicted"), number("tau", "τ of gates"), number("tau_again", "τ of another seed"),
+    number("gate", "mean gate"), number("change", "change of accuracy"), count("n"), count("undefined"),
+    caption="τ with the model's attention.", of="classes",
+)  # fmt: skip
+headline, sections = told(
+    replace(GATES, where=pl.col("measure").is_in(["accuracy", "tau", "gate"])),
+    Part("Is attention a gate?", [MEANING, OPEN, FEW], [GATES, BY_CLASS], "Attention, gates, another seed"),
+)

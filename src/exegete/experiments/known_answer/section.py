@@ -1,14 +1,13 @@
 """Known answers in a report: who finds the planted words, what the models have learnt, and the toys."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, methods, which
+from exegete.experiments.common.section import Found, Part, by_mean, shown, told
 from exegete.experiments.known_answer.experiment import NEEDED, OBEYS, PRECISION
-from exegete.page.columns import count, decimal, interval, number, share, text
-from exegete.page.panels import named
-from exegete.page.section import Section, Table
+from exegete.page.columns import count, decimal, interval, number, share, text, varying
+from exegete.page.section import Table
 
 MEANING = (
     "Made-up words were planted in the training texts so that they decide the class, and every test text says another "
@@ -21,49 +20,48 @@ TOYS = (
     "Small models with weights set by hand, whose important words are known: precision at k of these words, and "
     "whether signs are right."
 )
+SIGNED = (pl.col("measure") == PRECISION) & (pl.col("ranking") == "signed")
+OBEYED = shown(
+    "Planted words",
+    text("method"), number("mean", "prec. at k"), interval("low", "high"), number("chance"), share("obedience"),
+    count("n"),
+    caption="On texts where the model obeys the planted words; obedience is the share of such texts.",
+    where=SIGNED & (pl.col("where") == OBEYS), first=by_mean("task", "model"),
+)  # fmt: skip
+SURE = replace(OBEYED, title="Planted words that are needed, each of them", where=SIGNED & (pl.col("where") == NEEDED))
 
 
-def headline(found: Found) -> Table:
-    """Precision at k of every method: with its interval for one shortcut, side by side for several."""
-    kept = _kept(found)
-    return _table(kept) if kept["shortcut"].n_unique() == 1 else _side_by_side(kept)
+def _doubted(table: Table) -> Table:
+    """Where a model has not learnt the planted words, the caption says so."""
+    unlearnt = " Where it is too low the model has not learnt them, and nothing follows."
+    return table if table.frame["learnt"].all() else replace(table, caption=table.caption + unlearnt)
 
 
-def _kept(found: Found, where: str = OBEYS) -> pl.DataFrame:
-    kept = found.summary.filter(pl.col("measure") == PRECISION, pl.col("ranking") == "signed")
-    kept = kept.filter(pl.col("where") == where)
-    order = ["task", "model", "mean"]
-    return methods(named(kept.sort(order, descending=[False, False, True], nulls_last=True, maintain_order=True)))
-
-
-def _table(kept: pl.DataFrame, title: str = "Planted words") -> Table:
-    """Everything."""
-    columns = [
-        *which(kept), text("method"), number("mean", "prec. at k"), interval("low", "high"), number("chance"),
-        share("obedience"), count("n"),
-    ]  # fmt: skip
-    caption = "On texts where the model obeys the planted words; obedience is the share of such texts."
-    if not kept["learnt"].all():
-        caption += " Where it is too low the model has not learnt them, and nothing follows."
-    return Table(title, kept, caption, columns)
-
-
-def _side_by_side(kept: pl.DataFrame) -> Table:
-    """Shortcuts as columns; a star where a model has not learnt one."""
+def _side_by_side(found: Found) -> Table:
+    """With intervals for one shortcut; several as columns, a star where a model has not learnt one."""
+    table = OBEYED(found)
+    kept = table.frame
     shortcuts = kept["shortcut"].unique(maintain_order=True).to_list()
+    if len(shortcuts) == 1:
+        return _doubted(table)
     star = pl.when("learnt").then(pl.lit("")).otherwise(pl.lit("*"))
     said = pl.col("mean").map_elements(decimal, pl.String) + star
     wide = kept.with_columns(said=said).pivot("shortcut", index=["model", "method"], values="said", maintain_order=True)
-    columns = [*([text("model")] if wide["model"].n_unique() > 1 else []), text("method"), *map(text, shortcuts)]
     caption = "Precision at k where the model obeys the planted words; * not learnt with every seed: nothing follows."
-    return Table("Planted words", wide, caption, columns)
+    return Table("Planted words", wide, caption, [varying("model"), text("method"), *map(text, shortcuts)])
 
 
-def sections(found: Found) -> Iterator[Section]:
-    """Planted words, then toys."""
-    figures = found.figures("Precision at k by method")
-    learnt = named(found.table("obedience"))
-    sure = _table(_kept(found, NEEDED), "Planted words that are needed, each of them")
-    tables = [_table(_kept(found)), sure, Table("What the models have learnt", learnt)]
-    yield Section("Who finds the words that decide?", "", [MEANING], tables, figures)
-    yield Section("Toys whose answer is known by hand", "", [TOYS], [Table("Toys", found.table("toys"))])
+headline, sections = told(
+    _side_by_side,
+    Part(
+        "Who finds the words that decide?",
+        [MEANING],
+        [
+            lambda found: _doubted(OBEYED(found)),
+            lambda found: _doubted(SURE(found)),
+            shown("What the models have learnt", of="obedience"),
+        ],
+        "Precision at k by method",
+    ),
+    Part("Toys whose answer is known by hand", [TOYS], [lambda found: Table("Toys", found.table("toys"))]),
+)

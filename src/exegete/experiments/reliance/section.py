@@ -1,14 +1,9 @@
 """Reliance in a report: points of models, and whether those that need attention are harder to fake."""
 
-from collections.abc import Iterator
-
 import polars as pl
 
-from exegete.experiments.common.section import Found, which
-from exegete.experiments.reliance.experiment import Reliance
+from exegete.experiments.common.section import Found, Part, dial, shown, told
 from exegete.page.columns import count, interval, number, probability, text
-from exegete.page.panels import named
-from exegete.page.section import Section, Table
 
 MEANING = (
     "Every model on a task is a point, the mean over its seeds (the figure and the second table show every training). "
@@ -27,59 +22,50 @@ NAMES = {"drop": "accuracy lost with uniform weights", "jsd": "JSD of the best a
 STATISTICS = {"spearman": "Spearman ρ", "kendall": "Kendall τ-b"}
 
 
-def headline(found: Found) -> Table:
-    """Whether x and y go together."""
-    return _relation(found)
+def _numbers(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Where no model has an adversary, a column is all null, and text as read."""
+    return frame.with_columns(pl.col(*names).cast(pl.Float64))
 
 
-def _relation(found: Found) -> Table:
-    table = found.table("relation")
-    numbers = [pl.col(name).cast(pl.Float64) for name in ("value", "low", "high", "p")]
-    shown = table.with_columns(
-        *numbers, pl.col("x", "y").replace_strict(NAMES), pl.col("statistic").replace_strict(STATISTICS),
-        pl.col("note").fill_null(""),
-    )  # fmt: skip
-    columns = [
-        text("y"), text("statistic"), number("value"), interval("low", "high"), probability("p"), count("n", "points"),
-        count("undefined"), text("note"),
-    ]  # fmt: skip
-    caption = "A point is a task and model; p is over permutations of the points."
-    return Table("Against the accuracy lost with uniform weights, over all points", shown, caption, columns)
+def _meaning(found: Found) -> list[str]:
+    asked = found.experiment
+    return [MEANING.format(tolerance=asked.tolerance, choose_on=asked.choose_on), CAUTION]
 
 
-def _means(found: Found) -> Table:
-    # Where no model has an adversary, a column is all null, and text as read.
-    means = found.table("points").with_columns(pl.col("drop", "jsd", "tvd", "lost").cast(pl.Float64))
-    shown = named(means)
-    columns = [
-        *which(shown), number("drop", "lost with uniform"), number("jsd", "JSD"), number("tvd", "TVD"),
-        number("lost", "lost by adversary"), count("seeds"), count("without", "seeds without an adversary"),
-    ]  # fmt: skip
-    return Table("Points", shown, "Means over the seeds that have an adversary that predicts the same.", columns)
-
-
-def sections(found: Found) -> Iterator[Section]:
-    """The relation, every training, the points, and every adversary."""
-    asked: Reliance = found.experiment
-    points, adversaries = (_dial(named(frame)) for frame in (found.summary, found.table("adversaries")))
-    columns = [
-        *which(points), count("seed"), number("drop", "lost with uniform"),
-        interval("drop_low", "drop_high", "its interval"), text("λ"), number("jsd", "JSD"),
-        interval("jsd_low", "jsd_high", "its interval"), number("tvd", "TVD"), number("lost", "lost by adversary"),
-        interval("lost_low", "lost_high", "its interval"), count("n"), count("undefined"),
-    ]  # fmt: skip
-    caption = "Intervals are at 95 %, over texts. A dash: no adversary predicts the same."
-    tables = [
-        _relation(found),
-        Table("Every training", points, caption, columns),
-        _means(found),
-        Table("Every adversary", adversaries.select(pl.exclude("lam"))),
-    ]
-    figures = found.figures("Need and adversaries")
-    meaning = MEANING.format(tolerance=asked.tolerance, choose_on=asked.choose_on)
-    yield Section("Is a model that needs attention harder to fake?", "", [meaning, CAUTION], tables, figures)
-
-
-def _dial(frame: pl.DataFrame) -> pl.DataFrame:
-    """λ as it was written: three decimals would hide it."""
-    return frame.with_columns(pl.col("lam").cast(pl.Float64).map_elements("{:g}".format, pl.String).alias("λ"))
+RELATION = shown(
+    "Against the accuracy lost with uniform weights, over all points",
+    text("y"), text("statistic"), number("value"), interval("low", "high"), probability("p"), count("n", "points"),
+    count("undefined"), text("note"),
+    caption="A point is a task and model; p is over permutations of the points.", of="relation",
+    words={"x": NAMES, "y": NAMES, "statistic": STATISTICS},
+    then=lambda frame: _numbers(frame, "value", "low", "high", "p").with_columns(pl.col("note").fill_null("")),
+)  # fmt: skip
+TRAININGS = shown(
+    "Every training",
+    count("seed"), number("drop", "lost with uniform"), interval("drop_low", "drop_high", "its interval"),
+    text("λ"), number("jsd", "JSD"), interval("jsd_low", "jsd_high", "its interval"), number("tvd", "TVD"),
+    number("lost", "lost by adversary"), interval("lost_low", "lost_high", "its interval"), count("n"),
+    count("undefined"),
+    caption="Intervals are at 95 %, over texts. A dash: no adversary predicts the same.",
+    then=lambda frame: dial(frame.with_columns(λ="lam"), "λ"),
+)  # fmt: skip
+POINTS = shown(
+    "Points",
+    number("drop", "lost with uniform"), number("jsd", "JSD"), number("tvd", "TVD"),
+    number("lost", "lost by adversary"), count("seeds"), count("without", "seeds without an adversary"),
+    caption="Means over the seeds that have an adversary that predicts the same.", of="points",
+    then=lambda frame: _numbers(frame, "drop", "jsd", "tvd", "lost"),
+)  # fmt: skip
+ADVERSARIES = shown(
+    "Every adversary",
+    of="adversaries", then=lambda frame: dial(frame.with_columns(λ="lam"), "λ").select(pl.exclude("lam")),
+)  # fmt: skip
+headline, sections = told(
+    RELATION,
+    Part(
+        "Is a model that needs attention harder to fake?",
+        _meaning,
+        [RELATION, TRAININGS, POINTS, ADVERSARIES],
+        "Need and adversaries",
+    ),
+)
