@@ -1,14 +1,15 @@
 """Panels: what all figures share. A grid or lines of panels, one per task and model, and how their rows are named."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
+from typing import Any
 
 import altair as alt
 import polars as pl
 
 from exegete.page.labels import model_labels, pair_label, task_labels
-from exegete.page.theme import inline
+from exegete.page.theme import PALETTE, SHAPES, inline
 
 NOISE = "random"
 TICKS = [-1, -0.5, 0, 0.5, 1]  # of an axis of coefficients
@@ -49,6 +50,14 @@ def lines(
     facet = alt.Facet("panel:N", sort=panels, header=header)
     faceted: alt.FacetChart = drawn.facet(facet, columns=columns, data=inline(table), spacing=spacing)
     return faceted
+
+
+def series(field: str, names: Sequence[str], legend: Any = alt.Undefined) -> tuple[alt.Color, alt.Shape]:
+    """A colour and a shape for every name, which say the same twice; where there are more than colours, again."""
+    rounds = [i % len(PALETTE) for i in range(len(names))]
+    colours = alt.Scale(domain=list(names), range=[PALETTE[i] for i in rounds])
+    shapes = alt.Scale(domain=list(names), range=[SHAPES[i] for i in rounds])
+    return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)
 
 
 def named(frame: pl.DataFrame) -> pl.DataFrame:

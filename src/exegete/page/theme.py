@@ -7,7 +7,8 @@ variables.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -105,6 +106,27 @@ def nothing(why: str) -> alt.Chart:
     drawn: alt.Chart = words.encode(x=alt.value(0), text=alt.value(sentence))
     drawn = drawn.properties(width=7 * len(sentence), height=40)
     return themed(drawn, sentence)
+
+
+def figure(
+    tabled: Callable[[pl.DataFrame], pl.DataFrame], why: str
+) -> Callable[[Callable[[pl.DataFrame], _Drawn]], Callable[[pl.DataFrame], _Drawn | alt.Chart]]:
+    """A function that draws a table as a figure of the rows, or the summary, that `tabled` makes the table of.
+
+    Its docstring is the sentence that describes the figure. Where there is nothing to draw, the chart says why.
+    """
+
+    def of(draw: Callable[[pl.DataFrame], _Drawn]) -> Callable[[pl.DataFrame], _Drawn | alt.Chart]:
+        description = " ".join((draw.__doc__ or "").split())
+
+        @wraps(draw)
+        def drawn(frame: pl.DataFrame) -> _Drawn | alt.Chart:
+            table = tabled(frame)
+            return nothing(why) if table.is_empty() else themed(draw(table), description, table)
+
+        return drawn
+
+    return of
 
 
 def to_svg(chart: ChartType) -> str:

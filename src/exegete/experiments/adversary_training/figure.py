@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, nothing, themed
+from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, figure
 from exegete.page.violin import Axis, half_shapes, halves
 
 KINDS = {
@@ -22,25 +22,6 @@ AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
 NONE = "no text has two words"
 
 
-def curve(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Mean TVD of predictions against mean JSD of weights: a curve over λ, marks for all others."""
-    table = points(summary)
-    if table.is_empty():
-        return nothing(NONE)
-    columns = min(table["panel"].n_unique(), 2)
-    width = 520 if columns == 1 else (WIDTH - 60) // 2 - 30
-    drawn = _layers(table).properties(width=width, height=240)
-    read = (
-        "Means over texts with 95 % intervals; labels are λ or, where searched, ε. To the right and low: easily faked."
-    )
-    return themed(
-        lines(drawn, table, columns, spacing=30).properties(title=read),
-        "How far the attention of adversaries is from a model's own against how much their predictions change, over λ, "
-        "beside other seeds and searched weights, a panel per model.",
-        table,
-    )
-
-
 def points(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, kind, label (λ or ε), jsd and tvd with intervals; the points of a curve in order of λ."""
     kept = summary.filter(pl.col("jsd").is_not_null())
@@ -54,6 +35,20 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     numbers = [f"{name}{end}" for name in ("jsd", "tvd") for end in ("", "_low", "_high")]
     ordered = named.sort("panel", "place", "lam", maintain_order=True).select("panel", "kind", "lam", "label", *numbers)
     return pl.concat([_joined(part) for part in ordered.partition_by("panel", "kind", maintain_order=True)])
+
+
+@figure(points, NONE)
+def curve(table: pl.DataFrame) -> alt.FacetChart:
+    """How far the attention of adversaries is from a model's own against how much their predictions change, over λ,
+    beside other seeds and searched weights, a panel per model.
+    """
+    columns = min(table["panel"].n_unique(), 2)
+    width = 520 if columns == 1 else (WIDTH - 60) // 2 - 30
+    drawn = _layers(table).properties(width=width, height=240)
+    read = (
+        "Means over texts with 95 % intervals; labels are λ or, where searched, ε. To the right and low: easily faked."
+    )
+    return lines(drawn, table, columns, spacing=30).properties(title=read)
 
 
 def _joined(points: pl.DataFrame) -> pl.DataFrame:
@@ -103,20 +98,6 @@ def _layers(table: pl.DataFrame) -> alt.LayerChart:
     return alt.LayerChart(layer=layers)
 
 
-def violins(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """JSD of the adversary with the largest λ by the largest weight of the model; below, with its weights permuted."""
-    table = spread(rows)
-    if table.is_empty():
-        return nothing(NONE)
-    read = "Above a line: JSD to the adversary of the largest λ, per text. Below: after permuting it. Lines: quartiles."
-    return themed(
-        halves(table, SIDES, AXIS).properties(title=read),
-        "Densities of the divergence between a model's attention and its adversary's, by bins of the largest weight, "
-        "beside that after permuting the adversary's, a panel per model.",
-        table,
-    )
-
-
 def spread(rows: pl.DataFrame) -> pl.DataFrame:
     """What is drawn; unfrozen adversaries if there are any."""
     trained = rows.filter(pl.col("lam").is_not_null(), pl.col("jsd").is_not_null())
@@ -125,3 +106,12 @@ def spread(rows: pl.DataFrame) -> pl.DataFrame:
     if kept.is_empty():
         return pl.DataFrame()
     return half_shapes(kept.filter(pl.col("lam") == kept["lam"].max()), SIDES, AXIS)
+
+
+@figure(spread, NONE)
+def violins(table: pl.DataFrame) -> alt.FacetChart:
+    """Densities of the divergence between a model's attention and its adversary's, by bins of the largest weight,
+    beside that after permuting the adversary's, a panel per model.
+    """
+    read = "Above a line: JSD to the adversary of the largest λ, per text. Below: after permuting it. Lines: quartiles."
+    return halves(table, SIDES, AXIS).properties(title=read)

@@ -10,8 +10,8 @@ import polars as pl
 
 from exegete.base.names import parse
 from exegete.page.labels import measure_label
-from exegete.page.panels import WIDTH, grid, in_order, named, with_pair
-from exegete.page.theme import PALETTE, SHAPES, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, named, series, with_pair
+from exegete.page.theme import nothing, themed
 
 MEASURES = {name: measure_label(name) for name in ("tau", "tau_corrected", "gamma")}
 MAXIMUM = "largest τ-b that the ties allow"
@@ -71,8 +71,7 @@ def _panel(table: pl.DataFrame) -> alt.LayerChart:
     )
     room = base.transform_filter(alt.datum.coefficient == MAXIMUM).transform_calculate(lane=f"'{lanes[0]}'", zero="0")
     dots = base.transform_filter(alt.datum.coefficient != MAXIMUM).transform_calculate(lane="datum.coefficient")
-    colour = alt.Color("coefficient:N", scale=alt.Scale(domain=lanes, range=list(PALETTE[:3])))
-    shape = alt.Shape("coefficient:N", scale=alt.Scale(domain=lanes, range=list(SHAPES[:3])))
+    colour, shape = series("coefficient", lanes)
     layers = [
         room.mark_bar(style="room", height=9).encode(x=x, x2="zero:Q"),
         room.mark_tick(style="mark", thickness=1.5, height=11, opacity=1).encode(x=x),

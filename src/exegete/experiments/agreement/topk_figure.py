@@ -8,8 +8,8 @@ import altair as alt
 import polars as pl
 
 from exegete.page.labels import importance_label, measure_label, pair_label, size_label
-from exegete.page.panels import NOISE, TICKS, WIDTH, columns_of, in_order, rows_of, with_panel
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import NOISE, TICKS, WIDTH, columns_of, in_order, rows_of, series, with_panel
+from exegete.page.theme import inline, nothing, themed
 
 MEASURES = ("legacy", "fagin", "bucket")
 
@@ -67,7 +67,7 @@ def _sizes(table: pl.DataFrame) -> list[str]:
 
 
 def _panel(table: pl.DataFrame, first: str, second: str, noise: str) -> alt.LayerChart:
-    series = [pair for pair in (pair_label(first, second), pair_label(noise, second)) if pair in table["series"]]
+    pairs = [pair for pair in (pair_label(first, second), pair_label(noise, second)) if pair in table["series"]]
     wrapped = "split(datum.label, ' ')"  # "mean length" in two lines
     plain = alt.Axis(
         title="k", labelAngle=0, labelFontSize=10, domain=False, ticks=False, grid=False, labelExpr=wrapped
@@ -75,11 +75,10 @@ def _panel(table: pl.DataFrame, first: str, second: str, noise: str) -> alt.Laye
     x = alt.X("k:N", sort=_sizes(table), axis=plain)
     y = alt.Y("mean:Q", scale=alt.Scale(domain=[-1, 1]), axis=alt.Axis(title="mean", values=TICKS, format="~g"))
     base = alt.Chart().encode(x=x)
-    beside = base.encode(xOffset=alt.XOffset("series:N", sort=series, scale=alt.Scale(paddingOuter=0.45)))
-    colour = alt.Color("series:N", scale=alt.Scale(domain=series, range=list(PALETTE[: len(series)])))
-    shape = alt.Shape("series:N", scale=alt.Scale(domain=series, range=list(SHAPES[: len(series)])))
+    beside = base.encode(xOffset=alt.XOffset("series:N", sort=pairs, scale=alt.Scale(paddingOuter=0.45)))
+    colour, shape = series("series", pairs)
     chance = beside.mark_tick(style="mark", orient="horizontal", thickness=1.5, width=12, opacity=1)
-    number = base.transform_filter(alt.datum.series == series[0]).mark_text(style="note", baseline="bottom")
+    number = base.transform_filter(alt.datum.series == pairs[0]).mark_text(style="note", baseline="bottom")
     layers = [
         beside.mark_rule(strokeWidth=2, clip=True).encode(y="low:Q", y2="high:Q", color=colour),
         beside.mark_point(filled=True, size=46, opacity=1).encode(y=y, color=colour, shape=shape),

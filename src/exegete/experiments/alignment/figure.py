@@ -10,25 +10,12 @@ from exegete.page.dots import dots, table_of
 from exegete.page.families import ATTENTION, RANDOM, family
 from exegete.page.labels import importance_labels, model_labels, task_labels
 from exegete.page.panels import columns_of, in_order
-from exegete.page.theme import PALETTE, inline, nothing, themed
+from exegete.page.theme import PALETTE, figure, inline, nothing, themed
 
 COLUMNS = {"error_rate": "alignment error rate (low is good)", "same_as_attention": "linked as attention does"}
 CELL = ("task", "model", "split")
 STEP = 19  # pixels of a word
 SIGNS = {"for": PALETTE[0], "against": PALETTE[1]}
-
-
-def alignment(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Dots with intervals: a line per method, a column per measure, a row per task and model; ticks are chance."""
-    table = lines(summary)
-    if table.is_empty():
-        return nothing("no sentence has words to link")
-    read = [
-        "Every word of a reference is linked to the source word of the highest score, with 95 % intervals.",
-        "Tick: chance, every word linked to any. Error rates are told where the right links are known.",
-    ]
-    told = "Alignment error rate, and share of words linked as attention does, by method, with intervals and chance."
-    return themed(dots(table, "share").properties(title=read), told, table)
 
 
 def lines(summary: pl.DataFrame) -> pl.DataFrame:
@@ -51,6 +38,16 @@ def lines(summary: pl.DataFrame) -> pl.DataFrame:
     return table.sort(
         pl.col("column").replace_strict(across), pl.col("method").replace_strict(place), maintain_order=True
     )
+
+
+@figure(lines, "no sentence has words to link")
+def alignment(table: pl.DataFrame) -> alt.FacetChart:
+    """Alignment error rate, and share of words linked as attention does, by method, with intervals and chance."""
+    read = [
+        "Every word of a reference is linked to the source word of the highest score, with 95 % intervals.",
+        "Tick: chance, every word linked to any. Error rates are told where the right links are known.",
+    ]
+    return dots(table, "share").properties(title=read)
 
 
 def best_first(summary: pl.DataFrame) -> list[str]:

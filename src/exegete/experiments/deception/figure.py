@@ -4,30 +4,14 @@ import altair as alt
 import polars as pl
 
 from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, grid, in_order, with_panel
-from exegete.page.theme import PALETTE, SHAPES, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, series, with_panel
+from exegete.page.theme import figure
 
 HONEST = "honest"
 COLUMNS = {
     "mass": "attention and accuracy", "accuracy": "attention and accuracy", "precision_at_k": "precision at k",
 }  # fmt: skip
 LINES = {"mass": "weight on planted words", "accuracy": "accuracy"}
-
-
-def deception(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Dots with intervals: a line per method, a colour per model; left the weights and the accuracy."""
-    table = lines(summary)
-    if table.is_empty():
-        return nothing("no text holds planted words")
-    drawn = _layers(table).properties(width=(WIDTH - 220) // 2 - 24, height=alt.Step(12))
-    faceted: alt.FacetChart = grid(drawn, table, "column", spacing=30).resolve_scale(y="independent")
-    read = "Means over test texts with 95 % intervals; precision where the model obeys the planted words. Tick: chance."
-    return themed(
-        faceted.properties(title=read),
-        "Attention on planted words, accuracy, and precision at k of methods at finding them, for a model and for the "
-        "same one trained to attend elsewhere.",
-        table,
-    )
 
 
 def lines(summary: pl.DataFrame) -> pl.DataFrame:
@@ -48,6 +32,17 @@ def lines(summary: pl.DataFrame) -> pl.DataFrame:
     return said.select("panel", "column", "line", "mean", "low", "high", "chance", who="whose")
 
 
+@figure(lines, "no text holds planted words")
+def deception(table: pl.DataFrame) -> alt.FacetChart:
+    """Attention on planted words, accuracy, and precision at k of methods at finding them, for a model and for the same
+    one trained to attend elsewhere.
+    """
+    drawn = _layers(table).properties(width=(WIDTH - 220) // 2 - 24, height=alt.Step(12))
+    faceted: alt.FacetChart = grid(drawn, table, "column", spacing=30).resolve_scale(y="independent")
+    read = "Means over test texts with 95 % intervals; precision where the model obeys the planted words. Tick: chance."
+    return faceted.properties(title=read)
+
+
 def _whose(lam: float | None, learnt: bool) -> str:
     """A model, and whether anything follows from it.
 
@@ -59,10 +54,7 @@ def _whose(lam: float | None, learnt: bool) -> str:
 
 def _layers(table: pl.DataFrame) -> alt.LayerChart:
     whose = in_order(table["who"])
-    rounds = range(len(whose))
-    colours = alt.Scale(domain=whose, range=[PALETTE[i % len(PALETTE)] for i in rounds])
-    forms = alt.Scale(domain=whose, range=[SHAPES[i % len(SHAPES)] for i in rounds])
-    colour, shape = alt.Color("who:N", scale=colours), alt.Shape("who:N", scale=forms)
+    colour, shape = series("who", whose)
     plain = alt.Axis(title=None, domain=False, ticks=False, grid=True, labelPadding=8)
     axis = alt.Axis(title=None, values=[0, 0.5, 1], format="~g", grid=False)
     x = alt.X("mean:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)

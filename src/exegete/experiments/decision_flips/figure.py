@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
+from exegete.page.theme import NEUTRAL, PALETTE, figure
 
 SIDE = 88  # of a tile, in pixels
 KINDS = {
@@ -13,22 +13,6 @@ KINDS = {
     ("no", "yes"): "only the random other",
     ("no", "no"): "neither",
 }
-
-
-def tiles(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Rows: the highest weight removed; columns: a random other one removed; does the decision flip?"""
-    table = kinds(summary)
-    if table.is_empty():
-        return nothing("no text has more than one key")
-    columns = max(1, min(table["panel"].n_unique(), WIDTH // (2 * SIDE + 60)))
-    drawn = _tiles().properties(width=2 * SIDE, height=SIDE + 30)
-    read = "Percent of texts with 95 % intervals: does the decision flip?"
-    return themed(
-        lines(drawn, table, columns, spacing=28, letters=30).properties(title=read),
-        "Percent of texts whose decision flips without the highest weight, without a random other one, without either "
-        "or with neither; four tiles per task and model.",
-        table,
-    )
 
 
 def kinds(summary: pl.DataFrame) -> pl.DataFrame:
@@ -44,6 +28,17 @@ def kinds(summary: pl.DataFrame) -> pl.DataFrame:
         pl.Series("interval", ends, dtype=pl.String),
     )
     return named.select("panel", "kind", "share", "percent", "interval", "n", top="remove_top", random="remove_random")
+
+
+@figure(kinds, "no text has more than one key")
+def tiles(table: pl.DataFrame) -> alt.FacetChart:
+    """Percent of texts whose decision flips without the highest weight, without a random other one, without either or
+    with neither; four tiles per task and model.
+    """
+    columns = max(1, min(table["panel"].n_unique(), WIDTH // (2 * SIDE + 60)))
+    drawn = _tiles().properties(width=2 * SIDE, height=SIDE + 30)
+    read = "Percent of texts with 95 % intervals: does the decision flip?"
+    return lines(drawn, table, columns, spacing=28, letters=30).properties(title=read)
 
 
 def _tiles() -> alt.LayerChart:

@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, grid, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
+from exegete.page.theme import NEUTRAL, PALETTE, figure
 
 MEASURES = {"accuracy": "accuracy", "f1": "F1"}
 LABELS = {
@@ -16,22 +16,6 @@ LABELS = {
     "imposed_adversary": "the adversary's weights",
 }
 SOURCES, WORDS = "where weights come from", "a model of single words with these weights"
-
-
-def diagnostic(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Dots with intervals: a line per kind of weights, a column per measure, a row per model."""
-    table = levels(summary)
-    if table.is_empty():
-        return nothing("no text was predicted")
-    width = (WIDTH - 220) // table["measure"].n_unique() - 24
-    drawn = _layers(table).properties(width=width, height=alt.Step(18))
-    faceted = grid(drawn, table, "measure")
-    read = "Means over test texts with 95 % intervals. Tick: always the most frequent class."
-    return themed(
-        faceted.properties(title=read),
-        "Accuracy and F1 of a model of single words under its own, uniform, imposed and adversarial weights.",
-        table,
-    )
 
 
 def levels(summary: pl.DataFrame) -> pl.DataFrame:
@@ -49,6 +33,16 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     return named.sort("place", maintain_order=True).select(
         "panel", "measure", "weights", "kind", "mean", "low", "high", "reference"
     )
+
+
+@figure(levels, "no text was predicted")
+def diagnostic(table: pl.DataFrame) -> alt.FacetChart:
+    """Accuracy and F1 of a model of single words under its own, uniform, imposed and adversarial weights."""
+    width = (WIDTH - 220) // table["measure"].n_unique() - 24
+    drawn = _layers(table).properties(width=width, height=alt.Step(18))
+    faceted = grid(drawn, table, "measure")
+    read = "Means over test texts with 95 % intervals. Tick: always the most frequent class."
+    return faceted.properties(title=read)
 
 
 def _layers(table: pl.DataFrame) -> alt.LayerChart:

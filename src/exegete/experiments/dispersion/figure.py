@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, grid, in_order, named, rows_of
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.theme import PALETTE, SHAPES, figure, inline, nothing, themed
 
 STATES = ("gradient_states", "leave_one_out_states")
 METHODS = ("gradient", "leave-one-out")
@@ -85,28 +85,6 @@ def _dots(table: pl.DataFrame) -> alt.LayerChart:
     return alt.LayerChart(layer=layers)
 
 
-def entropy(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Figure 2: the normalised entropy of every distribution over the texts, a line per model."""
-    table = spreads(rows)
-    if table.is_empty():
-        return nothing("no text has two words or more")
-    tasks, kinds = in_order(table["task"]), in_order(table["kind"])
-    row = rows_of("task", tasks) if len(tasks) > 1 else alt.Undefined
-    drawn = _boxes(table).properties(width=(WIDTH - 150) // 2 - 20, height=alt.Step(16))
-    if len(tasks) > 1:
-        drawn = drawn.properties(width=(WIDTH - 150) // len(kinds) - 20)
-        faceted = drawn.facet(row=row, column=_headed("kind", kinds), data=inline(table), spacing=24)
-    else:
-        facet = alt.Facet("kind:N", sort=kinds, header=alt.Header(title=None, labelPadding=8))
-        faceted = drawn.facet(facet, columns=2, data=inline(table), spacing=24)
-    read = "Over texts: median, middle half, and the middle 90 %. At 1 all words are equally important."
-    return themed(
-        faceted.properties(title=read),
-        "Normalised entropy of attention and of importances over the words of a text, its spread over texts, by model.",
-        table,
-    )
-
-
 def _headed(field: str, order: list[str]) -> alt.Column:
     wrapped = "split(datum.label, ', ')"
     return alt.Column(f"{field}:N", sort=order, header=alt.Header(title=None, labelPadding=8, labelExpr=wrapped))
@@ -125,6 +103,22 @@ def spreads(rows: pl.DataFrame) -> pl.DataFrame:
     ordered = named(by_density(table)).with_columns(pl.col("kind").replace_strict(kinds))
     place = pl.col("kind").replace_strict({label: i for i, label in enumerate(ENTROPIES.values())})
     return ordered.sort(place, maintain_order=True).select("task", "model", "kind", *QUANTILES, "n")
+
+
+@figure(spreads, "no text has two words or more")
+def entropy(table: pl.DataFrame) -> alt.FacetChart:
+    """Normalised entropy of attention and of importances over the words of a text, its spread over texts, by model."""
+    tasks, kinds = in_order(table["task"]), in_order(table["kind"])
+    row = rows_of("task", tasks) if len(tasks) > 1 else alt.Undefined
+    drawn = _boxes(table).properties(width=(WIDTH - 150) // 2 - 20, height=alt.Step(16))
+    if len(tasks) > 1:
+        drawn = drawn.properties(width=(WIDTH - 150) // len(kinds) - 20)
+        faceted = drawn.facet(row=row, column=_headed("kind", kinds), data=inline(table), spacing=24)
+    else:
+        facet = alt.Facet("kind:N", sort=kinds, header=alt.Header(title=None, labelPadding=8))
+        faceted = drawn.facet(facet, columns=2, data=inline(table), spacing=24)
+    read = "Over texts: median, middle half, and the middle 90 %. At 1 all words are equally important."
+    return faceted.properties(title=read)
 
 
 def _boxes(table: pl.DataFrame) -> alt.LayerChart:

@@ -13,8 +13,8 @@ import polars as pl
 from exegete.base.names import parse
 from exegete.experiments.dispersion.figure import ENTROPIES, STATES
 from exegete.page.labels import task_labels
-from exegete.page.panels import WIDTH, grid, in_order
-from exegete.page.theme import DASHES, PALETTE, SHAPES, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, series
+from exegete.page.theme import DASHES, nothing, themed
 
 LEAST = 3
 COEFFICIENTS = {"tau": "τ-b", "corrected": "τ-b / its maximum", "inside": "τ-b among words with weight"}
@@ -102,7 +102,6 @@ def _figure(table: pl.DataFrame, columns: list[str], title: str, domain: list[fl
 
 
 def _layers(table: pl.DataFrame, title: str, domain: list[float]) -> alt.LayerChart:
-    series = in_order(table["series"])
     lams = sorted(table["lam"].unique().to_list())
     plain = "replace(datum.value + '', '-', '−')"  # vega would write −1e+1
     axis = alt.Axis(title="λ, sparser to the right", values=_ticks(lams), labelExpr=plain, grid=False)
@@ -112,9 +111,7 @@ def _layers(table: pl.DataFrame, title: str, domain: list[float]) -> alt.LayerCh
     y, low = (
         alt.Y(f"{f}:Q", scale=scale, axis=alt.Axis(title=title, format="~g", tickCount=5)) for f in ("mean", "low")
     )
-    rounds = range(len(series))
-    colour = alt.Color("series:N", scale=alt.Scale(domain=series, range=[PALETTE[i] for i in rounds]))
-    shape = alt.Shape("series:N", scale=alt.Scale(domain=series, range=[SHAPES[i] for i in rounds]))
+    colour, shape = series("series", in_order(table["series"]))
     base = alt.Chart().encode(x=x)
     means = base.transform_filter(alt.datum.kind == "mean")
     ceiling = base.transform_filter(alt.datum.kind == CEILING)

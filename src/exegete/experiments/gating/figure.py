@@ -3,29 +3,11 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, with_panel
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
+from exegete.page.theme import figure, inline
 
 MEASURES = {"accuracy": "accuracy", "same": "same prediction", "tau": "τ-b with attention", "gate": "mean gate"}
 WHO = ("attention", "gates", "another seed")
-
-
-def gating(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Dots with intervals: a line per model, a column per measure; what another seed gives is the reference."""
-    table = levels(summary)
-    if table.is_empty():
-        return nothing("no model has attention that could be gates")
-    shown = in_order(table["measure"])
-    width = (WIDTH - 200) // len(shown) - 20
-    drawn = _layers(table).properties(width=width, height=alt.Step(13))
-    faceted = drawn.facet(column=columns_of("measure", shown), data=inline(table), spacing=20)
-    read = "Means with 95 % intervals. Another seed: what retraining alone changes. Mean gate 1: gates choose nothing."
-    return themed(
-        faceted.properties(title=read),
-        "Accuracy, share of equal predictions, rank correlation of weights and mean gate, of the same model with gates "
-        "in place of attention and with another seed.",
-        table,
-    )
 
 
 def levels(summary: pl.DataFrame) -> pl.DataFrame:
@@ -39,10 +21,22 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     return named.select("panel", pl.col("measure").replace_strict(MEASURES), "who", "mean", "low", "high")
 
 
+@figure(levels, "no model has attention that could be gates")
+def gating(table: pl.DataFrame) -> alt.FacetChart:
+    """Accuracy, share of equal predictions, rank correlation of weights and mean gate, of the same model with gates in
+    place of attention and with another seed.
+    """
+    shown = in_order(table["measure"])
+    width = (WIDTH - 200) // len(shown) - 20
+    drawn = _layers(table).properties(width=width, height=alt.Step(13))
+    faceted = drawn.facet(column=columns_of("measure", shown), data=inline(table), spacing=20)
+    read = "Means with 95 % intervals. Another seed: what retraining alone changes. Mean gate 1: gates choose nothing."
+    return faceted.properties(title=read)
+
+
 def _layers(table: pl.DataFrame) -> alt.LayerChart:
     panels = in_order(table["panel"])
-    colour = alt.Color("who:N", scale=alt.Scale(domain=WHO, range=list(PALETTE[:3])))
-    shape = alt.Shape("who:N", scale=alt.Scale(domain=WHO, range=list(SHAPES[:3])))
+    colour, shape = series("who", WHO)
     plain = alt.Axis(title=None, domain=False, ticks=False, grid=False, labelPadding=8, labelLimit=190)
     axis = alt.Axis(title="mean", values=[-1, 0, 0.5, 1], format="~g")
     ends = [value for name in ("mean", "low") for value in table[name].drop_nulls()]

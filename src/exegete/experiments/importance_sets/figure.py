@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, grid, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, nothing, themed
+from exegete.page.theme import NEUTRAL, PALETTE, figure
 
 LABELS = {
     "attention": "attention",
@@ -19,22 +19,6 @@ LABELS = {
 }
 COLOURS = dict(zip(LABELS.values(), (PALETTE[0], PALETTE[1], PALETTE[2], NEUTRAL, PALETTE[3]), strict=True))
 CENSORED, EXCLUDED = "all texts (never flipped: 1)", "texts that flip, as published"
-
-
-def boxes(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """A box per scheme, a row of panels per task and model, a column per treatment of texts that never flip."""
-    table = quartiles(rows)
-    if table.is_empty():
-        return nothing("no text has more than one key")
-    drawn = _boxes(table).properties(width=(WIDTH - 230) // 2 - 50, height=alt.Step(24))
-    faceted = grid(drawn, table, "texts", spacing={"row": 24, "column": 56}, order=[CENSORED, EXCLUDED])
-    read = "Box: quartiles; line: median; dot: mean; whiskers: the last text within 1.5 box widths. Right: n texts."
-    return themed(
-        faceted.properties(title=read),
-        "Boxes of the fraction of keys removed before the decision first flips, one per ranking scheme, with texts "
-        "that never flip at 1 and without them; a row of panels per task and model.",
-        table,
-    )
 
 
 def quartiles(rows: pl.DataFrame) -> pl.DataFrame:
@@ -52,6 +36,17 @@ def quartiles(rows: pl.DataFrame) -> pl.DataFrame:
     grid = every.join(pl.DataFrame({"texts": [CENSORED, EXCLUDED]}), how="cross")  # without gaps the panels stay put
     full = grid.join(found, on=["panel", "texts", "scheme"], how="left", maintain_order="left")
     return full.with_columns(pl.col("scheme").replace_strict(LABELS), pl.col("n").fill_null(0))
+
+
+@figure(quartiles, "no text has more than one key")
+def boxes(table: pl.DataFrame) -> alt.FacetChart:
+    """Boxes of the fraction of keys removed before the decision first flips, one per ranking scheme, with texts that
+    never flip at 1 and without them; a row of panels per task and model.
+    """
+    drawn = _boxes(table).properties(width=(WIDTH - 230) // 2 - 50, height=alt.Step(24))
+    faceted = grid(drawn, table, "texts", spacing={"row": 24, "column": 56}, order=[CENSORED, EXCLUDED])
+    read = "Box: quartiles; line: median; dot: mean; whiskers: the last text within 1.5 box widths. Right: n texts."
+    return faceted.properties(title=read)
 
 
 def _box(value: pl.Expr) -> list[pl.Expr]:

@@ -4,25 +4,9 @@ import altair as alt
 import polars as pl
 
 from exegete.page.dots import dots, table_of
-from exegete.page.theme import nothing, themed
+from exegete.page.theme import figure
 
 SHORTCUTS = {"token": "one word", "context": "a word in context", "pair": "an ordered pair"}
-
-
-def known_answer(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Dots with intervals: a line per method, a column per shortcut, a row per model; ticks are chance."""
-    table = precisions(summary)
-    if table.is_empty():
-        return nothing("the model follows the planted words in no text")
-    read = (
-        "Precision at k of the planted words, where the model follows them, with 95 % intervals. Dot: words ranked by "
-        "signed score; ring: by size. Tick: chance."
-    )
-    return themed(
-        dots(table, "precision at k").properties(title=read),
-        "Precision at k of planted words by method and kind of shortcut, with intervals and chance.",
-        table,
-    )
 
 
 def precisions(summary: pl.DataFrame) -> pl.DataFrame:
@@ -40,6 +24,16 @@ def precisions(summary: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.concat_str(pl.lit("not learnt: obeyed in "), obeyed, pl.lit(" %")))
     )
     return table_of(kept.with_columns(task=_without_planting(kept["task"])), column, list(SHORTCUTS.values()), note)
+
+
+@figure(precisions, "the model follows the planted words in no text")
+def known_answer(table: pl.DataFrame) -> alt.FacetChart:
+    """Precision at k of planted words by method and kind of shortcut, with intervals and chance."""
+    read = (
+        "Precision at k of the planted words, where the model follows them, with 95 % intervals. Dot: words ranked by "
+        "signed score; ring: by size. Tick: chance."
+    )
+    return dots(table, "precision at k").properties(title=read)
 
 
 def _without_planting(tasks: pl.Series) -> pl.Series:

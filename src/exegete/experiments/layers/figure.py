@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, with_panel
-from exegete.page.theme import DASHES, PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
+from exegete.page.theme import DASHES, inline, nothing, themed
 
 GROUPS = {
     "encoder": "encoder",
@@ -73,9 +73,7 @@ def _layers(table: pl.DataFrame, title: str) -> alt.LayerChart:
     scale = alt.Scale(domain=[min(0.0, *ends), max(ends) * 1.02 or 1.0], nice=False)
     said = alt.Axis(title=title, tickCount=5, format="~r")
     ys = {name: alt.Y(f"{name}:Q", scale=scale, axis=said) for name in SCORES}
-    rounds = [i % len(PALETTE) for i in range(len(groups))]
-    colour = alt.Color("group:N", scale=alt.Scale(domain=groups, range=[PALETTE[i] for i in rounds]))
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=groups, range=[SHAPES[i] for i in rounds]))
+    colour, shape = series("group", groups)
     base = alt.Chart().encode(x=x)
     once = alt.Chart().transform_aggregate(unaltered="mean(unaltered)", majority="mean(majority)")
     marks = [

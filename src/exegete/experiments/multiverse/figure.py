@@ -11,8 +11,8 @@ import polars as pl
 
 from exegete.base.names import parse
 from exegete.page.labels import measure_label
-from exegete.page.panels import WIDTH, grid, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, grid, in_order, series, with_panel
+from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
 SIZES = {"input": "|e · ∂f/∂e|", "l1": "‖∂f/∂e‖₁", "l2": "‖∂f/∂e‖₂", "leave_one_out": "leave-one-out"}
 DETACHED = {"false": "attention moves too", "true": "attention held fixed"}
@@ -163,8 +163,7 @@ def shares(table: pl.DataFrame) -> alt.Chart | alt.FacetChart:
         return nothing("no choice has two levels, or a specification is undefined")
     scales = in_order(kept["scale"])
     domain = [side for side in AMONG.values() if side in set(kept["among"])]
-    colour = alt.Color("among:N", scale=alt.Scale(domain=domain, range=list(PALETTE)))
-    shape = alt.Shape("among:N", scale=alt.Scale(domain=domain, range=list(SHAPES)))
+    colour, shape = series("among", domain)
     axis = alt.Axis(title="share of the spread between specifications", format="%", values=[0, 0.25, 0.5, 0.75, 1])
     plain = alt.Axis(title=None, domain=False, ticks=False, grid=True, labelPadding=8)
     x = alt.X("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)

@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, complete, grid, in_order, named
-from exegete.page.theme import PALETTE, SHAPES, nothing, themed
+from exegete.page.panels import WIDTH, complete, grid, in_order, named, series
+from exegete.page.theme import nothing, themed
 
 WHEN = {"inference": "at inference only", "training": "in training and inference"}
 CONDITIONS = {"none": "no attention"}
@@ -46,8 +46,7 @@ def changes(summary: pl.DataFrame) -> pl.DataFrame:
 
 def _layers(table: pl.DataFrame, metric: str) -> alt.LayerChart:
     shown = [said for said in WHEN.values() if said in set(table["when"])]
-    colour = alt.Color("when:N", scale=alt.Scale(domain=shown, range=list(PALETTE)))
-    shape = alt.Shape("when:N", scale=alt.Scale(domain=shown, range=list(SHAPES)))
+    colour, shape = series("when", shown)
     plain = alt.Axis(title=None, domain=False, ticks=False, grid=False, labelPadding=8)
     axis = alt.Axis(title=f"change of {metric} (points)", tickCount=4, format="~r")
     ends = [value for name in NUMBERS for value in table[name].drop_nulls()]

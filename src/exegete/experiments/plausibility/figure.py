@@ -4,25 +4,19 @@ import altair as alt
 import polars as pl
 
 from exegete.page.dots import dots, table_of
-from exegete.page.theme import nothing, themed
+from exegete.page.theme import figure
 
 MEASURES = {"auprc": "average precision", "token_f1": "token F1", "iou_f1": "span F1 (IOU)"}
-
-
-def plausibility(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Dots with intervals: a line per method, a column per measure, a row per model; ticks are chance."""
-    table = levels(summary)
-    if table.is_empty():
-        return nothing("no text has words with and without mark")
-    read = "Means over all texts with 95 % intervals, against the words that people marked. Tick: chance."
-    return themed(
-        dots(table, "mean").properties(title=read),
-        "Average precision, token F1 and span F1 against human rationales by method, with intervals and chance.",
-        table,
-    )
 
 
 def levels(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: all texts, predicted right or not."""
     kept = summary.filter(pl.col("texts") == "all", pl.col("mean").is_not_null())
     return table_of(kept, pl.col("measure").replace_strict(MEASURES), list(MEASURES.values()))
+
+
+@figure(levels, "no text has words with and without mark")
+def plausibility(table: pl.DataFrame) -> alt.FacetChart:
+    """Average precision, token F1 and span F1 against human rationales by method, with intervals and chance."""
+    read = "Means over all texts with 95 % intervals, against the words that people marked. Tick: chance."
+    return dots(table, "mean").properties(title=read)

@@ -4,30 +4,10 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, columns_of, in_order, named
-from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, figure, inline
 
 JSD, LOST = "JSD of the best adversary", "accuracy that it loses"
 COLUMNS = {"jsd": JSD, "lost": LOST}
-
-
-def reliance(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """A point per task, model and seed, with intervals both ways; a column per way to judge an adversary."""
-    table = points(summary)
-    if table.is_empty():
-        return nothing("no adversary predicts the same")
-    shown = in_order(table["what"])
-    drawn = _layers(table).properties(width=(WIDTH - 120) // 2, height=240)
-    faceted: alt.FacetChart = drawn.facet(column=columns_of("what", shown), data=inline(table), spacing=40)
-    faceted = faceted.resolve_scale(y="independent")
-    read = (
-        "A point is a trained model; bars are 95 % intervals over texts. To the right: models that need attention more."
-    )
-    return themed(
-        faceted.properties(title=read),
-        "Accuracy lost with uniform attention against the divergence that the best adversary reaches and the accuracy "
-        "that it loses, a point per trained model.",
-        table,
-    )
 
 
 def points(summary: pl.DataFrame) -> pl.DataFrame:
@@ -43,6 +23,21 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
         for name, label in COLUMNS.items()
     ]
     return pl.concat(parts)
+
+
+@figure(points, "no adversary predicts the same")
+def reliance(table: pl.DataFrame) -> alt.FacetChart:
+    """Accuracy lost with uniform attention against the divergence that the best adversary reaches and the accuracy that
+    it loses, a point per trained model.
+    """
+    shown = in_order(table["what"])
+    drawn = _layers(table).properties(width=(WIDTH - 120) // 2, height=240)
+    faceted: alt.FacetChart = drawn.facet(column=columns_of("what", shown), data=inline(table), spacing=40)
+    faceted = faceted.resolve_scale(y="independent")
+    read = (
+        "A point is a trained model; bars are 95 % intervals over texts. To the right: models that need attention more."
+    )
+    return faceted.properties(title=read)
 
 
 def _layers(table: pl.DataFrame) -> alt.LayerChart:

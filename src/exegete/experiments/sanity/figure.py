@@ -8,8 +8,8 @@ import altair as alt
 import polars as pl
 
 from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, in_lines, in_order, with_panel
-from exegete.page.theme import PALETTE, SHAPES, inline, nothing, themed
+from exegete.page.panels import WIDTH, in_lines, in_order, series, with_panel
+from exegete.page.theme import inline, nothing, themed
 
 PARTS = {
     "decoder": "decoder",
@@ -72,8 +72,7 @@ def _panel(table: pl.DataFrame, panels: list[str]) -> alt.LayerChart:
     scale = alt.Scale(domain=[lowest, 1.05], nice=False)
     y, low = (alt.Y(f"{field}:Q", scale=scale, axis=axis) for field in ("mean", "low"))
     legend = alt.Undefined if len(panels) > 1 else None
-    colour = alt.Color("panel:N", scale=alt.Scale(domain=panels, range=list(PALETTE)), legend=legend)
-    shape = alt.Shape("panel:N", scale=alt.Scale(domain=panels, range=list(SHAPES)), legend=legend)
+    colour, shape = series("panel", panels, legend)
     base = alt.Chart().encode(x=x)
     zero = alt.Chart().transform_filter(alt.datum.place == 0).transform_calculate(zero="0").mark_rule(style="chance")
     layers = [

@@ -7,8 +7,8 @@ import polars as pl
 import torch
 
 from exegete.base.noise import uniform
-from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import PALETTE, SHAPES, nothing, themed
+from exegete.page.panels import WIDTH, lines, series, with_panel
+from exegete.page.theme import figure
 from exegete.page.violin import Axis, half_shapes, halves
 
 TICKS = (0, 0.2, 0.4, 0.6)
@@ -18,39 +18,18 @@ AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
 NONE = "no text has two words"
 
 
-def violins(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """JSD between seeds by bin of the largest weight; below each line the same with one of the two permuted."""
-    table = spread(texts)
-    if table.is_empty():
-        return nothing(NONE)
-    read = "Above a line: median JSD over other seeds, per text; below: after permuting one. Lines: quartiles."
-    return themed(
-        halves(table, SIDES, AXIS).properties(title=read),
-        "Densities of the divergence between the attention of models with other seeds, by bins of the largest weight, "
-        "beside that after permuting one of the two, a panel per model.",
-        table,
-    )
-
-
 def spread(texts: pl.DataFrame) -> pl.DataFrame:
     """What is drawn."""
     return half_shapes(texts, SIDES, AXIS)
 
 
-def scatter(texts: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Per text: JSD of the weights against how much the prediction changes."""
-    table = points(texts)
-    if table.is_empty():
-        return nothing(NONE)
-    columns = min(table["panel"].n_unique(), 3)
-    width = 480 if columns == 1 else (WIDTH - 60) // columns - 30
-    drawn = _dots(table).properties(width=width, height=200)
-    read = f"A point is a text, at most {SHOWN} of a model. Colour: the predicted class."
-    return themed(
-        lines(drawn, table, columns).properties(title=read),
-        "Every text's divergence of attention between seeds against the change of its prediction, a panel per model.",
-        table,
-    )
+@figure(spread, NONE)
+def violins(table: pl.DataFrame) -> alt.FacetChart:
+    """Densities of the divergence between the attention of models with other seeds, by bins of the largest weight,
+    beside that after permuting one of the two, a panel per model.
+    """
+    read = "Above a line: median JSD over other seeds, per text; below: after permuting one. Lines: quartiles."
+    return halves(table, SIDES, AXIS).properties(title=read)
 
 
 def points(texts: pl.DataFrame) -> pl.DataFrame:
@@ -67,11 +46,18 @@ def points(texts: pl.DataFrame) -> pl.DataFrame:
     return named.filter(few).select("panel", *numbers)
 
 
+@figure(points, NONE)
+def scatter(table: pl.DataFrame) -> alt.FacetChart:
+    """Every text's divergence of attention between seeds against the change of its prediction, a panel per model."""
+    columns = min(table["panel"].n_unique(), 3)
+    width = 480 if columns == 1 else (WIDTH - 60) // columns - 30
+    drawn = _dots(table).properties(width=width, height=200)
+    read = f"A point is a text, at most {SHOWN} of a model. Colour: the predicted class."
+    return lines(drawn, table, columns).properties(title=read)
+
+
 def _dots(table: pl.DataFrame) -> alt.Chart:
-    classes = sorted(table["class"].unique())
-    rounds = range(len(classes))
-    colours = alt.Scale(domain=classes, range=[PALETTE[i % len(PALETTE)] for i in rounds])
-    forms = alt.Scale(domain=classes, range=[SHAPES[i % len(SHAPES)] for i in rounds])
+    colour, shape = series("class", sorted(table["class"].unique()))
     x = alt.Axis(title="JSD of the weights (median over seeds)", values=list(TICKS), format="~g", grid=False)
     y = alt.Axis(title="TVD of predictions (mean)", tickCount=4, format="~g")
     drawn: alt.Chart = (
@@ -80,8 +66,8 @@ def _dots(table: pl.DataFrame) -> alt.Chart:
         .encode(
             x=alt.X("jsd:Q", scale=alt.Scale(domain=[0, math.log(2)], nice=False), axis=x),
             y=alt.Y("tvd:Q", scale=alt.Scale(domain=[0, 1]), axis=y),
-            color=alt.Color("class:N", scale=colours),
-            shape=alt.Shape("class:N", scale=forms),
+            color=colour,
+            shape=shape,
         )
     )
     return drawn

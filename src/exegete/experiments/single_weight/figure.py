@@ -10,38 +10,13 @@ import torch
 
 from exegete.base.noise import uniform
 from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import PALETTE, nothing, themed
+from exegete.page.theme import PALETTE, figure
 
 POINTS = 150  # drawn of every tenth and panel
 TENTHS = 10
 BINS = 20
 NEGATIVE = -1e-12  # below it ΔJS is negative and not rounding
 AXIS = "difference of weights, highest − random other"
-
-
-def scatter(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """A panel per task and model; texts above the line lose more with their highest weight than with another."""
-    table = points(rows)
-    if table.is_empty():
-        return nothing("no text has more than one key")
-    read = (
-        f"One dot per text, at most {POINTS} of every tenth of the axis. Above the line, the highest weight matters "
-        "more. Every panel has its own scale of ΔJS."
-    )
-    one = alt.Chart().transform_aggregate(texts="count()")  # one line, not one per text
-    dots = alt.Chart().mark_circle(size=14, opacity=0.15, color=PALETTE[0])
-    layers = alt.LayerChart(
-        layer=[
-            one.transform_calculate(zero="0").mark_rule(style="chance").encode(y="zero:Q"),
-            dots.encode(x=_x(), y=alt.Y("value:Q", axis=alt.Axis(title="ΔJS", tickCount=5))),
-        ]
-    )
-    return themed(
-        _panels(layers, table, 190).properties(title=read),
-        "Change of the output without the highest weight less that without a random other one, against the difference "
-        "of the two weights; one dot per text, a panel per task and model.",
-        table,
-    )
 
 
 def points(rows: pl.DataFrame) -> pl.DataFrame:
@@ -56,33 +31,24 @@ def points(rows: pl.DataFrame) -> pl.DataFrame:
     return few.select("panel", pl.col("difference").round(4), pl.col("value").round_sig_figs(4))
 
 
-def negatives(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """Counts of texts with a negative ΔJS over the difference of weights: there attention is wrong about the two."""
-    table = counts(rows)
-    if table.is_empty():
-        return nothing("no text has more than one key")
-    bars = alt.Chart().mark_bar(color=PALETTE[1], binSpacing=1)
-    said = (
-        alt.Chart()
-        .transform_aggregate(groupby=["note"], bins="count()")
-        .mark_text(style="note", align="right", baseline="bottom")
+@figure(points, "no text has more than one key")
+def scatter(table: pl.DataFrame) -> alt.FacetChart:
+    """Change of the output without the highest weight less that without a random other one, against the difference of
+    the two weights; one dot per text, a panel per task and model.
+    """
+    read = (
+        f"One dot per text, at most {POINTS} of every tenth of the axis. Above the line, the highest weight matters "
+        "more. Every panel has its own scale of ΔJS."
     )
+    one = alt.Chart().transform_aggregate(texts="count()")  # one line, not one per text
+    dots = alt.Chart().mark_circle(size=14, opacity=0.15, color=PALETTE[0])
     layers = alt.LayerChart(
         layer=[
-            bars.encode(
-                x=_x("low").bin("binned"), x2="high:Q", y=alt.Y("negative:Q", axis=alt.Axis(title="texts", tickCount=3))
-            ),
-            said.encode(x=alt.value(_width(table)), y=alt.value(-3), text="note:N"),
+            one.transform_calculate(zero="0").mark_rule(style="chance").encode(y="zero:Q"),
+            dots.encode(x=_x(), y=alt.Y("value:Q", axis=alt.Axis(title="ΔJS", tickCount=5))),
         ]
     )
-    return themed(
-        _panels(layers, table, 90).properties(
-            title="Texts with a negative ΔJS. Every panel has its own scale of texts."
-        ),
-        "Histogram of the difference of weights over texts where removing the highest weight changes the output less "
-        "than removing a random other one; a panel per task and model.",
-        table,
-    )
+    return _panels(layers, table, 190).properties(title=read)
 
 
 def counts(rows: pl.DataFrame) -> pl.DataFrame:
@@ -102,6 +68,30 @@ def counts(rows: pl.DataFrame) -> pl.DataFrame:
         "panel", "negative", "n", low=pl.col("bin") / BINS, high=(pl.col("bin") + 1) / BINS,
         note=pl.concat_str(percent, pl.lit(" % of texts")),
     )  # fmt: skip
+
+
+@figure(counts, "no text has more than one key")
+def negatives(table: pl.DataFrame) -> alt.FacetChart:
+    """Histogram of the difference of weights over texts where removing the highest weight changes the output less than
+    removing a random other one; a panel per task and model.
+    """
+    bars = alt.Chart().mark_bar(color=PALETTE[1], binSpacing=1)
+    said = (
+        alt.Chart()
+        .transform_aggregate(groupby=["note"], bins="count()")
+        .mark_text(style="note", align="right", baseline="bottom")
+    )
+    layers = alt.LayerChart(
+        layer=[
+            bars.encode(
+                x=_x("low").bin("binned"), x2="high:Q", y=alt.Y("negative:Q", axis=alt.Axis(title="texts", tickCount=3))
+            ),
+            said.encode(x=alt.value(_width(table)), y=alt.value(-3), text="note:N"),
+        ]
+    )
+    return _panels(layers, table, 90).properties(
+        title="Texts with a negative ΔJS. Every panel has its own scale of texts."
+    )
 
 
 def _x(field: str = "difference") -> alt.X:
