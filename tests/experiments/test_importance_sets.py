@@ -13,9 +13,14 @@ from scipy import stats
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.pooling import Pooled, pooled
-from exegete.experiments.importance_sets.experiment import SCHEMES, ImportanceSets, backwards, first_flips
+from exegete.experiments.importance_sets.experiment import (
+    SCHEMES,
+    ImportanceSets,
+    backwards,
+    first_flips,
+    median_interval,
+)
 from exegete.experiments.importance_sets.figure import CENSORED, EXCLUDED, quartiles
-from exegete.experiments.importance_sets.summary import median_interval
 from exegete.models.build import make_classifier
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import to_svg

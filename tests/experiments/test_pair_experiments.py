@@ -21,7 +21,7 @@ from exegete.experiments.dispersion.state_importance import state_importance
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.necessity.experiment import Necessity
 from exegete.experiments.permutation.experiment import Permutation
-from exegete.experiments.sanity.rescoring import scored
+from exegete.experiments.sanity.experiment import scored
 from exegete.experiments.seed_stability.experiment import SeedStability
 from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.importance.catalogue import IMPORTANCES

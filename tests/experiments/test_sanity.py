@@ -16,9 +16,8 @@ from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.sanity.axioms import AXIOMS, axioms, equal_functions
-from exegete.experiments.sanity.experiment import METHODS, Sanity, axioms_table, check_shift
+from exegete.experiments.sanity.experiment import METHODS, Sanity, axioms_table, check_shift, compared, scored
 from exegete.experiments.sanity.figure import cascade
-from exegete.experiments.sanity.rescoring import compared, scored
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, Scores, Target, on_words
 from exegete.models.build import make_classifier

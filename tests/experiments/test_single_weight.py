@@ -12,7 +12,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.pooling import pooled
-from exegete.experiments.common.proportions import share_of, sign_test
+from exegete.experiments.common.tallies import share_of, sign_test
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.decision_flips.figure import kinds
 from exegete.experiments.single_weight.experiment import SingleWeight

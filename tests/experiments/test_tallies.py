@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.experiments.adversary_training.summary import summary as adversaries
+from exegete.experiments.adversary_training.experiment import summary as adversaries
 from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks, told
 from exegete.experiments.diagnostic.experiment import Diagnostic
 from exegete.experiments.necessity.experiment import Necessity

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, Matrix, Row, extracts, lines_of
-from exegete.page.heatmap_html import block, page
 from exegete.page.heatmap_terminal import CHIPS, HUES, terminal
+from exegete.page.html import block, page
 from exegete.page.theme import PALETTE
 from tests.page.colours import DEFICIENCIES, contrast, nearest
 

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from exegete.page.section import Verdict, scorecard
-from exegete.report.card import card, strip
-from exegete.report.gauge import EDGE, WIDTH, gauge
+from exegete.report.card import EDGE, WIDTH, card, gauge, strip
 from exegete.report.verdicts import name_of, questions, verdicts
 from exegete.report.verdicts import scorecard as narrow
 from tests.report.runs import asked, audit

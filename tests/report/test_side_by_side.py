@@ -5,9 +5,8 @@ import polars as pl
 from exegete.page.section import Report
 from exegete.page.theme import numbers
 from exegete.report.blocks import table_block
-from exegete.report.comparison_figure import COLOURS, across
 from exegete.report.html import render
-from exegete.report.side_by_side import side_by_side
+from exegete.report.side_by_side import COLOURS, across, side_by_side
 from exegete.report.tables import rich_table
 from tests.report.runs import asked
 from tests.report.test_report_html import Reader

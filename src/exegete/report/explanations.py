@@ -8,8 +8,8 @@ from rich.rule import Rule
 
 from exegete.base.files import write_text
 from exegete.explanations.result import Explanation, Unit
-from exegete.page.heatmap_html import page
 from exegete.page.heatmap_terminal import terminal
+from exegete.page.html import page
 
 
 def show(found: Sequence[Explanation], by: Unit, console: Console) -> None:

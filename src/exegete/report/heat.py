@@ -1,6 +1,6 @@
 """Heat maps in a report: the words of a text under two or more rows of weights, to read, to hear and to take away.
 
-Words look as they do in an explanation (`page.heatmap_html`). Every word has its number in its title, and all numbers
+Words look as they do in an explanation (`page.html`). Every word has its number in its title, and all numbers
 stand in a table that opens.
 """
 

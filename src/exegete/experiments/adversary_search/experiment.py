@@ -20,16 +20,15 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
-from exegete.experiments.common.beside import permuted_jsd, unread
+from exegete.experiments.common.beside import permuted_jsd
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.counterfactual import facts, frame, furthest, grouped, members, several_keys, spread
-from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import SAME
 from exegete.interventions.search import Adversaries, Search, find_each
-from exegete.models.contract import Predictor
-from exegete.tasks.example import Example, Task
+from exegete.tasks.example import Example
 from exegete.training.recipe import Recipe
 
 KEYS = ("task", "model", "split", "who", "epsilon")
@@ -45,7 +44,7 @@ LISTS: dict[str, pl.DataType] = {
 
 
 @dataclass(frozen=True)
-class AdversarySearch(Search, Question):
+class AdversarySearch(Search, OfDistributions):
     """The farthest weights with the same prediction."""
 
     epsilons: tuple[float, ...] = (0.01, 0.05)
@@ -59,10 +58,6 @@ class AdversarySearch(Search, Question):
             raise UsageError(
                 "experiment 'adversary_search': epsilons are changes of a probability, from 0 to 1, each once"
             )
-
-    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
-        """There must be weights from which a class is predicted, and which are a distribution."""
-        return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
         """Models with known truth that read the same vectors; there are none for pairs of texts."""

@@ -151,14 +151,10 @@ class Agreement(Question):
 
 def _frame(subject: Subject, first: str, second: str, found: _Found) -> pl.DataFrame:
     """Rows of one pair and one measure; what is undefined is null."""
-    labels = subject.task.labels
     n = len(subject.examples)
     return pl.DataFrame(
         {
-            "example": [e.id for e in subject.examples],
-            "n": [len(e) for e in subject.examples],
-            "gold": [labels[e.label] for e in subject.examples],
-            "predicted": [labels[c] for c in subject.predicted.tolist()],
+            **subject.facts(),
             "first": [first] * n,
             "second": [second] * n,
             "measure": [found.measure] * n,

@@ -152,13 +152,7 @@ def permuted_jsd(
 
 def text_facts(subject: Subject, base: Seen) -> dict[str, Any]:
     """What every row says of its text; n counts what attention weighs: words, or a hierarchical model's sentences."""
-    labels = subject.task.labels
-    return {
-        "example": [e.id for e in subject.examples],
-        "n": base.keys.tolist(),
-        "gold": [labels[e.label] for e in subject.examples],
-        "predicted": [labels[c] for c in subject.predicted.tolist()],
-    }
+    return subject.facts() | {"n": base.keys.tolist()}
 
 
 def numbers(values: Tensor) -> pl.Series:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import polars as pl
 from torch import Tensor
 
-from exegete.models.contract import Predictor
+from exegete.models.contract import Predictor, Stepwise, Writing
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion, Recipe
 
@@ -26,6 +26,16 @@ class Subject:
     refused: Mapping[str, str] = field(default_factory=dict)  # importances that are not for this model, and why
     split: str = "test"  # which the texts are of
     companions: Mapping[str, Companion] = field(default_factory=dict)  # models trained beside it, by name
+
+    def facts(self) -> dict[str, Any]:
+        """What rows say of every text: example, n (words), gold, predicted."""
+        labels = self.task.labels
+        return {
+            "example": [e.id for e in self.examples],
+            "n": [len(e) for e in self.examples],
+            "gold": [labels[e.label] for e in self.examples],
+            "predicted": [labels[c] for c in self.predicted.tolist()],
+        }
 
 
 @runtime_checkable
@@ -116,3 +126,14 @@ class Experiment(Protocol):
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Charts by name."""
+
+
+ONE, PAIR, GENERATION = "one text", "pair of texts", "generation"
+KINDS = (ONE, PAIR, GENERATION)
+
+
+def kind_of(subject: Subject) -> str:
+    """What a subject's model does with texts: classes of one or two, or the next word of a third."""
+    if isinstance(subject.model, Stepwise | Writing):
+        return GENERATION
+    return PAIR if subject.task.kind == "pair" else ONE

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.common.beside import numbers
-from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.kinds import kind_of
+from exegete.experiments.common.contract import Subject, kind_of
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import ALL, shown_classes, told

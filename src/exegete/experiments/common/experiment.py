@@ -10,7 +10,11 @@ from typing import Any
 
 import polars as pl
 
+from exegete.experiments.common.beside import unread
 from exegete.experiments.common.contract import Subject
+from exegete.models.contract import Predictor
+from exegete.models.opened import unopened
+from exegete.tasks.example import Task
 
 
 class Question(ABC):
@@ -49,3 +53,19 @@ class Question(ABC):
         import exegete  # the front door: an experiment doesn't know the rooms that come after it
 
         return exegete.ask(self, model, task, **settings)
+
+
+class OfWeights(Question):
+    """A question about the weights of the readout."""
+
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
+        """There must be weights from which a class is predicted."""
+        return unopened(model)
+
+
+class OfDistributions(Question):
+    """A question about weights that are compared as distributions."""
+
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
+        """There must be weights from which a class is predicted, and which are a distribution."""
+        return unread(model)

@@ -12,25 +12,18 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import Sampler, Single, frame_of, single
-from exegete.models.contract import Predictor
-from exegete.models.opened import unopened
-from exegete.tasks.example import Task
 
 
 @dataclass(frozen=True)
-class OneRemoved(Question):
+class OneRemoved(OfWeights):
     """The highest weight against a random other one."""
 
     sampler: Sampler = "other"  # or "legacy": any key but the first, which may be the highest itself
     seed: int = 0
     texts: int | None = None  # all, unless given
-
-    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
-        """There must be weights from which a class is predicted."""
-        return unopened(model)
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example: the difference of weights, and what both removals did."""

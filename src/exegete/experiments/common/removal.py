@@ -28,8 +28,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from exegete.base.noise import stable_seed, uniform
-from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.kinds import kind_of
+from exegete.experiments.common.contract import Subject, kind_of
 from exegete.experiments.common.pooling import Pooled, pooled
 
 Sampler = Literal["other", "legacy"]

@@ -1,18 +1,23 @@
-"""Tallies: what summaries count alike: values by seed, means with clipped intervals, the majority, F1.
+"""Tallies: what summaries count alike: values by seed, means with clipped intervals, shares of texts, the majority, F1.
 
 F1 is that of the second class of two. Where there are more it is the mean over the classes that are gold anywhere in
 the rows of a task, the same ones for every model, condition and seed: so differences of two F1 are over the same
 classes, and a class that is only ever predicted counts where its texts are, as missed.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
+import torch
+from scipy import stats
 from torch import Tensor
 
 from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.measures.proportions import wilson
 from exegete.measures.ratios import macro_f1_values
+from exegete.measures.statistics import Interval
 
 ALL = "all"
 CLASSES = 8  # that a table shows one by one; with more, only all together
@@ -20,7 +25,9 @@ SAME = 1e-9  # a permuted JSD below it: permuting changes nothing, and its ratio
 
 
 def by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
-    """[seed, example], float64; NaN where there is no value."""
+    """An expression over the rows of one cell: [seed, example], float64; NaN where there is no value."""
+    if group.is_empty():
+        return torch.zeros(1, 0, dtype=torch.float64)
     valued = group.with_columns(value=value.cast(pl.Float64), every=pl.lit(0))
     return columns(valued, ["every"]).values[0]
 
@@ -84,3 +91,37 @@ def f1_by_seed(group: pl.DataFrame, predicted: str, classes: Sequence[str]) -> T
         for column in (predicted, "gold")
     )
     return macro_f1_values(said, gold, range(len(counted)))
+
+
+def share_of(group: pl.DataFrame, flag: pl.Expr) -> Interval:
+    """The share of texts with a flag among those where it is defined.
+
+    One seed: Wilson's interval. Several: they share their texts, so the interval is over seeds and texts, and at least
+    Wilson's of one seed's number of texts.
+    """
+    values = by_seed(group, flag)
+    n = int((~values.isnan()).sum())
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan, 0, values.numel())
+    share = float(values.nanmean())
+    low, high = wilson(share, int((~values.isnan()).any(0).sum()))
+    if len(values) > 1:
+        over = interval_of(values)
+        low, high = min(low, max(0.0, over.low)), max(high, min(1.0, over.high))
+    return Interval(share, low, high, n, values.numel() - n)
+
+
+def sign_test(group: pl.DataFrame, sign: pl.Expr) -> float | None:
+    """Exact p of "as many texts above 0 as below": McNemar's test where the signs are of two yes-no answers.
+
+    Of several seeds the largest p, as their texts are the same: what it rejects, every seed rejects.
+    """
+    kept = group.select("seed", sign=sign.cast(pl.Float64).round(9)).drop_nulls()
+    if kept.is_empty():
+        return None
+    return max(_exact(part["sign"]) for part in kept.partition_by("seed"))
+
+
+def _exact(signs: pl.Series) -> float:
+    above, below = int((signs > 0).sum()), int((signs < 0).sum())
+    return float(stats.binomtest(above, above + below).pvalue) if above + below else 1.0

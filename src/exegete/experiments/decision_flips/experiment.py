@@ -13,9 +13,9 @@ import polars as pl
 from torch import Tensor
 
 from exegete.experiments.common.one_removed import OneRemoved
-from exegete.experiments.common.proportions import share_of, sign_test, values_of
 from exegete.experiments.common.removal import Single
 from exegete.experiments.common.summaries import by_keys, interval_of, number
+from exegete.experiments.common.tallies import by_seed, share_of, sign_test
 
 KEYS = ("task", "model", "split")
 ANSWERS = {"yes": True, "no": False}
@@ -79,7 +79,7 @@ def _kind(group: pl.DataFrame, top: str, other: str) -> dict[str, Any]:
 def _margins(group: pl.DataFrame) -> dict[str, Any]:
     """How often i* flips the decision, how often r does, and the paired difference."""
     top, other = (share_of(group, pl.col(name)) for name in ("top_flips", "random_flips"))
-    apart = interval_of(values_of(group, pl.col("value")), bound=1.0)
+    apart = interval_of(by_seed(group, pl.col("value")), bound=1.0)
     return {
         "seeds": group["seed"].n_unique(), "n": top.n, "undefined": group["value"].null_count(),
         "top": number(top.mean), "top_low": number(top.low), "top_high": number(top.high),

@@ -188,13 +188,10 @@ def _unaligned(model: Pooling, example: Example) -> str | None:
 
 def _text_columns(subject: Subject) -> dict[str, Any]:
     """What every row says of its text, and of the task's size (table 3)."""
-    labels, task = subject.task.labels, subject.task
+    task = subject.task
     alpha = subject.scores[ATTENTION]
     return {
-        "example": [e.id for e in subject.examples],
-        "n": [len(e) for e in subject.examples],
-        "gold": [labels[e.label] for e in subject.examples],
-        "predicted": [labels[c] for c in subject.predicted.tolist()],
+        **subject.facts(),
         "support": (alpha.nan_to_num(0) > 0).sum(1).tolist(),
         "train_texts": [len(task.splits.get("train", ()))] * len(subject.examples),
         "split_texts": [len(task.split(subject.split))] * len(subject.examples),

@@ -232,16 +232,7 @@ def _only(few: Tensor, values: Tensor) -> Tensor:
 
 def _frame(subject: Subject, found: Mapping[Key, Tensor], few: Tensor) -> pl.DataFrame:
     """Tidy rows, example by example; of robustness only those that were asked about."""
-    labels = subject.task.labels
-    examples = pl.DataFrame(
-        {
-            "example": [e.id for e in subject.examples],
-            "n": [len(e) for e in subject.examples],
-            "gold": [labels[e.label] for e in subject.examples],
-            "predicted": [labels[c] for c in subject.predicted.tolist()],
-            "few": few.tolist(),
-        }
-    )
+    examples = pl.DataFrame(subject.facts() | {"few": few.tolist()})
     keys = pl.DataFrame(list(found), schema=list(Key._fields), orient="row")
     values = torch.stack(list(found.values()), 1).flatten().numpy()  # [example · key]
     tidy = examples.join(keys, how="cross", maintain_order="left_right")

@@ -183,10 +183,7 @@ def _seeded(name: str, seed: int) -> str:
 
 def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
     return {
-        "example": [e.id for e in subject.examples],
-        "n": [len(e) for e in subject.examples],
-        "gold": [labels[e.label] for e in subject.examples],
-        "predicted": [labels[c] for c in subject.predicted.tolist()],
+        **subject.facts(),
         "positive": pl.Series([labels[1] if len(labels) == 2 else None] * len(subject.examples), dtype=pl.String),
     }
 

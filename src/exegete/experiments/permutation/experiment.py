@@ -19,15 +19,11 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.contract import KINDS, Subject
 from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, several_keys, spread
-from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.kinds import KINDS
+from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.permute import permuted_together
-from exegete.models.contract import Predictor
-from exegete.models.opened import unopened
-from exegete.tasks.example import Task
 
 KEYS = ("task", "model", "split")
 MEASURES = {"median_tvd": 1.0, "median_logit": None, "flips": 1.0}  # and the most that each can be
@@ -36,7 +32,7 @@ MOVED = 0.1  # median TVD beyond which permuting the weights has moved a predict
 
 
 @dataclass(frozen=True)
-class Permutation(Question):
+class Permutation(OfWeights):
     """The same weights on other words, many times."""
 
     draws: int = 100
@@ -46,10 +42,6 @@ class Permutation(Question):
     def __post_init__(self) -> None:
         if self.draws < 1:
             raise UsageError("experiment 'permutation': draws is a number of permutations, 1 or more")
-
-    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
-        """There must be weights from which a class is predicted."""
-        return unopened(model)
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example: medians over draws, and the share of draws with another class."""

@@ -19,15 +19,13 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts, unread
+from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.summaries import number
 from exegete.measures.divergence import tvd
 from exegete.measures.points import Related, related
 from exegete.measures.statistics import bootstrap_mean
-from exegete.models.contract import Predictor
-from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import Fooling, Recipe
 
@@ -41,7 +39,7 @@ FAKED = ("jsd", "tvd", "lost")  # numbers of the best adversary
 
 
 @dataclass(frozen=True)
-class Reliance(Question):
+class Reliance(OfDistributions):
     """What uniform weights cost, and how far an adversary's are from a model's own."""
 
     lams: tuple[float, ...] = (0.001, 0.003, 0.01)  # λ of the adversaries' objective
@@ -68,10 +66,6 @@ class Reliance(Question):
     def splits(self) -> tuple[str, ...]:
         """One to choose the best adversary on, one to report it on."""
         return (self.choose_on, TEST)
-
-    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
-        """There must be weights from which a class is predicted, and which are a distribution."""
-        return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
         """The same model with uniform weights, and an adversary for every λ.

@@ -11,7 +11,7 @@ the model, so nothing changes them, and the test must find that.
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -23,10 +23,13 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
 from exegete.experiments.sanity.axioms import axioms
-from exegete.experiments.sanity.rescoring import compared, scored
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.importance.contract import Importance, refusal
+from exegete.importance.checks import finite
+from exegete.importance.contract import Importance, Quantity, Target, refusal
+from exegete.importance.erasure import sharing
+from exegete.measures.rank import kendall
 from exegete.models.ours.perturbed import parts, randomised, shifted, unshiftable
+from exegete.tasks.batching import batches_of_one_length
 
 METHODS = (
     "attention", "attention_x_gradient", "attention_x_norm", "gradient:norm=l2", "gradient_x_input", "smoothgrad",
@@ -148,13 +151,10 @@ def _toys(name: str, method: Importance) -> pl.DataFrame:
 
 def _frame(subject: Subject, what: tuple[str, str, str, int], found: Mapping[str, Tensor]) -> pl.DataFrame:
     """Rows of one method, test, part and draw; what is undefined is null."""
-    labels, n = subject.task.labels, len(subject.examples)
-    facts = {
-        "example": [e.id for e in subject.examples],
-        "n": [len(e) for e in subject.examples],
-        "gold": [labels[e.label] for e in subject.examples],
-        "predicted": [labels[c] for c in subject.predicted.tolist()],
-    } | {key: [value] * n for key, value in zip(("method", "test", "part", "draw"), what, strict=True)}
+    n = len(subject.examples)
+    facts = subject.facts() | {
+        key: [value] * n for key, value in zip(("method", "test", "part", "draw"), what, strict=True)
+    }
     measured = {
         name: found[name].tolist() if name in found else [None] * n
         for name in ("tau", "tau_absolute", "unchanged", "value")
@@ -195,3 +195,69 @@ def axioms_table(rows: pl.DataFrame) -> pl.DataFrame:
     return table.rename({"test": "axiom"}).with_columns(
         holds=pl.when(pl.col("axiom") == "sensitivity").then(~small).otherwise(small)
     )
+
+
+CLOSE = 1e-3  # of the largest score: words that are nearer than that have no order that rounding couldn't turn
+
+
+class Found(NamedTuple):
+    """What one method says of all texts."""
+
+    values: Tensor  # [example, word], NaN beyond a text's end
+    error: Tensor | None  # [example], where the method states one
+
+
+def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Found]:
+    """All words of all texts by every method, for the class that `subject` holds, whatever the model predicts now."""
+    model, n = subject.model, len(subject.examples)
+    longest = max(map(len, subject.examples), default=0)
+    values = {name: torch.full((n, longest), torch.nan, dtype=torch.float64) for name in methods}
+    errors = {name: torch.full((n,), torch.nan, dtype=torch.float64) for name in methods}
+    for members in batches_of_one_length(subject.examples, size=64, budget=4096):
+        batch = model.collate([subject.examples[i] for i in members])
+        width = len(subject.examples[members[0]])
+        with sharing():
+            for name, method in methods.items():
+                found = method(model, batch, Target(subject.predicted[members], of=_quantity(method)))
+                finite(name, found, batch)
+                values[name][members, :width] = found.values[batch.words].double().view(len(members), width)
+                if found.error is not None:
+                    errors[name][members] = found.error.double()
+    return {name: Found(values[name], None if errors[name].isnan().all() else errors[name]) for name in methods}
+
+
+def _quantity(method: Importance) -> Quantity:
+    """What a method explains by its own settings; the change of all classes together is one of probabilities."""
+    of: Quantity | Literal["tvd"] = getattr(method, "of", "logit")
+    return "probability" if of == "tvd" else of
+
+
+def compared(before: Tensor, after: Tensor) -> dict[str, Tensor]:
+    """Of [example, word] twice: τ-b of the scores and of their size, whether the ranking stayed, and the change.
+
+    The change is max |after − before|, relative to the largest score of either: 0 for equal scores, at most 2.
+    """
+    largest = torch.maximum(_largest(before), _largest(after))
+    return {
+        "tau": kendall(before, after).tau,
+        "tau_absolute": kendall(before.abs(), after.abs()).tau,
+        "unchanged": torch.tensor([_same_order(*pair) for pair in zip(before, after, strict=True)], dtype=torch.bool),
+        "value": torch.where(largest > 0, _largest(after - before) / largest, 0.0),
+    }
+
+
+def _largest(values: Tensor) -> Tensor:
+    """max |value| of every text; 0 for a text without words."""
+    return torch.nn.functional.pad(values, (0, 1)).nan_to_num().abs().amax(-1)
+
+
+def _same_order(before: Tensor, after: Tensor) -> bool:
+    """Whether two words that one list keeps apart, by more than rounding could, are in that order in the other."""
+    a, b = (_apart(values[~values.isnan()]) for values in (before, after))
+    return not bool((((a > CLOSE) & (b <= 0)) | ((b > CLOSE) & (a <= 0))).any())
+
+
+def _apart(values: Tensor) -> Tensor:
+    """All differences of the scores of a text, relative to the largest score: [word, word]."""
+    largest = _largest(values)
+    return (values[:, None] - values) / torch.where(largest > 0, largest, 1.0)

@@ -25,17 +25,14 @@ from exegete.experiments.common.beside import (
     permuted_distance,
     seen,
     text_facts,
-    unread,
 )
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.searched import searched
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import ALL, SAME, shown_classes, told
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy, tvd
-from exegete.models.contract import Predictor
-from exegete.tasks.example import Task
 from exegete.training.recipe import Recipe
 
 CELL = ("task", "model", "seed", "split")
@@ -45,7 +42,7 @@ MOST = {"tvd": 1.0, "ratio": math.inf}  # the largest value there can be; of a J
 
 
 @dataclass(frozen=True)
-class SeedStability(Question):
+class SeedStability(OfDistributions):
     """The weights of a model against those of the same model with other seeds."""
 
     seeds: tuple[int, ...] = (1, 2, 3, 4)  # a model's own is left out
@@ -59,10 +56,6 @@ class SeedStability(Question):
             raise UsageError("experiment 'seed_stability': give at least two seeds, and every one once")
         if self.draws < 1:
             raise UsageError("experiment 'seed_stability': draws is a number of permutations, 1 or more")
-
-    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
-        """There must be weights from which a class is predicted, and which are a distribution."""
-        return unread(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
         """The same model with every other seed."""
