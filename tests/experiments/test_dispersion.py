@@ -12,7 +12,6 @@ from scipy import stats
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.dispersion import figure as drawn
-from exegete.experiments.dispersion import sweep_figure as dispersion_sweep
 from exegete.experiments.dispersion.experiment import GRADIENT, Dispersion
 from exegete.experiments.dispersion.state_importance import state_importance
 from exegete.experiments.dispersion.summary import COEFFICIENTS, MEASURES, OF_STATES, PAIRS, dial, tidy, with_dials
@@ -265,13 +264,11 @@ def test_figures_draw_what_was_measured() -> None:
     line = table.filter(series="gradient, words for the output")
     assert line["lam"].to_list() == [-10, -1, 0, 0.5, 0.9]
     assert line["mean"].to_list() == pytest.approx([0.555 - 0.02 * place for place in range(5)])
-    assert (
-        dispersion_sweep.lines(summary, {"gradient_inputs": "g"}, {"maximum": "τ"})["kind"].unique().item() == "maximum"
-    )
+    assert drawn.lines(summary, {"gradient_inputs": "g"}, {"maximum": "τ"})["kind"].unique().item() == "maximum"
     assert drawn.spreads(rows.with_columns(projection=pl.lit("softmax"), lam=pl.lit(None)))["median"].null_count() == 0
     empty = summary.head(0)
     assert "nothing to show" in to_svg(drawn.correlation(empty))
-    assert "nothing to show" in to_svg(dispersion_sweep.correlation(empty))
+    assert "nothing to show" in to_svg(drawn.correlation_by_lambda(empty))
 
 
 def test_dials_of_a_model() -> None:

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from exegete.experiments.agreement.histogram_figure import BINS, OTHERS, histogram, masses
+from exegete.experiments.agreement.figure import BINS, histogram, masses
 from exegete.page.theme import PALETTE
+from exegete.page.violin import OTHERS
 from tests.page.agreement_frames import agreement_rows
 
 

@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from exegete.experiments.agreement.ties_figure import MAXIMUM, coefficients, ties
-from exegete.experiments.agreement.topk_figure import levels, topk
+from exegete.experiments.agreement.figure import MAXIMUM, coefficients, levels, ties, topk
 from exegete.page.theme import to_svg
 from tests.page.agreement_frames import agreement_summary
 

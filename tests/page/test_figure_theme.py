@@ -8,9 +8,7 @@ import altair as alt
 import polars as pl
 import pytest
 
-from exegete.experiments.agreement.histogram_figure import histogram
-from exegete.experiments.agreement.ties_figure import ties
-from exegete.experiments.agreement.topk_figure import topk
+from exegete.experiments.agreement.figure import histogram, ties, topk
 from exegete.page.density import density
 from exegete.page.theme import INK, NEUTRAL, PALETTE, SENTINELS, inline_svg, nothing, save, to_png, to_svg
 from tests.page.agreement_frames import agreement_rows, agreement_summary

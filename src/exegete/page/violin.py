@@ -100,7 +100,7 @@ def shapes(
     kept = frame.filter(pl.col(value).is_not_null(), pl.col(against).is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    named = with_panel(_few_groups(kept, by)).select("panel", "group", row=place_of(pl.col(against)), value=value)
+    named = with_panel(few_groups(kept, by)).select("panel", "group", row=place_of(pl.col(against)), value=value)
     groups = _in_order_of_names(named["group"])
     room = 1 / (len(groups) + 0.35)  # a gap between bins
     middle = (len(groups) - 1) / 2
@@ -162,7 +162,7 @@ def _part(columns: Mapping[str, object], n: int) -> pl.DataFrame:
     )
 
 
-def _few_groups(rows: pl.DataFrame, by: str) -> pl.DataFrame:
+def few_groups(rows: pl.DataFrame, by: str) -> pl.DataFrame:
     """Add `group`: as far as there are colours; the rarest together are "other classes"."""
     sizes = rows[by].value_counts().sort(["count", by], descending=[True, False])
     own = sizes[by] if len(sizes) <= len(PALETTE) else sizes[by].head(len(PALETTE) - 1)

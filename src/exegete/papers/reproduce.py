@@ -27,7 +27,6 @@ from exegete.runs.study import Cell, Study, load_study, narrowed
 from exegete.runs.tables import write_csv
 
 TABLE = "reproduction.csv"
-RUN_FOLDER = "runs"
 
 
 @dataclass(frozen=True)

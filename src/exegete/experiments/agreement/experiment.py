@@ -132,9 +132,7 @@ class Agreement(Question):
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
-        from exegete.experiments.agreement.histogram_figure import histogram
-        from exegete.experiments.agreement.ties_figure import ties
-        from exegete.experiments.agreement.topk_figure import topk
+        from exegete.experiments.agreement.figure import histogram, ties, topk
         from exegete.page.density import density
 
         attention, *others = self.against

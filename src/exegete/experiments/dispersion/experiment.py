@@ -151,16 +151,16 @@ class Dispersion(Question):
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Figures 1, 2 and 4 of the paper; with three λ or more also figure 3, and entropy by λ."""
-        from exegete.experiments.dispersion import figure, sweep_figure
+        from exegete.experiments.dispersion import figure
 
         states = ("gradient_states_detached" if self.detach else "gradient_states", self._removed)
         charts = {
             "correlation": figure.correlation(summary, states),
             "entropy": figure.entropy(with_dials(rows)),
         }
-        if not sweep_figure.swept(summary).is_empty():
-            charts["correlation_by_lambda"] = sweep_figure.correlation(summary, states)
-            charts["entropy_by_lambda"] = sweep_figure.entropy(summary)
+        if not figure.swept(summary).is_empty():
+            charts["correlation_by_lambda"] = figure.correlation_by_lambda(summary, states)
+            charts["entropy_by_lambda"] = figure.entropy_by_lambda(summary)
         return charts
 
 

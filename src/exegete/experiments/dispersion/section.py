@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from exegete.experiments.common.section import Found, Part, Shown, shown, told
-from exegete.experiments.dispersion.sweep_figure import swept
+from exegete.experiments.dispersion.figure import swept
 from exegete.page.columns import count, interval, number, probability, text
 from exegete.page.section import Table
 
