@@ -62,6 +62,9 @@ class _Other(NamedTuple):
 class AdversaryTraining(Question):
     """A model against models that were trained to attend elsewhere, other seeds, and searched weights."""
 
+    of_summary = ("curve",)
+    of_rows = ("violins",)
+
     lams: tuple[float, ...] = (0.001, 0.003, 0.01)  # λ of unfrozen adversaries
     frozen_lams: tuple[float, ...] = (0.01, 0.03, 0.1)  # λ of frozen ones
     frozen: bool = True
@@ -151,12 +154,6 @@ class AdversaryTraining(Question):
         """As Wiegreffe & Pinter and as Meister et al. print them."""
         found = summary(rows)
         return {"wiegreffe_pinter": wiegreffe_pinter(found), "meister_5": meister_5(found)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
-        """TVD against JSD over λ, and JSD by largest weight."""
-        from exegete.experiments.adversary_training import figure as drawn
-
-        return {"curve": drawn.curve(summary), "violins": drawn.violins(rows)}
 
 
 def _movable(model: str) -> bool:

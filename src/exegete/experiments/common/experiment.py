@@ -6,7 +6,8 @@ An experiment is a frozen dataclass whose fields are its settings, so this class
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -21,6 +22,8 @@ class Question(ABC):
     """One question of the debate: of the study's own split, of all its texts, by the weights alone."""
 
     texts: int | None = None
+    of_summary: ClassVar[tuple[str, ...]] = ()  # its charts of the summary, and of the rows
+    of_rows: ClassVar[tuple[str, ...]] = ()
 
     @property
     def importances(self) -> tuple[str, ...]:
@@ -44,9 +47,14 @@ class Question(ABC):
         """Further tables by name: none."""
         return {}
 
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Charts by name: none."""
-        return {}
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """Charts by name: those that it names, which are functions of its folder's `figure.py`."""
+        frames = dict.fromkeys(self.of_summary, summary) | dict.fromkeys(self.of_rows, rows)
+        if not frames:
+            return {}
+        own = next(kind for kind in type(self).__mro__ if {"of_summary", "of_rows"} & set(vars(kind)))
+        drawing = import_module(f"{own.__module__.rpartition('.')[0]}.figure")
+        return {name: getattr(drawing, name)(frame) for name, frame in frames.items()}
 
     def run(self, model: Any, task: Any, **settings: Any) -> Any:
         """Ask it: `exegete.experiments.Permutation(draws=100).run(model, task, texts=200)`, as `exegete.ask` does."""

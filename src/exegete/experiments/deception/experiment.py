@@ -8,7 +8,6 @@ which methods find them all the same: k is their number, and a random ranking sc
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 import torch
@@ -42,6 +41,8 @@ MASS, ACCURACY, PRECISION = "mass", "accuracy", "precision_at_k"
 @dataclass(frozen=True)
 class DeceptionExperiment(Question):
     """A model and the same one trained to attend elsewhere, with what methods find in both."""
+
+    of_summary = ("deception",)
 
     lams: tuple[float, ...] = (0.1,)  # λ of the penalty on hidden words
     methods: tuple[str, ...] = METHODS
@@ -153,12 +154,6 @@ class DeceptionExperiment(Question):
         )
         order = [f"{end}_{measure}" for measure in (ACCURACY, MASS) for end in ("mean", "low", "high")]
         return {"pruthi": wide.select(*CELL, "seeds", *order, "learnt")}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Mass, accuracy and precision of both models."""
-        from exegete.experiments.deception.figure import deception
-
-        return {"deception": deception(summary)}
 
 
 def _objective(lam: float) -> str:

@@ -25,6 +25,8 @@ ANSWERS = {"yes": True, "no": False}
 class DecisionFlips(OneRemoved):
     """The highest weight against a random other one, by the decision alone."""
 
+    of_summary = ("tiles",)
+
     def compared(self, found: Single) -> dict[str, Tensor]:
         """value = 1 where only i* flips the decision, −1 where only r does, else 0."""
         before = found.original.argmax(-1)
@@ -42,12 +44,6 @@ class DecisionFlips(OneRemoved):
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Serrano & Smith's table 2, in percent, and how often each removal flips the decision at all."""
         return {"serrano_smith": _layout(self.summary(rows)), "margins": by_keys(rows, KEYS, _margins)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Four tiles per task and model."""
-        from exegete.experiments.decision_flips.figure import tiles
-
-        return {"tiles": tiles(summary)}
 
 
 def _kinds(group: pl.DataFrame) -> list[dict[str, Any]]:

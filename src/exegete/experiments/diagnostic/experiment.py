@@ -45,6 +45,8 @@ LEVEL = ""  # what a number that is no difference is against
 class Diagnostic(Question):
     """A model of single words under weights from four places."""
 
+    of_summary = ("diagnostic",)
+
     encoder: str = "average"  # the model of single words; words and vectors are those of the model in question
     adversary: bool = True  # whether to train an adversary and impose its weights, too
     adversary_lam: float = 0.003  # λ of the adversary's objective
@@ -147,12 +149,6 @@ class Diagnostic(Question):
         same = {"tvd": pl.col("tvd").mean()} if "tvd" in rows.columns else {}  # rows that were kept before have none
         count = {"n": pl.col("jsd").count(), "undefined": pl.col("jsd").null_count()}
         return {"weights": far.agg(**count, jsd=pl.col("jsd").mean(), accuracy=pl.col("correct").mean(), **same)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Accuracy and F1 under all weights."""
-        from exegete.experiments.diagnostic import figure
-
-        return {"diagnostic": figure.diagnostic(summary)}
 
 
 def _chosen(settings: Mapping[str, str], *keys: str) -> dict[str, str]:

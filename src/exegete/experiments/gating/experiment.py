@@ -59,6 +59,8 @@ LEAST = {"change": -1.0, "tau": -1.0}  # that a measure can be, otherwise 0; the
 class Gating(Question):
     """A model, the same with gates, and the same with another seed, on the same texts."""
 
+    of_summary = ("gating",)
+
     texts: int | None = None  # all, unless given
 
     def __post_init__(self) -> None:
@@ -125,12 +127,6 @@ class Gating(Question):
             pl.col("tau", "tau_again", "gate").mean(), pl.col("value").mean().alias("change"),
         )  # fmt: skip
         return {"classes": by_class.sort(keys)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Accuracy and ranking, gates beside another seed."""
-        from exegete.experiments.gating.figure import gating
-
-        return {"gating": gating(summary)}
 
 
 def _gates(model: Predictor, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:

@@ -44,6 +44,8 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 class ImportanceSets(OfWeights):
     """The fraction of keys removed before the first flip, by scheme."""
 
+    of_rows = ("boxes",)
+
     schemes: tuple[Scheme, ...] = SCHEMES
     orders: int = 5  # random ones
     seed: int = 0
@@ -102,12 +104,6 @@ class ImportanceSets(OfWeights):
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Schemes in pairs on the same texts; mean ± std of fraction and mass as the paper gives them."""
         return {"paired": paired(rows), "serrano_smith": serrano_smith(rows)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Boxes of the fraction, one per scheme, censored and with the paper's exclusion."""
-        from exegete.experiments.importance_sets.figure import boxes
-
-        return {"boxes": boxes(rows)}
 
 
 class Flips(NamedTuple):

@@ -9,7 +9,6 @@ nothing follows.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 import torch
@@ -46,6 +45,8 @@ PRECISION, FIRST = "precision_at_k", "first"
 @dataclass(frozen=True)
 class KnownAnswer(Question):
     """Every method against planted words."""
+
+    of_summary = ("known_answer",)
 
     methods: tuple[str, ...] = METHODS
     obedience: float = 0.95  # the share of test texts in which a model must follow the shortcut to have learnt it
@@ -126,12 +127,6 @@ class KnownAnswer(Question):
         from exegete.experiments.known_answer.toys import toys
 
         return {"obedience": self._learnt(rows), "toys": toys(self.methods)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Methods by shortcut, with intervals and chance."""
-        from exegete.experiments.known_answer.figure import known_answer
-
-        return {"known_answer": known_answer(summary)}
 
 
 def _measured(subject: Subject, method: str, marked: Tensor) -> Iterator[tuple[dict[str, str], Tensor, Tensor]]:

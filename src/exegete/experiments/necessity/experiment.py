@@ -46,6 +46,8 @@ SCHEMA = pl.Schema(
 class Necessity(Question):
     """Accuracy and F1, or BLEU, with other attention, at inference only and in training too."""
 
+    of_summary = ("necessity",)
+
     whole = True  # of a translator it asks about whole translations
 
     trained: tuple[str, ...] = ("uniform", "random", "permute", NONE)  # interventions by name, and none
@@ -163,12 +165,6 @@ class Necessity(Question):
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Vashishth's table 1."""
         return {"vashishth": vashishth(rows)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """The change of accuracy by condition."""
-        from exegete.experiments.necessity import figure
-
-        return {"necessity": figure.necessity(summary)}
 
 
 def _seeded(name: str, seed: int) -> str:

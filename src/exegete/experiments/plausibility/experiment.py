@@ -8,7 +8,7 @@ of what the model does (Jacovi & Goldberg 2020).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -48,6 +48,8 @@ class _Asked(NamedTuple):
 @dataclass(frozen=True)
 class Plausibility(Question):
     """Every method against the words that people marked."""
+
+    of_summary = ("plausibility",)
 
     methods: tuple[str, ...] = METHODS
     ranking: Ranking = "signed"  # words for the predicted class first, or words that matter either way
@@ -123,9 +125,3 @@ class Plausibility(Question):
         index = ["task", "model", "split", "ranking", "method"]
         wide = rows.pivot("measure", index=index, values="value", aggregate_function="mean", maintain_order=True)
         return {"methods": wide.sort(*index[:4], MEASURES[0], descending=[False] * 4 + [True], maintain_order=True)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Methods by measure, with intervals and chance."""
-        from exegete.experiments.plausibility.figure import plausibility
-
-        return {"plausibility": plausibility(summary)}

@@ -42,6 +42,8 @@ FAKED = ("jsd", "tvd", "lost")  # numbers of the best adversary
 class Reliance(OfDistributions):
     """What uniform weights cost, and how far an adversary's are from a model's own."""
 
+    of_summary = ("reliance",)
+
     lams: tuple[float, ...] = (0.001, 0.003, 0.01)  # λ of the adversaries' objective
     epochs: int = 20  # of an adversary's training, at most
     patience: int = 5  # of the same
@@ -140,12 +142,6 @@ class Reliance(OfDistributions):
             "points": points,
             "adversaries": every.with_columns(same=pl.col("tvd") <= self.tolerance),
         }
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Every trained model."""
-        from exegete.experiments.reliance import figure
-
-        return {"reliance": figure.reliance(summary)}
 
 
 def averaged(summary: pl.DataFrame) -> pl.DataFrame:

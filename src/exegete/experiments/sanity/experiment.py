@@ -11,7 +11,7 @@ the model, so nothing changes them, and the test must find that.
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -57,6 +57,8 @@ class Perturbation(NamedTuple):
 @dataclass(frozen=True)
 class Sanity(Question):
     """How much of a ranking of words is left when the model is not what it was."""
+
+    of_summary = ("randomisation",)
 
     methods: tuple[str, ...] = METHODS
     texts: int | None = 100
@@ -121,13 +123,6 @@ class Sanity(Question):
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Which axioms each method keeps."""
         return {"axioms": axioms_table(rows)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
-        """What is left of every method's ranking as layer after layer is drawn anew."""
-        from exegete.experiments.sanity.figure import randomisation
-
-        del rows  # drawn from the summary alone
-        return {"randomisation": randomisation(summary)}
 
 
 def check_shift(subject: Subject, seed: int) -> None:

@@ -31,6 +31,8 @@ NEGATIVE = -1e-12  # below it ΔJS is negative and not rounding
 class SingleWeight(OneRemoved):
     """The highest weight against a random other one, by the output."""
 
+    of_rows = ("scatter", "negatives")
+
     def compared(self, found: Single) -> dict[str, Tensor]:
         """Both divergences, value = ΔJS."""
         p, top, other = (logits.softmax(-1) for logits in (found.original, found.top, found.other))
@@ -47,12 +49,6 @@ class SingleWeight(OneRemoved):
         cut = rows.filter(pl.col("value").is_not_null()).with_columns(tenth=tenth)
         by = (*KEYS, "tenth")
         return {"tenths": by_keys(cut.sort(by, maintain_order=True), by, _numbers)}
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """ΔJS against the difference of weights, and where it is negative."""
-        from exegete.experiments.single_weight.figure import negatives, scatter
-
-        return {"scatter": scatter(rows), "negatives": negatives(rows)}
 
 
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:

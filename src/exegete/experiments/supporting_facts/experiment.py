@@ -7,9 +7,9 @@ reason, so a second summary is over the texts that it answers right; and it may 
 a distractor says the same place.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import polars as pl
 import torch
@@ -42,6 +42,8 @@ Of = Literal["max", "mean", "sum"]
 @dataclass(frozen=True)
 class SupportingFacts(Question):
     """Every method against the sentences that a question needs."""
+
+    of_summary = ("supporting_facts",)
 
     methods: tuple[str, ...] = METHODS
     of: Of = "max"  # what a sentence scores, of the scores of its words
@@ -91,12 +93,6 @@ class SupportingFacts(Question):
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By method, ranking and measure, over all texts and over those answered right: n, mean, interval, chance."""
         return all_and_right(rows, KEYS)
-
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Methods by task, with intervals and chance."""
-        from exegete.experiments.supporting_facts.figure import supporting_facts
-
-        return {"supporting_facts": supporting_facts(summary)}
 
 
 def owners(examples: tuple[Example, ...]) -> Tensor:
