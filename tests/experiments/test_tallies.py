@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from exegete.experiments.adversary_training.experiment import summary as adversaries
-from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks, told
+from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, told, values_by_seed
 from exegete.experiments.diagnostic.experiment import Diagnostic
 from exegete.experiments.necessity.experiment import Necessity
 from exegete.measures.bins import BINS, bin_of
@@ -82,7 +82,7 @@ def test_a_text_that_one_seed_lacks_counts_for_the_other_alone() -> None:
     assert values.isnan().sum().item() == 2
     each = [slow_macro(OWN, GOLD), slow_macro(OWN[:4], GOLD[:4])]
     assert values.nanmean(-1).tolist() == pytest.approx(each)
-    assert by_seed(both, pl.lit(2)).nansum().item() == 2 * 10
+    assert values_by_seed(both, pl.lit(2)).nansum().item() == 2 * 10
 
 
 def test_intervals_end_where_values_do() -> None:

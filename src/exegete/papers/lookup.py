@@ -68,7 +68,7 @@ def _part(paper: Paper, kind: str, word: str) -> Part:
 
 
 @dataclass(frozen=True)
-class Found:
+class Counterpart:
     """Our number, in the paper's unit, with what it rests on."""
 
     ours: Ours
@@ -96,7 +96,7 @@ class Kept:
             self._read[name] = pl.read_csv(path, infer_schema=False) if path.is_file() else None
         return self._read[name]
 
-    def find(self, place: Place) -> Found | None:
+    def find(self, place: Place) -> Counterpart | None:
         """Our number for a place, or None."""
         frame = self.table(place.quantity.table)
         if frame is None:
@@ -117,14 +117,14 @@ class Kept:
                 "version of exegete; run its study again"
             )
 
-    def _found(self, rows: list[Mapping[str, Any]], place: Place) -> Found | None:
+    def _found(self, rows: list[Mapping[str, Any]], place: Place) -> Counterpart | None:
         quantity = place.quantity
         ours = _ours(rows, quantity)
         if ours is None:
             return None
         row = rows[0]
         task, model = row.get("task") or "", row.get("model") or row.get("family") or ""
-        return Found(
+        return Counterpart(
             ours,
             task,
             model,

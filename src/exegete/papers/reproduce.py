@@ -17,7 +17,7 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError, unknown
 from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
-from exegete.papers.lookup import Found, Kept, Place, place_of, sources_of
+from exegete.papers.lookup import Counterpart, Kept, Place, place_of, sources_of
 from exegete.papers.paper import Paper, Source, load_paper
 from exegete.papers.published import KEYS, published
 from exegete.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
@@ -124,7 +124,7 @@ def _line(paper: Paper, row: dict[str, Any], kept: Sequence[Kept], printed: pl.D
     return _beside(row, found, place, _yardstick(paper, row, found, place, kept, printed))
 
 
-def _find(kept: Sequence[Kept], place: Place) -> Found | None:
+def _find(kept: Sequence[Kept], place: Place) -> Counterpart | None:
     return next((found for source in kept if (found := source.find(place)) is not None), None)
 
 
@@ -133,7 +133,7 @@ def _without(row: dict[str, Any], verdict: str, reason: str) -> Line:
     return _written(row, verdict=word, reason=reason)
 
 
-def _beside(row: dict[str, Any], found: Found, place: Place, by: Yardstick) -> Line:
+def _beside(row: dict[str, Any], found: Counterpart, place: Place, by: Yardstick) -> Line:
     if found.doubt:
         verdict, reason = "cannot tell", found.doubt
     elif row["mean"] is None:
@@ -156,7 +156,7 @@ def _written(row: dict[str, Any], **given: Any) -> Line:
 
 
 def _yardstick(
-    paper: Paper, row: dict[str, Any], found: Found, place: Place, kept: Sequence[Kept], printed: pl.DataFrame
+    paper: Paper, row: dict[str, Any], found: Counterpart, place: Place, kept: Sequence[Kept], printed: pl.DataFrame
 ) -> Yardstick:
     quantity = place.quantity
     tolerance = place.tolerance

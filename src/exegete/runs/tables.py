@@ -16,7 +16,7 @@ from exegete.runs.store import write_parquet
 from exegete.runs.study import Study
 
 
-class Found(NamedTuple):
+class Finished(NamedTuple):
     """One experiment of a study, and the finished cells that it was asked of."""
 
     run: Path
@@ -34,12 +34,12 @@ def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engin
         raise ExegeteError(f"no experiment of study '{study.name}' suits its tasks: {'; '.join(sorted(reasons))}")
     # A narrowed run may have none of an experiment's tasks. Those that scored most have the largest tables: they begin.
     built = sorted(study.built_experiments().items(), key=lambda pair: -len(pair[1].importances))
-    found = [Found(out, study, name, cells) for name, _ in built if name in asked]
+    found = [Finished(out, study, name, cells) for name, _ in built if name in asked]
     for done, _ in enumerate(engine.map(_tabulate, found)):
         progress("tables and figures", done + 1, len(found))
 
 
-def _tabulate(found: Found, progress: Progress) -> None:  # noqa: ARG001
+def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
     from exegete.page.theme import save
     from exegete.runs.plugins import load_plugins
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from exegete.experiments.adversary_search.experiment import MODEL
 from exegete.experiments.adversary_search.figure import telling
-from exegete.experiments.common.section import Found, Part, Shown, shown, told
+from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
 from exegete.page.heatmap import HeatMap, Row
@@ -48,7 +48,7 @@ TABLES = [
     _weights("By normalised entropy of the weights", pl.col("entropy") != ALL, text("entropy"), of="by_entropy"),
 ]
 TITLES = {"histogram": "How far attention can go", "violins": "By largest weight"}  # the pairs are examples
-headline, sections = told(WHOLE, Part("Can other weights give the same prediction?", MEANING, TABLES, TITLES))
+headline, sections = chapter(WHOLE, Passage("Can other weights give the same prediction?", MEANING, TABLES, TITLES))
 
 
 def examples(found: Found) -> tuple[str, tuple[HeatMap, ...]]:

@@ -36,7 +36,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.searched import searched
 from exegete.experiments.common.summaries import number
-from exegete.experiments.common.tallies import SAME, by_seed, clipped, f1_by_seed, of_tasks
+from exegete.experiments.common.tallies import SAME, clipped, f1_by_seed, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
 from exegete.models.contract import Predictor, Trainable
 from exegete.models.settings import MODELS, PairSettings
@@ -229,7 +229,7 @@ def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
 
 
 def _interval(name: str, each: pl.DataFrame) -> dict[str, float | None]:
-    found = clipped(by_seed(each, pl.col(name)), LEAST.get(name, 0.0), MOST.get(name, 1.0))
+    found = clipped(values_by_seed(each, pl.col(name)), LEAST.get(name, 0.0), MOST.get(name, 1.0))
     return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
 
 

@@ -94,7 +94,8 @@ def _bars(table: pl.DataFrame, measure: str) -> alt.LayerChart:
     return alt.LayerChart(layer=[filled, base.mark_line(interpolate="step-after", strokeWidth=1.5)])
 
 
-COEFFICIENTS = {name: measure_label(name) for name in ("tau", "tau_corrected", "gamma")}
+RAW = ("tau", "tau_corrected", "gamma")
+COEFFICIENTS = dict(zip(RAW, map(measure_label, RAW), strict=True))
 MAXIMUM = "largest τ-b that the ties allow"
 PAIRS = (("attention", "gradient"), ("attention", "leave_one_out"))
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, shown, told
+from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import count, interval, number, share, spread, text
 from exegete.page.labels import importance_label
@@ -82,14 +82,14 @@ TITLES = {
     "histogram": ("τ by predicted class", "Share of texts in each of 30 bins of τ."),
     "density": ("τ of the pairs", "Densities, reflected at ±1; all seeds together."),
 }
-headline, sections = told(
+headline, sections = chapter(
     _tau,
-    Part("Do importances agree?", [AGREEMENT], [_tau, _by_class], TITLES),
-    Part(
+    Passage("Do importances agree?", [AGREEMENT], [_tau, _by_class], TITLES),
+    Passage(
         "Top-k agreement and its chance level",
         [TOP_K],
         [_topk],
         {"topk": "Attention and random scores against gradient"},
     ),
-    Part("What ties allow", [TIES], [_ties], {"ties": "τ-b, its attainable maximum, and what remains"}),
+    Passage("What ties allow", [TIES], [_ties], {"ties": "τ-b, its attainable maximum, and what remains"}),
 )

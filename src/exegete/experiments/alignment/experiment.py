@@ -195,7 +195,7 @@ def _numbers(group: pl.DataFrame, own: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _against_people(measure: str, known: pl.DataFrame, own: pl.DataFrame, missing: int) -> dict[str, Any]:
-    after, before = by_seed(known), by_seed(own.filter(pl.col("sure").is_not_null()))
+    after, before = counts_by_seed(known), counts_by_seed(own.filter(pl.col("sure").is_not_null()))
     other = bool(before) and known["method"][0] != ATTENTION
     return {
         "measure": measure,
@@ -206,7 +206,7 @@ def _against_people(measure: str, known: pl.DataFrame, own: pl.DataFrame, missin
     }
 
 
-def by_seed(rows: pl.DataFrame) -> list[Tensor]:
+def counts_by_seed(rows: pl.DataFrame) -> list[Tensor]:
     """Counts [sentence, count] of every seed, in the order of seeds, each in the order of sentences."""
     parts = rows.sort("seed", "example").partition_by("seed", maintain_order=True)
     return [torch.from_numpy(part.select(COUNTS).to_numpy().copy()) for part in parts]

@@ -4,7 +4,7 @@ import polars as pl
 
 from exegete.experiments.alignment.experiment import CELL, ERROR_RATE, PRECISION, RECALL, SAME
 from exegete.experiments.alignment.figure import best_first
-from exegete.experiments.common.section import Found, Part, shown, told
+from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.page.columns import count, interval, number, text, varying, wide
 from exegete.page.section import Table
 
@@ -72,9 +72,9 @@ def _forced(summary: pl.DataFrame) -> str:
     return f"After the right words before it, the model itself would have chosen {of} of the references' pieces."
 
 
-headline, sections = told(
+headline, sections = chapter(
     lambda found: _errors(found) or AGREEMENT(found),
-    Part(
+    Passage(
         "Which source word does a word translate?",
         _said,
         [_errors, AGREEMENT],

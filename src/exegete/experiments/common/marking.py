@@ -61,7 +61,7 @@ def values_frame(texts: Mapping[str, Any], said: Mapping[str, Any], value: Tenso
     return frame.with_columns(**{name: pl.Series(column).fill_nan(None) for name, column in numbers.items()})
 
 
-def numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
+def over_texts(group: pl.DataFrame) -> dict[str, float | int | None]:
     """Seeds, n, number undefined, mean, population std, interval and chance of the values of some rows.
 
     Chance is the mean over the texts that have a value.
@@ -86,4 +86,4 @@ def all_and_right(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Numbers by keys, over all texts and over those predicted right, which the column `texts` says."""
     right = rows.filter("correct").with_columns(texts=pl.lit(CORRECT))
     both = pl.concat([rows.with_columns(texts=pl.lit(ALL)), right])
-    return by_keys(both, keys, numbers)
+    return by_keys(both, keys, over_texts)

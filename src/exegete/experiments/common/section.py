@@ -100,7 +100,7 @@ Titles = Mapping[
 
 
 @dataclass(frozen=True)
-class Part:
+class Passage:
     """A section of a report: what is said, its tables (those that there are of this run), its figures by their titles.
 
     A part whose figures are not drawn of this run is left out.
@@ -129,7 +129,7 @@ def _figure(title: str | tuple[str, str], chart: Any) -> Figure:
     return Figure(said, chart, caption)
 
 
-def told(shortest: Callable[[Found], Table], *parts: Part) -> tuple[Callable[..., Table], Callable[..., Any]]:
+def chapter(shortest: Callable[[Found], Table], *parts: Passage) -> tuple[Callable[..., Table], Callable[..., Any]]:
     """`headline` and `sections` of an experiment: a table as far as a terminal has room, and the parts of a chapter."""
 
     def headline(found: Found) -> Table:
@@ -153,7 +153,7 @@ def by_mean(*keys: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return lambda frame: frame.sort([*keys, "mean"], descending=falling, nulls_last=True, maintain_order=True)
 
 
-def dial(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+def as_written(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Settings such as λ as they were written: three decimals would hide them."""
     return frame.with_columns(pl.col(*names).cast(pl.Float64).map_elements("{:g}".format, pl.String))
 

@@ -57,7 +57,7 @@ def share(rows: pl.DataFrame) -> Tensor:
     return 1 - linearised(jsd, permuted)
 
 
-def named(methods: Iterable[str], name: str) -> str | None:
+def method_named(methods: Iterable[str], name: str) -> str | None:
     """A method by its name, whatever its settings."""
     return next((method for method in methods if parse(method).name == name), None)
 
@@ -65,7 +65,7 @@ def named(methods: Iterable[str], name: str) -> str | None:
 def precision(group: pl.DataFrame) -> pl.DataFrame | None:
     """Attention's precision at k, text by text; None where it was not asked."""
     kept = group.filter(pl.col("ranking") == "signed", pl.col("measure") == "precision_at_k")
-    own = named(kept["method"].unique(maintain_order=True), "attention")
+    own = method_named(kept["method"].unique(maintain_order=True), "attention")
     return None if own is None else kept.filter(pl.col("method") == own)
 
 

@@ -24,7 +24,7 @@ CLASSES = 8  # that a table shows one by one; with more, only all together
 SAME = 1e-9  # a permuted JSD below it: permuting changes nothing, and its ratio is undefined
 
 
-def by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
+def values_by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
     """An expression over the rows of one cell: [seed, example], float64; NaN where there is no value."""
     if group.is_empty():
         return torch.zeros(1, 0, dtype=torch.float64)
@@ -46,7 +46,7 @@ def clipped(values: Tensor, least: float = 0.0, most: float | None = 1.0) -> dic
 
 def told(group: pl.DataFrame, value: str, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
     """Seeds, n, undefined, mean and interval (cut to [least, most]) of a column over a group of texts."""
-    found = clipped(by_seed(group, pl.col(value)), least, most)
+    found = clipped(values_by_seed(group, pl.col(value)), least, most)
     return {
         "seeds": group["seed"].n_unique(),
         "n": found.pop("n"),
@@ -87,7 +87,7 @@ def f1_by_seed(group: pl.DataFrame, predicted: str, classes: Sequence[str]) -> T
     counted = list(classes) if positive is None else [positive]
     place = {name: i for i, name in enumerate(counted)}
     said, gold = (
-        by_seed(group, pl.col(column).replace_strict(place, default=len(place), return_dtype=pl.Int64))
+        values_by_seed(group, pl.col(column).replace_strict(place, default=len(place), return_dtype=pl.Int64))
         for column in (predicted, "gold")
     )
     return macro_f1_values(said, gold, range(len(counted)))
@@ -99,7 +99,7 @@ def share_of(group: pl.DataFrame, flag: pl.Expr) -> Interval:
     One seed: Wilson's interval. Several: they share their texts, so the interval is over seeds and texts, and at least
     Wilson's of one seed's number of texts.
     """
-    values = by_seed(group, flag)
+    values = values_by_seed(group, flag)
     n = int((~values.isnan()).sum())
     if n == 0:
         return Interval(math.nan, math.nan, math.nan, 0, values.numel())

@@ -17,8 +17,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import numbers, seen, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import check_methods, marks
-from exegete.experiments.common.marking import numbers as summarised
+from exegete.experiments.common.marking import check_methods, marks, over_texts
 from exegete.experiments.known_answer.experiment import KnownAnswer
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
@@ -141,7 +140,7 @@ class DeceptionExperiment(Question):
             by_seed = texts.group_by("seed").agg(pl.col("correct").mean())["correct"]
             learnt = {"learnt": bool((by_seed >= self.obedience).all())}
             found += [
-                dict(zip(KEYS, (*key, measure, method), strict=True)) | summarised(group) | learnt
+                dict(zip(KEYS, (*key, measure, method), strict=True)) | over_texts(group) | learnt
                 for measure, method, group in measured
             ]
         return pl.DataFrame(found, schema_overrides={"lam": pl.Float64}, infer_schema_length=None)

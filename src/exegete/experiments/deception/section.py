@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Part, dial, shown, told
+from exegete.experiments.common.section import Passage, as_written, chapter, shown
 from exegete.experiments.deception.experiment import BASE, PRECISION
 from exegete.page.columns import count, interval, number, text, wide
 
@@ -18,7 +18,7 @@ MEANING = (
 
 def _said(frame: pl.DataFrame) -> pl.DataFrame:
     star = pl.when("learnt").then(pl.lit("")).otherwise(pl.lit(", not learnt"))
-    return dial(frame, "lam").with_columns(pl.col("who") + star)
+    return as_written(frame, "lam").with_columns(pl.col("who") + star)
 
 
 WHO = {"who": {BASE: "honest", "deceiver": "deceptive"}}
@@ -37,6 +37,6 @@ METHODS = shown(
     caption="Undefined: texts in which the model does not obey.", where=pl.col("measure") == PRECISION, words=WHO,
     then=_said,
 )  # fmt: skip
-headline, sections = told(
-    WEIGHTS, Part("What can attention hide?", [MEANING], [WEIGHTS, METHODS], "An honest model and a deceptive one")
+headline, sections = chapter(
+    WEIGHTS, Passage("What can attention hide?", [MEANING], [WEIGHTS, METHODS], "An honest model and a deceptive one")
 )

@@ -15,7 +15,7 @@ from torch import Tensor
 from exegete.experiments.common.one_removed import OneRemoved
 from exegete.experiments.common.removal import Single
 from exegete.experiments.common.summaries import by_keys, interval_of, number
-from exegete.experiments.common.tallies import by_seed, share_of, sign_test
+from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed
 
 KEYS = ("task", "model", "split")
 ANSWERS = {"yes": True, "no": False}
@@ -75,7 +75,7 @@ def _kind(group: pl.DataFrame, top: str, other: str) -> dict[str, Any]:
 def _margins(group: pl.DataFrame) -> dict[str, Any]:
     """How often i* flips the decision, how often r does, and the paired difference."""
     top, other = (share_of(group, pl.col(name)) for name in ("top_flips", "random_flips"))
-    apart = interval_of(by_seed(group, pl.col("value")), bound=1.0)
+    apart = interval_of(values_by_seed(group, pl.col("value")), bound=1.0)
     return {
         "seeds": group["seed"].n_unique(), "n": top.n, "undefined": group["value"].null_count(),
         "top": number(top.mean), "top_low": number(top.low), "top_high": number(top.high),

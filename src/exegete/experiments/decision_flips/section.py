@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from exegete.experiments.common.section import Part, shown, told
+from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.page.columns import count, interval, number, probability, share, text, wide
 
 MEANING = (
@@ -26,7 +26,7 @@ JOINT = shown(
     caption="Emptied: no weight is left without the highest.",
 )  # fmt: skip
 PAPER = shown("As in table 2 of Serrano & Smith, in percent", of="serrano_smith")
-headline, sections = told(
+headline, sections = chapter(
     replace(MARGINS, caption=""),
-    Part("Does the highest weight decide?", [MEANING], [MARGINS, JOINT, PAPER], "Decision flips"),
+    Passage("Does the highest weight decide?", [MEANING], [MARGINS, JOINT, PAPER], "Decision flips"),
 )

@@ -21,7 +21,7 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
+from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
 from exegete.models.contract import Predictor, Selecting
 from exegete.models.settings import MODELS
@@ -169,7 +169,7 @@ def _levels(cell: pl.DataFrame, classes: Sequence[str]) -> Iterator[dict[str, An
 def _measured(cell: pl.DataFrame, classes: Sequence[str]) -> Iterator[tuple[str, str, str, Tensor]]:
     """Measure, weights, what they are against, and a value per text whose mean it is: [seed, example]."""
     groups = {name: cell.filter(pl.col("weights") == name) for name in cell["weights"].unique(maintain_order=True)}
-    right = {name: by_seed(group, pl.col("correct")) for name, group in groups.items()}
+    right = {name: values_by_seed(group, pl.col("correct")) for name, group in groups.items()}
     f1 = {name: f1_by_seed(group, "predicted", classes) for name, group in groups.items()}
     for measure, values in (("accuracy", right), ("f1", f1)):
         yield from ((measure, name, LEVEL, found) for name, found in values.items())

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Part, better, shown, told
+from exegete.experiments.common.section import Passage, better, chapter, shown
 from exegete.experiments.diagnostic.experiment import LEVEL
 from exegete.experiments.diagnostic.figure import LABELS, MEASURES
 from exegete.page.columns import count, interval, number, text
@@ -39,9 +39,9 @@ FAR = shown(
     caption="JSD of the weights, undefined for one word; TVD of the predictions, where rows have it: an adversary "
     "predicts as the model does only if its TVD is near 0.", of="weights", words={"weights": LABELS},
 )  # fmt: skip
-headline, sections = told(
+headline, sections = chapter(
     replace(DIFFERENCES, where=COMPARED & (pl.col("measure") == "accuracy")),
-    Part(
+    Passage(
         "Do the weights help a model of single words?",
         [MEANING, SOUGHT],
         [DIFFERENCES, LEVELS, FAR],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, Shown, shown, told
+from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.dispersion.figure import swept
 from exegete.page.columns import count, interval, number, probability, text
 from exegete.page.section import Table
@@ -145,20 +145,22 @@ def _printed(name: str) -> Callable[[Found], Table | None]:
     return table
 
 
-headline, sections = told(
+headline, sections = chapter(
     DISPERSION,
-    Part("Sparse attention, sparse words?", [MEANING], [SPREAD, STATES], {"entropy": "How evenly importance spreads"}),
-    Part(
+    Passage(
+        "Sparse attention, sparse words?", [MEANING], [SPREAD, STATES], {"entropy": "How evenly importance spreads"}
+    ),
+    Passage(
         "Attention against words and against states",
         [TAU],
         [COEFFICIENTS],
         {"correlation": "Attention against words and states"},
     ),
-    Part(
-        "What the dial of sparsity changes",
+    Passage(
+        "What the as_written of sparsity changes",
         [SWEEP],
         [MOVES],
         {"correlation_by_lambda": "Attention against words and states by λ", "entropy_by_lambda": "Entropy by λ"},
     ),
-    Part("The tables of Meister et al. (2021), ours", (), [_printed(name) for name in PAPER]),
+    Passage("The tables of Meister et al. (2021), ours", (), [_printed(name) for name in PAPER]),
 )

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, shown, told
+from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.page.columns import count, interval, number, text, wide
 from exegete.page.section import Table
 
@@ -96,19 +96,19 @@ def _meaning(found: Found) -> list[str]:
     return [MEANING.format(fractions=", ".join(f"{100 * q:g}" for q in found.experiment.fractions))]
 
 
-headline, sections = told(
+headline, sections = chapter(
     _first,
-    Part(
+    Passage(
         "Which words does the prediction hang on?",
         _meaning,
         [_whole, DIFFERENCES, BY_SIZE],
         {"leaderboard": "Comprehensiveness by method"},
     ),
-    Part(
+    Passage(
         "Does the order survive another removal?",
         [REMOVALS],
         [SURVIVAL],
         {"removals": "Ranks of the methods under every removal"},
     ),
-    Part("The best method", [BEST], [CHOSEN]),
+    Passage("The best method", [BEST], [CHOSEN]),
 )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.names import parse
-from exegete.experiments.common.statistic import Evidence, Measured, by_seed, named
+from exegete.experiments.common.statistic import Evidence, Measured, by_seed, method_named
 from exegete.experiments.faithfulness.experiment import AOPC, Faithfulness
 from exegete.experiments.faithfulness.leaderboard import removal_of
 
@@ -60,7 +60,7 @@ def sufficient(found: Evidence) -> Measured | None:
 
 def _of(found: Evidence, name: str, measure: str = COMPREHENSIVENESS) -> Tensor:
     """A method's AOPC on the test texts, whatever its settings."""
-    method = named(found.experiment.methods, name)
+    method = method_named(found.experiment.methods, name)
     assert method is not None
     return _aopc(found.rows, method, "test", measure=measure)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Part, shown, told
+from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.page.columns import count, interval, number, text
 
 MEANING = (
@@ -40,7 +40,7 @@ BY_CLASS = shown(
     number("gate", "mean gate"), number("change", "change of accuracy"), count("n"), count("undefined"),
     caption="τ with the model's attention.", of="classes",
 )  # fmt: skip
-headline, sections = told(
+headline, sections = chapter(
     replace(GATES, where=pl.col("measure").is_in(["accuracy", "tau", "gate"])),
-    Part("Is attention a gate?", [MEANING, OPEN, FEW], [GATES, BY_CLASS], "Attention, gates, another seed"),
+    Passage("Is attention a gate?", [MEANING, OPEN, FEW], [GATES, BY_CLASS], "Attention, gates, another seed"),
 )

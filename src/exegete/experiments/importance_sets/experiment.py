@@ -33,7 +33,7 @@ from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
 from exegete.experiments.common.summaries import by_keys, interval_of, number
-from exegete.experiments.common.tallies import by_seed, share_of, sign_test
+from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed
 from exegete.measures.statistics import Interval
 
 Scheme = Literal["attention", "gradient", "gradient_x_attention", "random", "attention_ascending"]
@@ -181,7 +181,7 @@ def _numbers(group: pl.DataFrame) -> dict[str, Any]:
 
 def _located(group: pl.DataFrame, value: pl.Expr, prefix: str) -> dict[str, Any]:
     """n, mean and median of some values, with intervals."""
-    values = by_seed(group, value)
+    values = values_by_seed(group, value)
     mean, median = interval_of(values), median_interval(values)
     found = {
         "n": mean.n, "mean": mean.mean, "low": mean.low, "high": mean.high,
@@ -242,7 +242,7 @@ def _pairs(cell: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _compared(both: pl.DataFrame, apart: pl.Expr) -> dict[str, Any]:
     """The first scheme's fraction less the second's: below 0, the first needs fewer keys."""
-    mean = interval_of(by_seed(both, apart), bound=1.0)
+    mean = interval_of(values_by_seed(both, apart), bound=1.0)
     fewer, more = share_of(both, apart < -EQUAL), share_of(both, apart > EQUAL)
     return {
         "n": mean.n,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from exegete.experiments.common.section import Part, shown, told
+from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.importance_sets.figure import LABELS
 from exegete.page.columns import count, interval, number, probability, share, spread, text, wide
 
@@ -37,9 +37,9 @@ PAIRED = shown(
     caption="Fraction of the first less that of the second, on the same texts: all, or those that both flip. Of "
     "several seeds p is the largest.", of="paired", words={"first": LABELS, "second": LABELS},
 )  # fmt: skip
-headline, sections = told(
+headline, sections = chapter(
     replace(CENSORED, caption="Texts that never flip count as 1."),
-    Part(
+    Passage(
         "How much must go before the decision flips?",
         [MEANING],
         [CENSORED, PUBLISHED, PAIRED],

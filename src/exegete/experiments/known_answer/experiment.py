@@ -22,7 +22,7 @@ from exegete.experiments.common.marking import (
     Ranking,
     check_methods,
     marks,
-    numbers,
+    over_texts,
     ranked,
     text_columns,
     values_frame,
@@ -107,7 +107,7 @@ class KnownAnswer(Question):
         """
         needed = rows.filter("needed").with_columns(where=pl.lit(NEEDED))
         both = pl.concat([rows.with_columns(where=pl.lit(OBEYS)), needed])
-        found = by_keys(both, KEYS, numbers)
+        found = by_keys(both, KEYS, over_texts)
         by_model = self._learnt(rows).group_by(CELL, maintain_order=True)
         learnt = by_model.agg(pl.col("obedience", "needed").mean(), pl.col("learnt").all())
         return found.join(learnt, on=CELL, maintain_order="left")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, by_mean, shown, told
+from exegete.experiments.common.section import Found, Passage, by_mean, chapter, shown
 from exegete.experiments.known_answer.experiment import NEEDED, OBEYS, PRECISION
 from exegete.page.columns import count, decimal, interval, number, share, text, varying
 from exegete.page.section import Table
@@ -51,9 +51,9 @@ def _side_by_side(found: Found) -> Table:
     return Table("Planted words", wide, caption, [varying("model"), text("method"), *map(text, shortcuts)])
 
 
-headline, sections = told(
+headline, sections = chapter(
     _side_by_side,
-    Part(
+    Passage(
         "Who finds the words that decide?",
         [MEANING],
         [
@@ -63,5 +63,5 @@ headline, sections = told(
         ],
         "Precision at k by method",
     ),
-    Part("Toys whose answer is known by hand", [TOYS], [lambda found: Table("Toys", found.table("toys"))]),
+    Passage("Toys whose answer is known by hand", [TOYS], [lambda found: Table("Toys", found.table("toys"))]),
 )

@@ -21,7 +21,7 @@ from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import interval_of, number
-from exegete.experiments.common.tallies import by_seed, clipped, majority
+from exegete.experiments.common.tallies import clipped, majority, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.at import AtSites
 from exegete.interventions.permute import Permute
@@ -167,7 +167,7 @@ def _bleu(group: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
 
 
 def _accuracy(group: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
-    after, before = (by_seed(part, pl.col("value")) for part in (group, unaltered))
+    after, before = (values_by_seed(part, pl.col("value")) for part in (group, unaltered))
     change = interval_of(after - before, 1.0)
     return {
         **clipped(after),

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, shown, told
+from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.layers.experiment import ACCURACY, BLEU, UNALTERED
 from exegete.experiments.layers.figure import GROUPS
 from exegete.page.columns import count, interval, number, share, text, varying
@@ -51,9 +51,9 @@ def _said(found: Found) -> list[str]:
     return [MEANING, *([TRANSLATED] if BLEU in set(found.summary["measure"]) else [])]
 
 
-headline, sections = told(
+headline, sections = chapter(
     _last,
-    Part(
+    Passage(
         "Does it matter where each layer looks?",
         _said,
         [lambda found: _every(found, ACCURACY), lambda found: _every(found, BLEU)],

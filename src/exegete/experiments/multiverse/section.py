@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, shown, told
+from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.multiverse.figure import AMONG, CHOICES, SCALES, coefficient_label
 from exegete.page.columns import count, interval, number, share, text
 from exegete.page.labels import importance_label
@@ -70,8 +70,8 @@ def _curves(found: Found) -> dict[str, str]:
     return {f"curve_{i}" if i > 1 else "curve": f"Specification curves: {task}" for i, task in enumerate(tasks, 1)}
 
 
-headline, sections = told(
+headline, sections = chapter(
     RANGE,
-    Part("What if other choices had been made?", [MEANING], [RANGE, ENDS], _curves),
-    Part("Which choice moves the result?", [DIVIDED], [SHARES, MEANS], {"shares": "Shares of variance by choice"}),
+    Passage("What if other choices had been made?", [MEANING], [RANGE, ENDS], _curves),
+    Passage("Which choice moves the result?", [DIVIDED], [SHARES, MEANS], {"shares": "Shares of variance by choice"}),
 )

@@ -21,7 +21,7 @@ from exegete.base.names import parse, varied
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import number
-from exegete.experiments.common.tallies import by_seed, clipped, f1_by_seed, majority, of_tasks
+from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, scored
 from exegete.experiments.necessity.table import INFERENCE, OWN, TRAINING, own_of, vashishth
 from exegete.interventions.catalogue import INTERVENTIONS
@@ -185,7 +185,7 @@ def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
-    change = clipped(by_seed(group, pl.col("value").cast(pl.Float64)), -1.0)
+    change = clipped(values_by_seed(group, pl.col("value").cast(pl.Float64)), -1.0)
     f1 = {name: f1_by_seed(group, name, classes) for name in ("predicted", "altered_predicted")}  # [seed, example] each
     f1_change = clipped(f1["altered_predicted"] - f1["predicted"], -1.0)
     return {

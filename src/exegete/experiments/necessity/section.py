@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, better, shown, told
+from exegete.experiments.common.section import Found, Passage, better, chapter, shown
 from exegete.experiments.necessity.experiment import NONE
 from exegete.experiments.necessity.figure import CONDITIONS, WHEN
 from exegete.experiments.necessity.table import TRAINING
@@ -87,9 +87,9 @@ def _said(found: Found) -> list[str]:
     return [MEANING, f"Not trained without any attention: {'; '.join(lacking)}. {cannot}", UNFIT]
 
 
-headline, sections = told(
+headline, sections = chapter(
     _lost,
-    Part(
+    Passage(
         "Does the model need its attention?",
         _said,
         [lambda found: _titled(CHANGES(found)), _f1, _paper],

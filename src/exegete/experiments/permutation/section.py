@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Part, shown, told
+from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.permutation.experiment import MOVED
 from exegete.page.columns import count, interval, number, share, text, wide
 
@@ -41,9 +41,9 @@ BY_BIN = shown(
     caption="All classes together.",
     where=(pl.col("class") == ALL) & (pl.col("bin") != ALL) & (pl.col("measure") == TVD),
 )  # fmt: skip
-headline, sections = told(
+headline, sections = chapter(
     replace(PERMUTED, where=(pl.col("bin") == ALL) & (pl.col("class") == ALL)),
-    Part(
+    Passage(
         "Does the prediction care which word carries which weight?",
         [MEANING],
         [PERMUTED, BY_BIN],

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from exegete.experiments.common.marking import ALL
-from exegete.experiments.common.section import Part, by_mean, shown, told
+from exegete.experiments.common.section import Passage, by_mean, chapter, shown
 from exegete.page.columns import count, interval, number, text, varying
 
 MEANING = (
@@ -22,6 +22,7 @@ EVERY = shown(
 PRECISION = replace(
     EVERY, title="Plausibility (average precision)", where=(pl.col("measure") == "auprc") & (pl.col("texts") == ALL)
 )
-headline, sections = told(
-    PRECISION, Part("Does a method mark what people marked?", [MEANING], [PRECISION, EVERY], "Plausibility by method")
+headline, sections = chapter(
+    PRECISION,
+    Passage("Does a method mark what people marked?", [MEANING], [PRECISION, EVERY], "Plausibility by method"),
 )

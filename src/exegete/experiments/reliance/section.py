@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, dial, shown, told
+from exegete.experiments.common.section import Found, Passage, as_written, chapter, shown
 from exegete.page.columns import count, interval, number, probability, text
 
 MEANING = (
@@ -47,7 +47,7 @@ TRAININGS = shown(
     number("lost", "lost by adversary"), interval("lost_low", "lost_high", "its interval"), count("n"),
     count("undefined"),
     caption="Intervals are at 95 %, over texts. A dash: no adversary predicts the same.",
-    then=lambda frame: dial(frame.with_columns(λ="lam"), "λ"),
+    then=lambda frame: as_written(frame.with_columns(λ="lam"), "λ"),
 )  # fmt: skip
 POINTS = shown(
     "Points",
@@ -58,11 +58,11 @@ POINTS = shown(
 )  # fmt: skip
 ADVERSARIES = shown(
     "Every adversary",
-    of="adversaries", then=lambda frame: dial(frame.with_columns(λ="lam"), "λ").select(pl.exclude("lam")),
+    of="adversaries", then=lambda frame: as_written(frame.with_columns(λ="lam"), "λ").select(pl.exclude("lam")),
 )  # fmt: skip
-headline, sections = told(
+headline, sections = chapter(
     RELATION,
-    Part(
+    Passage(
         "Is a model that needs attention harder to fake?",
         _meaning,
         [RELATION, TRAININGS, POINTS, ADVERSARIES],

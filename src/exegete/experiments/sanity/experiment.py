@@ -195,14 +195,14 @@ def axioms_table(rows: pl.DataFrame) -> pl.DataFrame:
 CLOSE = 1e-3  # of the largest score: words that are nearer than that have no order that rounding couldn't turn
 
 
-class Found(NamedTuple):
+class Rescored(NamedTuple):
     """What one method says of all texts."""
 
     values: Tensor  # [example, word], NaN beyond a text's end
     error: Tensor | None  # [example], where the method states one
 
 
-def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Found]:
+def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Rescored]:
     """All words of all texts by every method, for the class that `subject` holds, whatever the model predicts now."""
     model, n = subject.model, len(subject.examples)
     longest = max(map(len, subject.examples), default=0)
@@ -218,7 +218,7 @@ def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Fou
                 values[name][members, :width] = found.values[batch.words].double().view(len(members), width)
                 if found.error is not None:
                     errors[name][members] = found.error.double()
-    return {name: Found(values[name], None if errors[name].isnan().all() else errors[name]) for name in methods}
+    return {name: Rescored(values[name], None if errors[name].isnan().all() else errors[name]) for name in methods}
 
 
 def _quantity(method: Importance) -> Quantity:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Part, methods, shown, told
+from exegete.experiments.common.section import Passage, chapter, methods, shown
 from exegete.models.ours.perturbed import PARTS
 from exegete.page.columns import count, interval, number, share, text, wide
 
@@ -25,12 +25,12 @@ NUMBERS = (
 )  # fmt: skip
 FORGOT = shown("τ", text("method"), *wide(text("test"), text("part")), *NUMBERS, where=pl.col("test") != "shift")
 MOVED = shown("After a shift of the input", text("method"), *NUMBERS, where=pl.col("test") == "shift")
-headline, sections = told(
+headline, sections = chapter(
     replace(
         FORGOT,
         title="Rankings of a model that forgot everything, with the original's",
         where=(pl.col("test") == "cascade") & (pl.col("part") == PARTS[-1]),
     ),
-    Part("Do scores depend on what was learnt?", [MEANING], [FORGOT], "What is left as layers forget"),
-    Part("Same function, same scores?", [SHIFT], [MOVED, shown("Axioms", of="axioms", then=methods)]),
+    Passage("Do scores depend on what was learnt?", [MEANING], [FORGOT], "What is left as layers forget"),
+    Passage("Same function, same scores?", [SHIFT], [MOVED, shown("Axioms", of="axioms", then=methods)]),
 )

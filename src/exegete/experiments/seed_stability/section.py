@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Part, shown, told
+from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import count, interval, number, text, wide
 
@@ -38,9 +38,9 @@ BY_CLASS = replace(
     then=lambda frame: frame.with_columns(largest_weight="bin"),
 )
 RATIO = "Weights of other seeds: JSD over permuted JSD"
-headline, sections = told(
+headline, sections = chapter(
     replace(WHOLE, title=RATIO, where=TOGETHER & (pl.col("measure") == "ratio")),
-    Part(
+    Passage(
         "Do other seeds attend to the same words?",
         [MEANING],
         [WHOLE, BY_CLASS, shown("Every pair of seeds", of="pairs")],

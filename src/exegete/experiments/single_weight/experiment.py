@@ -19,7 +19,7 @@ from torch import Tensor
 from exegete.experiments.common.one_removed import OneRemoved
 from exegete.experiments.common.removal import Single
 from exegete.experiments.common.summaries import by_keys, interval_of, number
-from exegete.experiments.common.tallies import by_seed, share_of
+from exegete.experiments.common.tallies import share_of, values_by_seed
 from exegete.measures.divergence import jsd
 
 KEYS = ("task", "model", "split")
@@ -53,7 +53,7 @@ class SingleWeight(OneRemoved):
 
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     """Mean ΔJS and share of negative ones; exchangeable keys have a mean of 0."""
-    mean = interval_of(by_seed(group, pl.col("value")), bound=math.log(2))
+    mean = interval_of(values_by_seed(group, pl.col("value")), bound=math.log(2))
     below = share_of(group, pl.col("value") < NEGATIVE)
     return {
         "seeds": group["seed"].n_unique(),

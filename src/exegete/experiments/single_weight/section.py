@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Part, shown, told
+from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.page.columns import count, decimal, interval, number, share, text, wide
 from exegete.page.section import Table
 
@@ -56,9 +56,9 @@ def _meaning(found: Found) -> list[str]:
     return [MEANING, *([LEGACY] if found.experiment.sampler == "legacy" else [])]
 
 
-headline, sections = told(
+headline, sections = chapter(
     replace(WHOLE, caption="ΔJS in thousandths."),
-    Part(
+    Passage(
         "Does the highest weight matter most?",
         _meaning,
         [_whole, TENTHS],

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from exegete.experiments.common.marking import CORRECT
-from exegete.experiments.common.section import Part, by_mean, shown, told
+from exegete.experiments.common.section import Passage, by_mean, chapter, shown
 from exegete.experiments.supporting_facts.experiment import PRECISION
 from exegete.page.columns import count, interval, number, text, varying
 
@@ -25,9 +25,9 @@ RIGHT = replace(
     title="Supporting sentences (precision at k, right answers)",
     where=(pl.col("measure") == PRECISION) & (pl.col("texts") == CORRECT) & (pl.col("ranking") == "signed"),
 )
-headline, sections = told(
+headline, sections = chapter(
     RIGHT,
-    Part(
+    Passage(
         "Who finds the sentences that answer the question?", [MEANING], [RIGHT, EVERY], "Supporting sentences by method"
     ),
 )
