@@ -11,6 +11,7 @@ from exegete.cli import main
 from tests.studied import reviews, undrawn
 
 SMALL = "size=8,hidden=8"
+HERE = ("--workers", "1")  # a worker process takes longer to start than all its work here; test_engine has them
 __all__ = ["undrawn"]  # a fixture, found by its name
 
 
@@ -78,9 +79,8 @@ def test_train_keeps_a_checkpoint(
     assert again == said
     assert call(monkeypatch, *words[:-1], "epochs=2") == 1
     assert "holds another model" in capsys.readouterr().err
-    assert (
-        call(monkeypatch, "audit", "--task", task, "--model", str(out), "--out", str(tmp_path / "run"), "--json") == 0
-    )
+    asked = ("audit", "--task", task, "--model", str(out), "--out", str(tmp_path / "run"), "--quick")
+    assert call(monkeypatch, *asked, "--json", *HERE) == 0
     audit = json.loads(capsys.readouterr().out)
     assert audit["models"][0].startswith(str(out))
     assert any("split" in note for note in audit["notes"])
@@ -92,7 +92,7 @@ def test_run_report_and_audit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, study: Path
 ) -> None:
     run = tmp_path / "run"
-    assert call(monkeypatch, "run", str(study), "--out", str(run), "--quiet") == 0
+    assert call(monkeypatch, "run", str(study), "--out", str(run), "--quiet", *HERE) == 0
     shown = capsys.readouterr().out
     assert "attention – gradient" in shown.replace("\n", " ")
     assert f"report: {run / 'report.html'}" in shown
@@ -103,7 +103,7 @@ def test_run_report_and_audit(
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "kept" / "manifest.json").is_file()
     capsys.readouterr()
-    assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet") == 0
+    assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", *HERE) == 0
     said = capsys.readouterr().out
     assert "agrees" in said
     assert "Scorecard" in said

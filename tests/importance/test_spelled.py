@@ -20,9 +20,9 @@ from tests.models.spelled_models import FIRST, MEAN, POOLED, SPELLED, sentences,
 from tests.small import padded
 
 EXAMPLES = (*sentences(5, seed=8), Example(90, (("a",),), 0), Example(91, (("charming", "", "xyzzy"),), 1))
-FAST = ("integrated_gradients:steps=8", "smoothgrad:samples=4", "lime:samples=20", "kernel_shap:samples=20")
+FAST = ("integrated_gradients:steps=8,most=32", "smoothgrad:samples=4", "lime:samples=20", "kernel_shap:samples=20")
 METHODS = (*(name for name in computed() if name not in {spec.partition(":")[0] for spec in FAST}), *FAST)
-BASELINES = tuple(f"integrated_gradients:steps=4,baseline={name}" for name in ("unknown", "padding", "mean"))
+BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for name in ("unknown", "padding", "mean"))
 
 
 @pytest.mark.parametrize("spec", SPELLED)

@@ -38,6 +38,7 @@ def audit(
     """The scorecard: may attention be read as an explanation?"""
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
+    from exegete.audits.criteria import load_criteria
     from exegete.audits.gate import check, named_tests
     from exegete.report.terminal import ProgressBars
     from exegete.runs.engine import engine_of
@@ -47,6 +48,7 @@ def audit(
     folder = wanted.folder(out)
     asked = wanted.named(folder)
     needed = named_tests(fail_on) if fail_on is not None else ()  # a study's plugins may have tests of their own
+    load_criteria(criteria)  # a file that isn't there is told before the machine is timed
     if not (quiet or as_json):
         _announce(asked, folder, workers)
     with ProgressBars(quiet or as_json) as bars:
