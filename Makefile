@@ -4,6 +4,8 @@ PYTHON ?= python3.11
 TORCH  ?= torch>=2.6,<=2.13.0
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Empty is unset: where bytecode isn't kept, every process of a test run compiles a thousand files anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: audit test slow data every-cpu check docs bench clean
 

@@ -3,9 +3,11 @@
 EXEGETE_TEST_THREADS (1 unless given) threads of torch; EXEGETE_TEST_CPU=7 rounds as another CPU would, the seventh.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,6 +21,15 @@ from tests.other_cpu import OtherCPU
 
 pytest_plugins = ("tests.studied", "tests.browser")
 torch.set_num_threads(int(os.environ.get("EXEGETE_TEST_THREADS", "1")))
+if "EXEGETE_DATA" in os.environ:
+    os.environ["EXEGETE_DATA"] = str(Path(os.environ["EXEGETE_DATA"]).absolute())  # tests change folders
+gc.disable()  # importing a thousand modules makes no garbage: looking for it takes as long as importing them
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, and isn't looked through again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,6 +23,7 @@ def study(task: str, model: str, *experiments: dict[str, object]) -> Study:
     return checked(Study(name="small", tasks=(task,), models=(model,), training=FAST, experiments=experiments))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_study_of_translations(tmp_path: Path) -> None:
     asked = study(
         TOY,
@@ -51,6 +52,7 @@ def test_a_study_of_translations(tmp_path: Path) -> None:
     assert headlines(tmp_path)[0].title == "BLEU with other attention"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_study_of_pairs(tmp_path: Path) -> None:
     asked = study(
         "stories:facts=1,train=60,dev=20,test=20,sentences=4",
