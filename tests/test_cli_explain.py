@@ -36,8 +36,12 @@ def test_a_heat_map_in_the_terminal(
 
 
 def test_json_is_only_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str) -> None:
-    assert call(monkeypatch, "explain", TEXT, "--model", model, "--with", "attention,random", "--json") == 0
+    words = ("explain", TEXT, "--model", model, "--with", "attention,random", "--json")
+    assert call(monkeypatch, *words) == 0
     said = json.loads(capsys.readouterr().out)
+    other = next(label for label in said["probabilities"] if label != said["prediction"])
+    assert call(monkeypatch, *words, "--contrast", other) == 0
+    assert json.loads(capsys.readouterr().out)["contrast"] == other
     assert {m["name"] for m in said["methods"]} == {"attention", "random"}
     assert len(said["methods"][0]["scores"]) == len(said["words"]) == 10
     assert {"prediction", "probabilities", "target", "of", "agreement", "reading", "trust", "notes", "refused"} <= set(

@@ -181,24 +181,28 @@ def explain(
     methods: Sequence[str] | None = None,
     target: str | None = None,
     of: "Of" = "logit",
+    contrast: str | None = None,
 ) -> "Explanation":
     """What every method says of the prediction for a text, and whether attention may be read here.
 
     `model` is a checkpoint folder, or what `load`, `train` or `wrap` give; None is the default audit's model, which is
     trained into `runs/audit` if it isn't there. `methods` are names of importances with settings, all of them unless
-    given; `target` is the class to explain, the predicted one unless given. For a model of pairs, `text` is (passage,
-    question).
+    given; `target` is the class to explain, the predicted one unless given, and `contrast` one that it is set against:
+    why this class and not that? For a model of pairs, `text` is (passage, question).
 
     >>> found = explain(None, "a charming and often affecting journey")  # doctest: +SKIP
     >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP
+    >>> explain(model, "a charming film", ["lrp"], contrast="negative")  # doctest: +SKIP
     >>> found.save("journey.html")  # doctest: +SKIP
     """
     from exegete.explanations.explain import explain as run
+    from exegete.explanations.question import Contrast
     from exegete.runs.objects import Loaded, Wrapped, checkpoint_of
 
+    wanted = target if contrast is None else Contrast(target, contrast)
     if isinstance(model, Loaded):
-        return run(model.folder, text, methods, target, of)  # a folder tells which run vouches for it
-    return run(checkpoint_of(model) if isinstance(model, Wrapped) else model, text, methods, target, of)
+        return run(model.folder, text, methods, wanted, of)  # a folder tells which run vouches for it
+    return run(checkpoint_of(model) if isinstance(model, Wrapped) else model, text, methods, wanted, of)
 
 
 def ask(

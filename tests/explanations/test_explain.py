@@ -14,7 +14,7 @@ import exegete
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explanations.compare import Removals
 from exegete.explanations.explain import explain, explain_all, explain_file
-from exegete.explanations.question import texts_of
+from exegete.explanations.question import Contrast, texts_of
 from exegete.explanations.result import Explanation, Method
 from exegete.explanations.verdict import Reading, read
 from exegete.importance.catalogue import IMPORTANCES, computed
@@ -170,12 +170,30 @@ def test_a_given_class_is_explained() -> None:
     assert theirs.reading.carries is None
 
 
+def test_a_class_is_set_against_another() -> None:
+    methods = ("leave_one_out:of=logit", "attention")
+    ours = explain(checkpoint(), TEXT, methods)
+    other = next(label for label in ours.probabilities if label != ours.prediction)
+    theirs = explain(checkpoint(), TEXT, methods, target=other)
+    both = exegete.explain(checkpoint(), TEXT, methods, contrast=other)
+    assert (both.target, both.contrast, ours.contrast) == (ours.prediction, other, None)
+    pairs = zip(ours["leave_one_out"].scores, theirs["leave_one_out"].scores, strict=True)
+    assert both["leave_one_out"].scores == pytest.approx([a - b for a, b in pairs], abs=1e-6)
+    assert both["attention"].scores == ours["attention"].scores
+    assert f"Explained: the logit of {both.target} minus that of {other}." in both.heatmap().title
+    assert both.to_json()["contrast"] == other
+    for target, sentence in ((None, "is what the model predicts"), (ours.prediction, "can't be set against itself")):
+        with pytest.raises(UsageError, match=sentence):
+            explain(checkpoint(), TEXT, methods, target=Contrast(target, ours.prediction))
+
+
 @pytest.mark.parametrize(
     ("text", "asked", "sentence"),
     [
         ("", {}, "the text is empty"),
         (" \n ", {}, "the text is empty"),
         ("a b", {"target": "maybe"}, "no class 'maybe': choose from no, yes"),
+        ("a b", {"target": Contrast("no", "maybe")}, "no class 'maybe': choose from no, yes"),
         ("a b", {"methods": ["atention"]}, "did you mean 'attention'"),
         ("a b", {"methods": ["gradient:norn=l2"]}, "did you mean 'norm'"),
         ("a b", {"methods": []}, "at least one method"),

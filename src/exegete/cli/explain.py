@@ -21,6 +21,9 @@ def explain(
         list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="The class to explain; the predicted one unless given.")] = None,
+    contrast: Annotated[
+        str | None, typer.Option(help="The class that it is set against: why the one and not the other?")
+    ] = None,
     of: Annotated[str, typer.Option(help="What is explained: logit or probability.")] = "logit",
     by: Annotated[str, typer.Option(help="What is shaded: word or sentence.")] = "word",
     html: Annotated[Path | None, typer.Option(help="Also write the heat maps to this HTML file.")] = None,
@@ -30,18 +33,19 @@ def explain(
 ) -> None:
     """Heat maps of all methods for one prediction, and whether attention may be read here."""
     from exegete.explanations.explain import explain_all
-    from exegete.explanations.question import methods_in, quantity, texts_of, unit
+    from exegete.explanations.question import Contrast, methods_in, quantity, texts_of, unit
     from exegete.report.explanations import show, write_page
     from exegete.report.terminal import ProgressBars
 
     if (text is None) == (file is None):
         raise UsageError("give either a text in quotes or --file with one text per line")
     wanted = [method for written in methods for method in methods_in(written)] if methods else None
+    classes = target if contrast is None else Contrast(target, contrast)
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else texts_of(file or Path())
     asked = [each if question is None else (each, question) for each in texts]
     with ProgressBars(quiet or as_json) as bars:
-        found = explain_all(model, asked, wanted, target, explained, run, bars)
+        found = explain_all(model, asked, wanted, classes, explained, run, bars)
     if as_json:
         said = [each.to_json(shaded) for each in found]
         print_json(said if text is None else said[0])

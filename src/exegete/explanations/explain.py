@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 
@@ -12,13 +12,13 @@ from exegete.base.names import parse
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
 from exegete.explanations.compare import Removals, agreement, removals
-from exegete.explanations.question import Of, Text, check_parts, class_of, methods_of, parts_of, texts_of
+from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of, texts_of
 from exegete.explanations.result import Explanation, Method
 from exegete.explanations.verdict import read
 from exegete.explanations.vouch import Model, Trust, subject
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
-from exegete.importance.contract import Scores, Target, explains, refusal
+from exegete.importance.contract import Quantity, Scores, Target, explains, refusal
 from exegete.importance.erasure import sharing
 from exegete.models.contract import Predictor
 from exegete.runs.engine.local import one_thread
@@ -37,6 +37,7 @@ class Question(NamedTuple):
     checkpoint: Checkpoint
     methods: tuple[str, ...]
     target: str | None  # a class; the predicted one unless given
+    contrast: str | None  # the class that it is set against
     of: Of
     trust: Trust
     progress: Progress = silent
@@ -46,7 +47,7 @@ def explain(
     model: Model,
     text: Text,
     methods: Sequence[str] | None = None,
-    target: str | None = None,
+    target: str | Contrast | None = None,
     of: Of = "logit",
     run: str | Path | None = None,
     progress: Progress = silent,
@@ -55,8 +56,9 @@ def explain(
 
     `model` is a checkpoint, its folder, or None for the default audit's (trained into `runs/audit` if it isn't there).
     `methods` are importances with settings, all of them unless given. `target` is the class to explain, the predicted
-    one unless given, and `of` which function of it. `run` is a run whose leaderboard orders the methods. For a model of
-    pairs, `text` is a passage and its question, or a premise and its hypothesis: (passage, question).
+    one unless given, or a `Contrast` of two, and `of` which function of it. `run` is a run whose leaderboard orders the
+    methods. For a model of pairs, `text` is a passage and its question, or a premise and its hypothesis: (passage,
+    question).
     """
     return explain_all(model, [text], methods, target, of, run, progress)[0]
 
@@ -65,7 +67,7 @@ def explain_all(
     model: Model,
     texts: Sequence[Text],
     methods: Sequence[str] | None = None,
-    target: str | None = None,
+    target: str | Contrast | None = None,
     of: Of = "logit",
     run: str | Path | None = None,
     progress: Progress = silent,
@@ -78,7 +80,7 @@ def explain_all(
     checkpoint, trust = subject(model, run, progress)
     for parts in pairs:
         check_parts(parts, checkpoint)
-    asked = Question(checkpoint, wanted, class_of(target, checkpoint), of, trust, progress)
+    asked = Question(checkpoint, wanted, *classes_of(target, checkpoint), of, trust, progress)
     with one_thread():
         return [explained(asked, parts) for parts in pairs]
 
@@ -103,9 +105,11 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
         logits = model.logits(batch).double()[0]
     prediction = model.labels[int(logits.argmax())]
     target = asked.target or prediction
+    if target == asked.contrast:
+        raise UsageError(f"'{target}' is what the model predicts: name the class to explain, too, with target")
     names, refused = _allowed(asked.methods, model, asked.of)
     with sharing():
-        found = dict(_scores(asked, batch, model.labels.index(target), names))
+        found = dict(_scores(asked, batch, target, names))
         values = {name: each.scores.values[batch.words].double() for name, each in found.items()}
         gone = removals(model, batch, torch.tensor([model.labels.index(target)]), values)
     signed = {name: each.scores.signed for name, each in found.items()}
@@ -122,6 +126,7 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
         probabilities=probabilities,
         target=target,
         of=asked.of,
+        contrast=asked.contrast,
         methods=tuple(_method(name, found[name], batch, gone, asked.trust) for name in order),
         refused=refused,
         agreement=agreement({name: values[name] for name in order}, signed),
@@ -154,12 +159,16 @@ def _unexplained(method: str, of: Of) -> str | None:
     return None if explains(IMPORTANCES.make(method), of) else f"{name} explains the logit of a class, not its {of}"
 
 
-def _scores(asked: Question, batch: Batch, label: int, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:
+def _scores(asked: Question, batch: Batch, label: str, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:
+    labels = asked.checkpoint.model.labels
+    chosen = torch.tensor([labels.index(label)])
+    contrast = None if asked.contrast is None else torch.tensor([labels.index(asked.contrast)])
     for place, name in enumerate(names):
         asked.progress(f"explain · {name}", place, len(names))
         # What a method was told to explain wins over what all were told.
         of = parse(name).settings.get("of", asked.of)
-        target = Target(torch.tensor([label]), of=of if of in ("logit", "probability", "loss") else asked.of)  # type: ignore[arg-type]
+        quantity: Quantity = of if of in get_args(Quantity) else asked.of  # type: ignore[assignment]
+        target = Target(chosen, of=quantity, contrast=contrast)
         started = time.perf_counter()
         scores = IMPORTANCES.make(name)(asked.checkpoint.model, batch, target)
         finite(name, scores, batch)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
@@ -14,6 +14,15 @@ from exegete.training.checkpoint import Checkpoint
 
 Of = Literal["logit", "probability"]
 Text = str | tuple[str, str]  # a text, or a passage and its question
+
+
+class Contrast(NamedTuple):
+    """Why this class and not that one?"""
+
+    target: str | None  # the predicted one unless given
+    against: str
+
+
 SETTINGS = {"gradient": "norm=l2", "leave_one_out": "of={of}"}  # of methods that nobody has set
 
 
@@ -76,8 +85,17 @@ def methods_of(asked: Sequence[str] | None, of: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(parse(name)) for name in asked))
 
 
-def class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
-    """The class to explain, if the model has it."""
+def classes_of(target: str | Contrast | None, checkpoint: Checkpoint) -> tuple[str | None, str | None]:
+    """The class to explain, and the one that it is set against."""
+    asked = target if isinstance(target, Contrast) else (target, None)
+    label, against = (_class_of(each, checkpoint) for each in asked)
+    if label is not None and label == against:
+        raise UsageError(f"'{label}' can't be set against itself: name another class as contrast")
+    return label, against
+
+
+def _class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
+    """A class, if the model has it."""
     labels = checkpoint.model.labels
     if target is not None and target not in labels:
         target = target.removeprefix("class ")  # as explanations call it

@@ -50,7 +50,8 @@ class Explanation:
     prediction: str
     probabilities: dict[str, float]
     target: str  # the class that is explained
-    of: str  # its logit or its probability
+    contrast: str | None  # the class that it is set against, if any
+    of: str  # logit or probability
     methods: tuple[Method, ...]  # most trusted first
     refused: dict[str, str]  # methods that are not for this model, and why
     agreement: Agreement
@@ -84,7 +85,8 @@ class Explanation:
         """For machines; what is undefined is null. By sentence, the sums of their words' scores come too."""
         reading = self.reading
         return {
-            **{name: getattr(self, name) for name in ("text", "model", "prediction", "probabilities", "target", "of")},
+            **{name: getattr(self, name) for name in ("text", "model", "prediction", "probabilities")},
+            **{name: getattr(self, name) for name in ("target", "contrast", "of")},
             "words": list(self.words),
             "unknown": list(self.unknown),
             "methods": [asdict(method) for method in self.methods],
@@ -171,7 +173,9 @@ def _labels(found: Explanation) -> tuple[str, ...]:
 def _title(found: Explanation) -> str:
     ranked = sorted(found.probabilities.items(), key=lambda pair: -pair[1])[:SHOWN]
     odds = ", ".join(f"{_class(label)} {p:.3f}" for label, p in ranked)
-    return f"Predicted: {_class(found.prediction)} (p: {odds}). Explained: the {found.of} of {_class(found.target)}."
+    against = "" if found.contrast is None else f" minus that of {_class(found.contrast)}"
+    explained = f"the {found.of} of {_class(found.target)}{against}"
+    return f"Predicted: {_class(found.prediction)} (p: {odds}). Explained: {explained}."
 
 
 def _class(label: str) -> str:

@@ -12,11 +12,17 @@ Quantity = Literal["logit", "probability", "loss"]
 
 
 class Target(NamedTuple):
-    """What is explained: which class, and which function of its logit."""
+    """What is explained: which class, which function of its logit, and perhaps against which other class."""
 
     label: Tensor  # [batch]
     step: Tensor | None = None  # which output word, for translation
     of: Quantity = "logit"
+    contrast: Tensor | None = None  # [batch]: why c and not d? f_c − f_d is explained
+
+    def at(self, rows: Tensor) -> "Target":
+        """The targets of some rows of a batch."""
+        step, contrast = (None if each is None else each[rows] for each in (self.step, self.contrast))
+        return Target(self.label[rows], step, self.of, contrast)
 
 
 class Cost(NamedTuple):
@@ -70,11 +76,17 @@ def predicted(logits: Tensor, of: Quantity = "logit") -> Target:
 
 
 def explained(logits: Tensor, target: Target) -> Tensor:
-    """f_c(x), the number that a target stands for: logit, probability, or loss −log p of its class."""  # [batch]
-    if target.of == "logit":
-        return logits.gather(-1, target.label[:, None])[:, 0]
-    log_p = logits.log_softmax(-1).gather(-1, target.label[:, None])[:, 0]
-    return log_p.exp() if target.of == "probability" else -log_p
+    """f_c(x), the number that a target stands for, or f_c(x) − f_d(x), where it is set against a class d."""  # [batch]
+    of_class = _of_class(logits, target.label, target.of)
+    return of_class if target.contrast is None else of_class - _of_class(logits, target.contrast, target.of)
+
+
+def _of_class(logits: Tensor, label: Tensor, of: Quantity) -> Tensor:
+    """The logit, the probability, or the loss −log p of a class."""  # [batch]
+    if of == "logit":
+        return logits.gather(-1, label[:, None])[:, 0]
+    log_p = logits.log_softmax(-1).gather(-1, label[:, None])[:, 0]
+    return log_p.exp() if of == "probability" else -log_p
 
 
 def on_words(values: Tensor, batch: Batch) -> Tensor:

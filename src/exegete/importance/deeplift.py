@@ -63,13 +63,14 @@ class DeepLift:
         error = torch.zeros(len(batch.ids), dtype=torch.float64)
         for rows, texts in passes(batch, torch.arange(len(batch.ids))):
             weights = trace.attention[SITE][rows, 0, 0, : texts.tokens.shape[1]].double()
-            found, error[rows] = self._contributions(model, texts, (weights, target.label[rows]))
+            classes = (each[rows] for each in (target.label, target.contrast) if each is not None)
+            found, error[rows] = self._contributions(model, texts, (weights, *classes))
             values[rows, : found.shape[1]] = found
         run = cost(batch, forward=5, backward=2)  # for the weights; text and baseline; both again for the error
         return Scores(on_words(values, batch), signed=True, target=target, error=error, cost=run)
 
-    def _contributions(self, model: Classifier, texts: Batch, given: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Σ_d m_td (e_td − b_td) [batch, token] at given weights for a given class, and the error [batch]."""
+    def _contributions(self, model: Classifier, texts: Batch, given: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Σ_d m_td (e_td − b_td) [batch, token] at given weights for given classes, and the error [batch]."""
         with torch.no_grad():
             x, b = model.embed(texts).double(), baseline(model, texts, self.baseline).double()
         network = Imposed(model)
@@ -102,13 +103,13 @@ class Imposed(nn.Module):
         self._model = (model,)  # in a tuple, so that it is no submodule: no hook reaches the model itself
         self.activation = _activation(model.encoder)
 
-    def forward(self, x: Tensor, weights: Tensor, label: Tensor) -> Tensor:
+    def forward(self, x: Tensor, weights: Tensor, label: Tensor, contrast: Tensor | None = None) -> Tensor:
         """[batch, token, size], [batch, token] and [batch] -> [batch]."""
         (model,) = self._model
         states = self.activation(_before_activation(model.encoder, x))  # [batch, token, size]
         context = (weights[:, None] @ states)[:, 0]
         logits = model.two_sided(functional.linear(context, *_double(model.decoder)))
-        return explained(logits, Target(label))
+        return explained(logits, Target(label, contrast=contrast))
 
 
 def _activation(encoder: nn.Module) -> nn.Module:

@@ -67,8 +67,3 @@ def passes(batch: Batch, rows: Tensor) -> Iterator[tuple[Tensor, Batch]]:
         alike = (ends == end).nonzero()[:, 0]
         for asks in alike.split(max(1, TOKENS // max(width, int(costs[alike].max())))):
             yield asks, batch.rows(rows[asks], width)
-
-
-def target_of(target: Target, rows: Tensor) -> Target:
-    """The targets of some rows of a batch."""
-    return target._replace(label=target.label[rows], step=None if target.step is None else target.step[rows])

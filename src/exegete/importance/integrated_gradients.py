@@ -21,7 +21,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.importance.derivative import derivative, passes, support, target_of
+from exegete.importance.derivative import derivative, passes, support
 from exegete.models.contract import Predictor, Voting
 from exegete.tasks.batching import Batch
 
@@ -112,7 +112,7 @@ def _integral(model: Predictor, path: _Path, rows: Tensor, places: Tensor, weigh
         row, width = asked[asks], part.tokens.shape[1]
         direction = path.direction[row, :width]
         between = path.start[row, :width] + places[step[asks], None, None].to(direction.dtype) * direction
-        gradient = derivative(model, part, target_of(path.target, row), embedded=between).gradient
+        gradient = derivative(model, part, path.target.at(row), embedded=between).gradient
         shares = (gradient * direction).sum(-1) * weights[step[asks], None]  # float64 [ask, token]
         total[:, :width].index_add_(0, row, shares)
     return total[rows]

@@ -85,15 +85,15 @@ def relevance(model: Classifier | Pair, batch: Batch, target: Target | None, dia
     width, order, parts = batch.tokens.shape[1], [], []
     together = of_equal_lengths(batch) if isinstance(model, Pair) else passes(batch, torch.arange(len(batch.ids)))
     for rows, texts in together:
-        found = _relevance(model, texts, None if target is None else target.label[rows], Layers(dials))
+        found = _relevance(model, texts, None if target is None else target.at(rows), Layers(dials))
         order.append(rows)
         parts.append(found._replace(tokens=pad(found.tokens, (0, width - found.tokens.shape[1]))))
     back = torch.cat(order).argsort()
     return Relevance(*(torch.cat(columns)[back] for columns in zip(*parts, strict=True)))
 
 
-def _relevance(model: Classifier | Pair, texts: Batch, label: Tensor | None, layers: Layers) -> Relevance:
-    """Forward in layers that carry relevance, and back from the logit of one class."""
+def _relevance(model: Classifier | Pair, texts: Batch, target: Target | None, layers: Layers) -> Relevance:
+    """Forward in layers that carry relevance, and back from the logit of one class, or from two."""
     with torch.enable_grad():
         x = model.embed(texts).detach().double().requires_grad_()
         if isinstance(model, Pair):
@@ -101,13 +101,16 @@ def _relevance(model: Classifier | Pair, texts: Batch, label: Tensor | None, lay
         else:
             states, initial, _ = ENCODERS[type(model.encoder)](model.encoder, x, layers)
             logits = _decoded(model, states, texts.words, layers)
-    label = predicted(logits).label if label is None else label
-    start = logits.detach() * one_hot(label, logits.shape[-1])  # R of the output: the class's logit, 0 elsewhere
+    target = target or predicted(logits)
+    sign = one_hot(target.label, logits.shape[-1])
+    if target.contrast is not None:
+        sign = sign - one_hot(target.contrast, logits.shape[-1])
+    start = logits.detach() * sign  # R of the output: the class's logit (minus that of the other), 0 elsewhere
     # Not everything is always reached: a decoder that doesn't read the question leaves its words and states with 0.
     reached = torch.autograd.grad(logits, (x, *initial), start, materialize_grads=True)
     of_words, *absorbed = (part.sum(-1) for part in reached)
     of_initial = torch.cat([of_words.new_empty(0, len(of_words)), *absorbed]).mT  # [batch, state]
-    return Relevance(of_words, of_initial, explained(logits.detach(), Target(label)), label)
+    return Relevance(of_words, of_initial, explained(logits.detach(), target), target.label)
 
 
 def _decoded(model: Classifier, states: Tensor, words: Tensor, layers: Layers) -> Tensor:

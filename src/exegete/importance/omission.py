@@ -44,7 +44,7 @@ class Omission:
         whole, without = logits[: len(texts)], logits[len(texts) :]  # [batch, class], [window, class]
         of: Quantity = "probability" if self.of == "tvd" else self.of
         target = target or predicted(whole, of)
-        loss = self._loss(whole[rows], without, Target(target.label[rows], of=target.of))
+        loss = self._loss(whole[rows], without, target.at(rows))
         passes = cost(batch, forward=1 + rows.bincount(minlength=len(texts)))
         return Scores(on_words(_mean(loss, rows, gone, len(texts)), batch), self.of != "tvd", target, cost=passes)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.importance.derivative import derivative, passes, target_of
+from exegete.importance.derivative import derivative, passes
 from exegete.importance.gradient import Norm, size
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -59,7 +59,7 @@ class SmoothGrad:
             row, width = rows[asks], part.tokens.shape[1]
             epsilon = sigma[row, None, None] * self._noise(part, draws[asks], embedded.shape[-1])
             moved = embedded[row, :width] + torch.where(part.words[..., None], epsilon, 0).to(embedded.dtype)
-            found = derivative(model, part, target_of(target, row), embedded=moved)
+            found = derivative(model, part, target.at(row), embedded=moved)
             total[:, :width].index_add_(0, row, found.gradient.double())
         return total / self.samples
 

@@ -71,7 +71,7 @@ class Surrogate(ABC):
         values, errors, passes = [], [], []
         for rows in texts.split(max(1, CELLS // (self.samples * batch.tokens.shape[1]))):
             some = batch.rows(rows)
-            game = self._play(model, some, Target(target.label[rows], of=target.of), whole[rows])
+            game = self._play(model, some, target.at(rows), whole[rows])
             values.append(self.fit(game))
             errors.append(self.error(game, values[-1]))
             passes.append(2 + (game.share > 0).sum(-1))
@@ -85,7 +85,7 @@ class Surrogate(ABC):
         gone = batch.words[rows] & ~kept[rows, sample]
         every = torch.arange(len(batch.ids))
         logits = erased(model, batch, torch.cat([rows, every]), torch.cat([gone, batch.words]), self.removal)
-        asked = explained(logits, Target(target.label[torch.cat([rows, every])], of=target.of))
+        asked = explained(logits, target.at(torch.cat([rows, every])))
         values = torch.zeros_like(share)
         values[rows, sample] = asked[: len(rows)]
         return Game(batch.words, kept, share, values, explained(whole, target), asked[len(rows) :])
