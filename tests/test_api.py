@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 import torch
 from torch import nn
 
+import exegete
 import exegete as ex
+from exegete.audits.gate import AuditFailedError
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.runs.objects import Trained, entry_of
+from exegete.runs.objects import Trained, entry_of, name_of_scores
 from exegete.runs.run import read_manifest
 from exegete.tasks.batching import collate
 from exegete.tasks.catalogue import load_task
@@ -105,6 +108,36 @@ def test_a_task_with_splits_and_rationales(tmp_path: Path) -> None:
     assert load_task(made.deposited(tmp_path)).hash == made.hash  # type: ignore[attr-defined]
 
 
+def pairs() -> pl.DataFrame:
+    """A statement about a person, and another: does it follow?"""
+    draw = random.Random(0)
+    rows = [(f"{draw.choice(('ada', 'bruno'))} sleeps now n{i}", i % 2) for i in range(60)]
+    second = [f"{premise.split()[0]} {'is awake' if no else 'sleeps'}" for premise, no in rows]
+    return pl.DataFrame({"premise": [p for p, _ in rows], "hypothesis": second, "label": [no for _, no in rows]})
+
+
+def test_pairs_come_as_frames_of_two_columns_or_as_lists(tmp_path: Path) -> None:
+    frame = pairs()
+    task = ex.task(frame, text="premise", question="hypothesis")
+    assert task.kind == "pair"
+    first = task.split("train")[0]
+    assert [" ".join(text) for text in first.texts] == list(frame.row(first.id)[:2])
+    columns = {"text": "premise", "question": "hypothesis"}
+    lists = {"texts": frame["premise"], "questions": frame["hypothesis"].to_list(), "labels": frame["label"]}
+    renamed = frame.rename({"premise": "text", "hypothesis": "question"})
+    same = (ex.task(frame.to_pandas(), **columns), ex.task(**lists), ex.task(renamed))  # type: ignore[arg-type]
+    assert {each.hash for each in same} == {task.hash}
+    assert load_task(task.deposited(tmp_path / "inputs")).hash == task.hash  # type: ignore[attr-defined]
+    model = ex.train("pair:size=4,hidden=4", task, training={"epochs": 1})
+    said = ex.explain(model, ("ada sleeps now", "ada is awake"), ["attention", "gradient"])
+    assert said.words == ("ada", "sleeps", "now")
+    assert ex.ask("permutation", model, task, texts=3).rows.height == 3
+    with pytest.raises(UsageError, match="this model reads two texts"):
+        ex.explain(model, "ada sleeps now", ["attention"])
+    with pytest.raises(UsageError, match="is a pair task"):
+        ex.train(SPEC, task)
+
+
 def test_scores_are_those_of_the_method_text_by_text(model: Trained, task: Task) -> None:
     frame = ex.score(model, task, ["attention", "lrp"], texts=3)
     assert frame.columns == ["example", "token", "word", "method", "score"]
@@ -149,20 +182,36 @@ def test_a_study_of_objects(model: Trained, task: Task) -> None:
         run["agreemnt"]
 
 
-def test_a_wrapped_module_is_audited_in_this_process(task: Task, tmp_path: Path) -> None:
+def test_a_wrapped_module_is_audited_in_this_process(
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = Bag(8)
     wrapped = ex.wrap(module, adapter=BagAdapter)
-    result = ex.audit(wrapped, task, quick=True, out="run")
+    own = ex.score(wrapped, task, ["attention"]).select("example", "token", "score")
+    assert Path(name_of_scores(own, tmp_path)) == Path(name_of_scores(own.to_pandas(), tmp_path))
+    asked: dict[str, Any] = {"quick": True, "scores": [own], "out": "run"}
+    result = ex.audit(wrapped, task, **asked)
+    rows = result["agreement"].rows.filter(pl.col("measure") == "tau", pl.col("first") == "attention")
+    taus = rows.filter(pl.col("second").str.starts_with("given"))["value"].drop_nulls()
+    assert taus.to_list() == pytest.approx([1] * (len(taus) or 1))  # attention's own scores, as those of another tool
     assert set(result.scorecard["model"]) == {wrapped.spec}
     assert result["agreement"].rows.height
     assert all("needed" not in test.name or test.verdict == "not testable" for test in result.tests)
     result.save("card.csv")
     assert pl.read_csv("card.csv").height == result.scorecard.height == len(result.to_pandas())
     assert "</html>" in result.report("report.html").read_text(encoding="utf8")
+    with pytest.raises(UsageError, match="unknown test 'agree': did you mean 'agrees'"):
+        ex.audit(wrapped, task, **asked, fail_on="agree")
+    monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: result)
+    assert ex.audit(wrapped, task, **asked, fail_on=["agrees", "used"]) is result  # so few texts can't tell
+    failing = replace(result, tests=tuple(replace(test, verdict="fails") for test in result.tests))
+    monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: failing)
+    with pytest.raises(AuditFailedError, match="used fails for own:wrapped"):
+        ex.audit(wrapped, task, **asked, fail_on="used")
     said = ex.explain(ex.wrap(BagAdapter(module), task=task), "a fine b", ["attention"])
-    own = BagAdapter(module)
+    bag = BagAdapter(module)
     tokens = torch.tensor([[4, 2, 5]])
-    weights = own.scores(own.embed(tokens), tokens > 0).softmax(-1)[0]
+    weights = bag.scores(bag.embed(tokens), tokens > 0).softmax(-1)[0]
     assert said["attention"].scores == pytest.approx(tuple(weights.tolist()), abs=1e-6)
 
 
@@ -186,6 +235,7 @@ def test_the_api_audits_as_the_command_line(tmp_path: Path) -> None:
 
 
 SCRIPT = """
+import exegete
 import exegete as ex
 print("once")
 texts = [f"a {'fine' if i % 2 else 'poor'} film n{i} {'abcdefg'[i % 7]}" for i in range(90)]
@@ -225,13 +275,14 @@ def test_it_runs_in_a_thread_and_lets_go_of_its_folder(model: Trained, task: Tas
 def test_what_is_refused_is_one_sentence(model: Trained, task: Task) -> None:
     texts, labels = written(30)
     frame = pl.DataFrame({"text": texts, "label": labels})
+    ex: Any = exegete  # what a type checker would refuse is told in words, too
     refused: list[tuple[str, Any]] = [
         ("Linear needs an adapter: write a subclass", lambda: ex.wrap(nn.Linear(2, 2))),
         ("can't be wrapped yet", lambda: ex.wrap(nn.Linear(2, 2), tokenizer=object())),
-        ("Linear needs an adapter: give exegete.wrap", lambda: ex.audit(nn.Linear(2, 2), task)),  # type: ignore[arg-type]
-        ("a task is a name, or what exegete.task", lambda: ex.audit(SPEC, texts)),  # type: ignore[arg-type]
-        ("a model is a name, a checkpoint folder", lambda: ex.audit([SPEC], task)),  # type: ignore[arg-type]
-        ("tasks is a list", lambda: ex.Study(tasks=task, models=[SPEC], experiments=["agreement"])),  # type: ignore[arg-type]
+        ("Linear needs an adapter: give exegete.wrap", lambda: ex.audit(nn.Linear(2, 2), task)),
+        ("a task is a name, or what exegete.task", lambda: ex.audit(SPEC, texts)),
+        ("a model is a name, a checkpoint folder", lambda: ex.audit([SPEC], task)),
+        ("tasks is a list", lambda: ex.Study(tasks=task, models=[SPEC], experiments=["agreement"])),
         ("did you mean 'attention'", lambda: ex.score(model, task, ["atention"])),
         ("methods is a list of names", lambda: ex.score(model, task, "attention")),
         ("there are 30 texts and 29 labels", lambda: ex.task(texts=texts, labels=labels[1:])),
@@ -244,6 +295,25 @@ def test_what_is_refused_is_one_sentence(model: Trained, task: Task) -> None:
         ("a wrapped module has no words", lambda: ex.explain(ex.wrap(Bag(8), adapter=BagAdapter), "a")),
         ("scores is a list", lambda: ex.audit(SPEC, task, scores="scores.csv")),
         ("give a study, or a task and a model", lambda: ex.audit(SPEC, task, study="audit")),
+        ("seeds is a list of whole numbers, not 0", lambda: ex.audit(SPEC, task, seeds=0)),
+        ("fail_on is a list of names or a name, not 3", lambda: ex.audit(SPEC, task, fail_on=3)),
+        ("workers is a whole number, not '2'", lambda: ex.audit(SPEC, task, workers="2")),
+        ("an engine is a name or an object", lambda: ex.audit(SPEC, task, engine=["local"])),
+        ("unknown goal 'faithfull': did you mean", lambda: ex.audit(SPEC, task, goal="faithfull")),
+        ("progress is True, False or a function", lambda: ex.audit(SPEC, task, progress=3)),
+        ("out is a name or a path, not 3", lambda: ex.train(SPEC, task, out=3)),
+        ("training is a table of settings or a name", lambda: ex.train(SPEC, task, training=["epochs=1"])),
+        ("a model is trained by its name|model is a name", lambda: ex.train([SPEC], task)),
+        (r"text is a name, not \['a', 'b'\]", lambda: ex.task(frame, text=["a", "b"])),
+        ("split is a name, not", lambda: ex.score(model, task, ["attention"], split=["test"])),
+        ("splits is a list of names, not 'test'", lambda: ex.tokens(task, "test")),
+        ("name at least one method", lambda: ex.score(model, task, [])),
+        ("a model is a name, a checkpoint folder", lambda: ex.explain([model], "a fine b")),
+        (r"a text is a string, or a pair .* call explain_all", lambda: ex.explain(model, ["a fine b", "a b"])),
+        (r"methods is a list of names or a name, not \[3\]", lambda: ex.explain(model, "a fine b", [3])),
+        ("target is a name, not", lambda: ex.explain(model, "a fine b", target=["good"])),
+        ("unknown importance 'lpr': did you mean 'lrp'", lambda: ex.explain(model, "a fine b", ["lpr"])),
+        ("tasks is empty", lambda: ex.Study(tasks=[], models=[model], experiments=["permutation"])),
     ]
     for sentence, call in refused:
         with pytest.raises(ExegeteError, match=sentence) as error:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from exegete.base.arguments import checked
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 
+@checked
 def load(folder: str | Path) -> "Loaded":
     """A trained model, from its checkpoint folder.
 
@@ -45,6 +48,7 @@ def load(folder: str | Path) -> "Loaded":
     return run(folder)
 
 
+@checked
 def train(
     model: str,
     task: "AnyTask",
@@ -69,6 +73,7 @@ def train(
         return run(model, task, seed, written, None if out is None else Path(out), tell)
 
 
+@checked
 def wrap(module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyTask | None" = None) -> "Wrapped":
     """A PyTorch module of your own, with its adapter: a subclass of `OwnPooling` or `OwnModel`, or an object of one.
 
@@ -85,6 +90,7 @@ def wrap(module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyT
     return run(module, adapter, task)
 
 
+@checked
 def task(
     source: Any = None,
     *,
@@ -93,20 +99,22 @@ def task(
     question: str | None = None,
     rationale: str | None = None,
     split: str | None = None,
-    texts: Sequence[str] | None = None,
+    texts: Sequence[Any] | None = None,
     labels: Sequence[Any] | None = None,
+    questions: Sequence[Any] | None = None,
     rationales: Sequence[Any] | None = None,
     name: str = "texts",
     **settings: Any,
 ) -> "Task":
     """A task: by name, from a pandas or polars frame, or from lists of texts and labels.
 
-    Columns of a frame are named by `text`, `label`, and perhaps `question`, `rationale` ([start, end) spans over
-    white-space words) and `split` (train, dev, test); without one, texts are split 80/10/10 by their hash. `settings`
-    are those of `file:` tasks: tokenizer="words", lower=True, min_df=1, max_length=…, test_limit=….
+    Columns of a frame are named by `text`, `label`, and perhaps `question` (the second text of a pair), `rationale`
+    ([start, end) spans over white-space words) and `split` (train, dev, test); without one, texts are split 80/10/10 by
+    their hash. `settings` are those of `file:` tasks: tokenizer="words", lower=True, min_df=1, max_length=….
 
     >>> task("rotten_tomatoes")  # doctest: +SKIP
     >>> task(frame, text="review", label="sentiment")  # doctest: +SKIP
+    >>> task(frame, text="premise", question="hypothesis")  # doctest: +SKIP
     >>> task(texts=["good", "bad"], labels=[1, 0])  # doctest: +SKIP
     """
     from exegete.tasks.memory import task_of, task_of_lists
@@ -117,21 +125,25 @@ def task(
 
         return load_task(varied(source, **{key: str(value) for key, value in settings.items()}))
     if source is None:
-        return task_of_lists({"text": texts, "label": labels, "rationale": rationales}, name, settings)
+        return task_of_lists(
+            {"text": texts, "label": labels, "question": questions, "rationale": rationales}, name, settings
+        )
     columns = {"text": text, "label": label, "question": question, "rationale": rationale, "split": split}
     return task_of(source, columns | {"candidates": None}, name, settings)
 
 
+@checked
 def audit(
     model: "AnyModel | None" = None,
     task: "AnyTask | None" = None,
     *,
-    study: str | None = None,
+    study: str | Path | None = None,
     goal: "Goal" = "faithful",
     quick: bool = False,
     scores: Sequence[Any] = (),
     seeds: Sequence[int] | None = None,
     criteria: str | Path | None = None,
+    fail_on: Sequence[str] | str = (),
     out: str | Path | None = None,
     engine: "str | Engine" = "local",
     workers: int | None = None,
@@ -142,7 +154,8 @@ def audit(
 
     `model` is a name with settings, a checkpoint folder, or what `load`, `train` or `wrap` give; `task` a name or what
     `task` gives. `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
-    your own ones. The run is in `out`, or in a folder of its own under `runs`: the same call comes back at once.
+    your own ones. The run is in `out`, or in a folder of its own under `runs`: the same call comes back at once. A test
+    of `fail_on` that fails is an error, `exegete.audits.gate.AuditFailedError`.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     >>> print(result.answer)  # doctest: +SKIP
@@ -150,17 +163,22 @@ def audit(
     """
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
+    from exegete.audits.gate import check, named_tests
     from exegete.runs.objects import engine_for
 
     _check_device(device)
-    wanted = Wanted(model, task, study, quick, scores, seeds)
+    wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds)
     aim, folder = goals.goal(goal), wanted.folder(out)
     asked = wanted.named(folder)
+    needed = named_tests(fail_on if isinstance(fail_on, str) else ",".join(fail_on)) if fail_on else ()
     with _shown(progress) as tell:
         judged = None if criteria is None else Path(criteria)
-        return audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)
+        found = audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)
+    check(found, needed)
+    return found
 
 
+@checked
 def score(
     model: "AnyModel", task: "AnyTask", methods: Sequence[str], split: str = "test", *, texts: int | None = None
 ) -> "pl.DataFrame":
@@ -175,10 +193,11 @@ def score(
     return scores_of(model, task, methods, split, texts)
 
 
+@checked
 def explain(
     model: "AnyModel | None",
     text: "Text",
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str] | str | None = None,
     target: str | None = None,
     of: "Of" = "logit",
     contrast: str | None = None,
@@ -197,14 +216,17 @@ def explain(
     """
     from exegete.explanations.explain import explain as run
     from exegete.explanations.question import Contrast
-    from exegete.runs.objects import Loaded, Wrapped, checkpoint_of
+    from exegete.runs.objects import Loaded, Wrapped, check_model, checkpoint_of
 
+    if model is not None:
+        check_model(model)
     wanted = target if contrast is None else Contrast(target, contrast)
     if isinstance(model, Loaded):
         return run(model.folder, text, methods, wanted, of)  # a folder tells which run vouches for it
     return run(checkpoint_of(model) if isinstance(model, Wrapped) else model, text, methods, wanted, of)
 
 
+@checked
 def ask(
     experiment: Any,
     model: "AnyModel",
@@ -233,6 +255,7 @@ def ask(
         return study.run(out, engine=engine, workers=workers, progress=tell)[entry["name"]]
 
 
+@checked
 def write_report(audit: "Audit", path: str | Path) -> Path:
     """An audit's report: one HTML file that works offline."""
     from exegete.base.errors import ExegeteError
@@ -243,6 +266,7 @@ def write_report(audit: "Audit", path: str | Path) -> Path:
     return write(audit.run, Path(path), audit)
 
 
+@checked
 def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame":
     """The words of a task's texts, one row each: split, example, token, word; add a column `score`, and
     `given:file=…` judges it.
@@ -258,8 +282,11 @@ def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame"
 @contextmanager
 def _shown(progress: "bool | Progress") -> "Iterator[Progress]":
     """Who is told how far the work is: nobody, bars, or the caller's own."""
+    from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
 
+    if not isinstance(progress, bool) and not callable(progress):
+        raise UsageError(f"progress is True, False or a function (label, done, total), not {progress!r:.40}")
     with ProgressBars(quiet=progress is not True) as bars:
         yield bars if isinstance(progress, bool) else progress
 

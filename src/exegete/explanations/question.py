@@ -106,9 +106,9 @@ def _class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
 
 def parts_of(text: Text) -> tuple[str, ...]:
     """A text, or a passage and its question, none of them empty."""
-    parts = (text,) if isinstance(text, str) else tuple(text)
-    if not 1 <= len(parts) <= 2 or not all(isinstance(part, str) for part in parts):
-        raise UsageError("a text is a string, or a pair of strings: a passage and its question")
+    parts: tuple[str, ...] = (text,) if isinstance(text, str) else text
+    if not isinstance(parts, tuple) or len(parts) not in (1, 2) or not all(isinstance(part, str) for part in parts):
+        raise UsageError("a text is a string, or a pair of strings, (passage, question): for several, call explain_all")
     if not all(part.strip() for part in parts):
         raise UsageError(
             f"the {'text' if len(parts) == 1 else 'passage or the question'} is empty: give at least one word"

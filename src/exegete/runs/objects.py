@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 from torch import nn
 
+from exegete.base.arguments import shown
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
 from exegete.base.progress import Progress, silent
@@ -128,15 +129,21 @@ def name_of_task(task: object, run: Path) -> str:
 
 def name_of_model(model: object, task: AnyTask, run: Path) -> str:
     """The name by which a run in this folder finds a model again."""
+    check_model(model)
     if isinstance(model, str | Path):
         return str(model)
     if isinstance(model, Wrapped | Loaded):
         return model.spec if isinstance(model, Wrapped) else str(model.folder)
-    if isinstance(model, Checkpoint):
-        return _deposited(model, is_by_name(model, task), run / INPUTS)
+    assert isinstance(model, Checkpoint)
+    return _deposited(model, is_by_name(model, task), run / INPUTS)
+
+
+def check_model(model: object) -> None:
+    """A model is a name, a folder, or an object of ours."""
     if isinstance(model, nn.Module):
         raise UsageError(f"{type(model).__name__} needs an adapter: give exegete.wrap(module, adapter=…) instead")
-    raise UsageError(f"a model is a name, a checkpoint folder, or what load, train or wrap give, not {told(model)}")
+    if not isinstance(model, AnyModel):
+        raise UsageError(f"a model is a name, a checkpoint folder, or what load, train or wrap give, not {told(model)}")
 
 
 def is_by_name(model: object, task: AnyTask) -> bool:
@@ -172,7 +179,7 @@ def name_of_scores(scores: Any, run: Path) -> str:
 
 def told(thing: object) -> str:
     """What something is, for errors."""
-    return f"a {type(thing).__name__} ({thing!r:.40})"
+    return f"a {type(thing).__name__} ({shown(thing)})"
 
 
 def folder_of(out: str | Path | None, stem: str, *things: object) -> Path:
@@ -212,6 +219,8 @@ class StudyOfObjects:
         for what, given in (("tasks", self.tasks), ("models", self.models), ("experiments", self.experiments)):
             if not isinstance(given, list | tuple):
                 raise UsageError(f"{what} is a list, not {told(given)}: write {what}=[…]")
+            if not given:
+                raise UsageError(f"{what} is empty: a study needs one or more")
 
     def run(
         self,

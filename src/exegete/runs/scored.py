@@ -20,8 +20,8 @@ def scores_of(
     model: AnyModel, task: AnyTask, methods: Sequence[str], split: str = "test", texts: int | None = None
 ) -> pl.DataFrame:
     """Example, token, word, method, score: a row for every word and method."""
-    if isinstance(methods, str):
-        raise UsageError(f"methods is a list of names: write ['{methods}']")
+    if not methods or texts == 0:
+        raise UsageError("name at least one method, and ask about one text or more")
     built: dict[str, Importance] = {name: IMPORTANCES.make(name) for name in methods}
     read = task_itself(task)
     examples = chosen(read.split(split), texts)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from exegete.base.arguments import shown
 from exegete.base.errors import UsageError
 from exegete.base.names import Catalogue, Entry
 from exegete.base.progress import Progress, silent
@@ -45,6 +46,8 @@ def engine_of(name: "str | Engine" = "local", workers: int | None = None) -> Eng
     if workers is not None and workers < 1:
         raise UsageError(f"workers is a number of processes, 1 or more, not {workers}")
     if not isinstance(name, str):
+        if not hasattr(name, "map"):
+            raise UsageError(f"an engine is a name or an object with `map`, not {shown(name)}")
         return name
     made: Engine = ENGINES[name].load()(workers)
     return made
