@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -10,6 +12,9 @@ import pytest
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked
+from exegete.training import train as training
+from exegete.training.checkpoint import Checkpoint
+from exegete.training.fit import Fit
 
 GOOD, BAD, PLAIN = ("fine", "great", "lovely"), ("poor", "dull", "awful"), tuple("abcdefghijklmnop")
 
@@ -26,21 +31,41 @@ def reviews(path: Path, n: int = 90) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv")
+def small_study(name: str, file: Path, models: list[str], *experiments: dict[str, Any]) -> Study:
+    """Some models, twice each, and what is asked of them."""
     return checked(
         Study.model_validate(
             {
-                "name": "small",
+                "name": name,
                 "tasks": [f"file:{file}:text=review,label=sentiment,tokenizer=whitespace"],
-                "models": ["bilstm:size=8,hidden=8", "bilstm:size=8,hidden=8,projection=sparsemax"],
+                "models": models,
                 "seeds": [0, 1],
                 "training": {"epochs": 2, "metric": "accuracy", "lr": 0.02},
-                "experiments": [{"name": "agreement", "ks": ["1", "nonzeros"], "topk": ["fagin"], "draws": 3}],
+                "experiments": list(experiments),
             }
         )
     )
+
+
+@contextmanager
+def noting(trainings: list[str]) -> Iterator[None]:
+    """The key of every training that is done inside."""
+    real = training.train
+
+    def noted(fit: Fit, folder: Path, key: str, *rest: Any) -> Checkpoint:
+        trainings.append(key)
+        return real(fit, folder, key, *rest)
+
+    with patch("exegete.runs.training.train", noted):
+        yield
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv")
+    models = ["bilstm:size=8,hidden=8", "bilstm:size=8,hidden=8,projection=sparsemax"]
+    agreement = {"name": "agreement", "ks": ["1", "nonzeros"], "topk": ["fagin"], "draws": 3}
+    return small_study("small", file, models, agreement)
 
 
 @pytest.fixture(scope="session")

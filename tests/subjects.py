@@ -1,5 +1,6 @@
 """What experiments are asked about in tests, and rows as a study keeps them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,11 @@ def subject_of(model: Any, task: Task, examples: tuple[Example, ...] | None = No
     if "predicted" not in whole:
         whole["predicted"] = torch.zeros(0) if task.kind == "translation" else predict(model, some).argmax(-1)
     return Subject(**whole)
+
+
+def tensors(scores: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, torch.Tensor]:
+    """Scores written by hand, by method, as a study reads them."""
+    return {name: torch.tensor(rows, dtype=torch.float64) for name, rows in scores.items()}
 
 
 def cell(

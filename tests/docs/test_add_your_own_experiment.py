@@ -1,37 +1,22 @@
 """The how-to page's intervention and experiment, as they stand there, in a small study on a made-up file."""
 
 import json
-import random
-import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 
-from exegete.runs.engine.local import LocalEngine
-from exegete.runs.run import run_study
-from exegete.runs.study import load_study
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
 from exegete.training.evaluation import predict
-from tests.docs.pages import ROOT
-from tests.docs.test_add_your_own_importance import FEELING, _review
+from tests.docs.plugin_runs import run_of
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of the page's study on 60 short texts."""
-    folder = tmp_path_factory.mktemp("own_experiment")
-    draw = random.Random(0)
-    lines = [f"{_review(label, draw)},{label}\n" for _ in range(30) for label in FEELING]
-    (folder / "reviews.csv").write_text("".join(["review,sentiment\n", *lines]), encoding="utf8")
-    for name in ("sharpen.py", "sharpen.toml"):
-        shutil.copy(ROOT / "examples" / name, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr("exegete.page.theme.save", lambda chart, folder, name: None)  # figures are looked at elsewhere
-        return run_study(load_study("sharpen.toml"), folder / "run", engine=LocalEngine(1))
+    return run_of("sharpen", tmp_path_factory.mktemp("own_experiment"))
 
 
 def test_the_companion_is_a_training_of_its_own(run: Path) -> None:

@@ -20,7 +20,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import load_study
 from tests.docs.pages import ROOT
-from tests.docs.test_add_your_own_importance import FEELING, _review
+from tests.docs.plugin_runs import FEELING, review
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audit]:
     """The audit of the page's study, with a margin that nothing reaches."""
     folder = tmp_path_factory.mktemp("own_test")
     draw = random.Random(0)
-    lines = [f"{_review(label, draw)} .,{label}\n" for _ in range(150) for label in FEELING]
+    lines = [f"{review(label, draw)} .,{label}\n" for _ in range(150) for label in FEELING]
     (folder / "reviews.csv").write_text("".join(["review,sentiment\n", *lines]), encoding="utf8")
     (folder / "mine.toml").write_text("version = 9\n[spares_punctuation]\nmargin = 0.9\n")
     for name in ("punctuation.py", "punctuation.toml"):

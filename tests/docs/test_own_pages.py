@@ -17,14 +17,14 @@ from exegete.importance.given import for_texts
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
 from tests.docs.pages import ROOT, blocks
-from tests.docs.test_add_your_own_importance import FEELING, _review
+from tests.docs.plugin_runs import FEELING, review
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the example and 60 short texts, from which commands are run."""
     draw = random.Random(0)
-    lines = [f"{_review(label, draw)},{label}\n" for _ in range(30) for label in FEELING]
+    lines = [f"{review(label, draw)},{label}\n" for _ in range(30) for label in FEELING]
     (tmp_path / "reviews.csv").write_text("".join(["text,label\n", *lines]), encoding="utf8")
     shutil.copy(ROOT / "examples" / "own_model.py", tmp_path)
     monkeypatch.chdir(tmp_path)

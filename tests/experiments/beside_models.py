@@ -11,6 +11,7 @@ from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion
 from tests.small import small_model
+from tests.subjects import subject_of
 
 
 def shaken(spec: str, examples: Sequence[Example], seed: int) -> PoolingClassifier:
@@ -23,11 +24,11 @@ def shaken(spec: str, examples: Sequence[Example], seed: int) -> PoolingClassifi
     return model
 
 
-def subject_of(spec: str, examples: tuple[Example, ...], companions: dict[str, Companion]) -> Subject:
+def beside(spec: str, examples: tuple[Example, ...], companions: dict[str, Companion]) -> Subject:
     model = small_model(spec, examples)
     task = Task("small", model.labels, {"train": examples, "test": examples}, "by hand")
     answers = [max(range(2), key=slow(model, e)[1].__getitem__) for e in examples]
-    return Subject(model, task, examples, torch.tensor(answers), {}, 5.0, companions=companions)
+    return subject_of(model, task, examples, predicted=torch.tensor(answers), mean_length=5.0, companions=companions)
 
 
 def slow(model: Predictor, example: Example, intervene: Intervention | None = None) -> tuple[list[float], list[float]]:

@@ -14,6 +14,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, within
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
+from tests.subjects import subject_of, tensors
 
 NAN = math.nan
 WORDS = ("a", "b", "c", "d")
@@ -29,10 +30,8 @@ ASK = Agreement(ks=("1", "2", "average", "nonzeros"), draws=4)
 
 
 def subject(**change: object) -> Subject:
-    scores = {name: torch.tensor(rows, dtype=torch.float64) for name, rows in SCORES.items()}
-    model = small_model(SPECS[0], EXAMPLES)
-    whole = Subject(model, TASK, EXAMPLES, torch.tensor([1, 1, 0, 0]), scores, mean_length=3.0)
-    return replace(whole, **change)  # type: ignore[arg-type]
+    usual = {"predicted": torch.tensor([1, 1, 0, 0]), "scores": tensors(SCORES), "mean_length": 3.0}
+    return subject_of(small_model(SPECS[0], EXAMPLES), TASK, EXAMPLES, **usual | change)
 
 
 def values(rows: pl.DataFrame, first: str, second: str, measure: str, k: str = "all") -> list[float | None]:

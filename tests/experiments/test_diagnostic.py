@@ -18,7 +18,7 @@ from exegete.models.settings import MODELS
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import shaken, slow, slow_jsd, slow_tvd, subject_of
+from tests.experiments.beside_models import beside, shaken, slow, slow_jsd, slow_tvd
 from tests.margins import clear, lead
 from tests.small import small_model, texts
 from tests.subjects import cell
@@ -43,12 +43,12 @@ def companions() -> dict[str, Companion]:
 
 
 def rows_of(seed: int = 0) -> pl.DataFrame:
-    return cell(ASK.rows(subject_of(SPEC, EXAMPLES, companions())), seed)
+    return cell(ASK.rows(beside(SPEC, EXAMPLES, companions())), seed)
 
 
 def test_rows_written_again_slowly() -> None:
     others = companions()
-    subject = subject_of(SPEC, EXAMPLES, others)
+    subject = beside(SPEC, EXAMPLES, others)
     rows = ASK.rows(subject)
     assert rows["weights"].unique(maintain_order=True).to_list() == CONDITIONS
     with clear() as sure:
@@ -129,7 +129,7 @@ def test_several_seeds_have_the_mean_f1_over_seeds() -> None:
 
 def test_without_the_adversary() -> None:
     alone = {name: found for name, found in companions().items() if "adversary" not in name}
-    rows = cell(ASK.rows(subject_of(SPEC, EXAMPLES, alone)))
+    rows = cell(ASK.rows(beside(SPEC, EXAMPLES, alone)))
     summary = ASK.summary(rows)
     assert set(summary["against"]) == {"", "uniform", "own"}
     assert ASK.tables(rows)["weights"]["weights"].to_list() == ["own", "uniform", "imposed"]

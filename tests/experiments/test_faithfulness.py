@@ -36,7 +36,7 @@ from exegete.page.theme import numbers
 from exegete.tasks.batching import Batch
 from tests.measures.test_faithfulness import biased, predicted, slow
 from tests.small import SPECS, batch_of, small_task
-from tests.subjects import cell
+from tests.subjects import cell, subject_of
 from tests.toy import Toy
 
 NAMES = ("attention", "gradient:norm=l2", "leave_one_out:of=logit", "random")
@@ -51,11 +51,8 @@ def subject(names: tuple[str, ...] = NAMES, split: str = "test", spec: str = SPE
     model = biased(spec, examples)
     batch = batch_of(model, examples)
     found = {name: IMPORTANCES.make(name)(model, batch) for name in names}
-    return Subject(
-        model, SMALL, examples, model.trace(batch).logits.argmax(-1),
-        {name: one.values.double().detach() for name, one in found.items()}, 4.0,
-        {name: one.signed for name, one in found.items()},
-    )  # fmt: skip
+    scores = {name: one.values.double().detach() for name, one in found.items()}
+    return subject_of(model, SMALL, examples, scores=scores, signed={name: one.signed for name, one in found.items()})
 
 
 def value(rows: pl.DataFrame, **where: object) -> float:

@@ -26,7 +26,7 @@ from exegete.tasks.planting import Kind, Planting
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task
-from tests.subjects import cell, subject_of
+from tests.subjects import cell, subject_of, tensors
 
 NAN = math.nan
 EXAMPLES = (
@@ -55,9 +55,8 @@ class Obedient(PoolingClassifier):
 def subject() -> Subject:
     model = small_model("average:size=2,hidden=2", EXAMPLES)
     model.__class__ = Obedient
-    scores = {name: torch.tensor(rows, dtype=torch.float64) for name, rows in SCORES.items()}
     signed = {"attention": False, "gradient_x_input": True}
-    return subject_of(model, TASK, scores=scores, signed=signed, refused={"random": "not today"})
+    return subject_of(model, TASK, scores=tensors(SCORES), signed=signed, refused={"random": "not today"})
 
 
 def values(rows: pl.DataFrame, **where: str) -> list[float | None]:

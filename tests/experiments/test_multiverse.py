@@ -29,7 +29,7 @@ from exegete.page.theme import inline_svg, to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from tests.small import small_model, texts, without_repeats
-from tests.subjects import cell, subject_of
+from tests.subjects import cell, subject_of, tensors
 
 NAN = math.nan
 SMALL = Multiverse(
@@ -51,11 +51,9 @@ OTHERS = {
 
 
 def subject(refused: dict[str, str] | None = None) -> Subject:
-    scores = {
-        name: torch.tensor(rows, dtype=torch.float64) for name, rows in {"attention": ATTENTION, **OTHERS}.items()
-    }
-    model = small_model("average:size=2,hidden=2", EXAMPLES)
-    return Subject(model, TASK, EXAMPLES, torch.tensor([1, 0, 0]), scores, 8 / 3, refused=refused or {})
+    model, scores = small_model("average:size=2,hidden=2", EXAMPLES), tensors({"attention": ATTENTION, **OTHERS})
+    more = {"predicted": torch.tensor([1, 0, 0]), "mean_length": 8 / 3, "refused": refused or {}}
+    return subject_of(model, TASK, EXAMPLES, scores=scores, **more)
 
 
 @cache

@@ -17,7 +17,7 @@ from exegete.page.labels import importance_label
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
-from tests.subjects import cell
+from tests.subjects import cell, subject_of, tensors
 
 NAN = math.nan
 WORDS = ("a", "b", "c", "d")
@@ -36,11 +36,11 @@ ASK = Plausibility(methods=("attention", "gradient_x_input", "lime"), draws=4)
 
 
 def subject(**change: object) -> Subject:
-    scores = {name: torch.tensor(rows, dtype=torch.float64) for name, rows in SCORES.items()}
-    signed = {"attention": False, "gradient_x_input": True}
-    model = small_model(SPECS[0], EXAMPLES)
-    whole = Subject(model, TASK, EXAMPLES, torch.tensor([0, 0, 1, 0]), scores, 3.25, signed, {"lime": "not today"})
-    return replace(whole, **change)  # type: ignore[arg-type]
+    usual = {
+        "task": TASK, "examples": EXAMPLES, "predicted": torch.tensor([0, 0, 1, 0]), "scores": tensors(SCORES),
+        "signed": {"attention": False, "gradient_x_input": True}, "refused": {"lime": "not today"},
+    }  # fmt: skip
+    return subject_of(small_model(SPECS[0], EXAMPLES), **usual | change)  # type: ignore[arg-type]
 
 
 def values(rows: pl.DataFrame, method: str, measure: str) -> list[float | None]:

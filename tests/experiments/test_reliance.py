@@ -16,7 +16,7 @@ from exegete.interventions.uniform import Uniform
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import shaken, slow, slow_jsd, slow_tvd, subject_of
+from tests.experiments.beside_models import beside, shaken, slow, slow_jsd, slow_tvd
 from tests.margins import clear, lead
 from tests.small import texts
 from tests.subjects import cell
@@ -36,7 +36,7 @@ def companions() -> dict[str, Companion]:
 
 def test_rows_written_again_slowly() -> None:
     others = companions()
-    subject = subject_of(SPEC, EXAMPLES, others)
+    subject = beside(SPEC, EXAMPLES, others)
     rows = ASK.rows(subject)
     assert rows.height == 3 * len(EXAMPLES)
     assert rows.filter(companion="uniform")["lam"].null_count() == len(EXAMPLES)

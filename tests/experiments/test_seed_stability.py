@@ -23,7 +23,7 @@ from exegete.models.projections import Gates
 from exegete.page.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
-from tests.experiments.beside_models import shaken, slow, slow_jsd, slow_tvd, subject_of
+from tests.experiments.beside_models import beside, shaken, slow, slow_jsd, slow_tvd
 from tests.small import small_model, texts
 from tests.subjects import cell
 
@@ -39,7 +39,7 @@ def companions(spec: str) -> dict[str, Companion]:
 @pytest.mark.parametrize("spec", [DENSE, SPARSE])
 def test_rows_written_again_slowly(spec: str) -> None:
     others = companions(spec)
-    subject = subject_of(spec, EXAMPLES, others)
+    subject = beside(spec, EXAMPLES, others)
     rows = ASK.rows(subject)
     assert rows.height == len(EXAMPLES) * 3
     assert rows["adversary_jsd"].null_count() == rows.height  # nobody asked
@@ -64,7 +64,7 @@ def test_the_permuted_divergence_is_the_mean_over_all_orders() -> None:
     """With many draws: every order of the other's weights is as likely as any."""
     examples = tuple(e for e in EXAMPLES if 2 <= len(e) <= 4)
     others = {"seed_1": Companion(shaken(DENSE, EXAMPLES, 1))}
-    subject = replace(subject_of(DENSE, EXAMPLES, others), examples=examples)
+    subject = replace(beside(DENSE, EXAMPLES, others), examples=examples)
     subject = replace(subject, predicted=subject.predicted[: len(examples)])
     rows = SeedStability(draws=3000).rows(subject)
     for e, found in zip(examples, rows["permuted_jsd"], strict=True):
@@ -74,7 +74,7 @@ def test_the_permuted_divergence_is_the_mean_over_all_orders() -> None:
 
 
 def test_a_text_alone_is_a_text_among_others() -> None:
-    subject = subject_of(DENSE, EXAMPLES, companions(DENSE))
+    subject = beside(DENSE, EXAMPLES, companions(DENSE))
     parts = [
         ASK.rows(replace(subject, examples=(e,), predicted=subject.predicted[i : i + 1]))
         for i, e in enumerate(EXAMPLES)
@@ -84,7 +84,7 @@ def test_a_text_alone_is_a_text_among_others() -> None:
 
 
 def test_the_same_model_is_stable_and_flat_weights_say_nothing() -> None:
-    twin = subject_of(DENSE, EXAMPLES, {"seed_1": Companion(small_model(DENSE, EXAMPLES))})
+    twin = beside(DENSE, EXAMPLES, {"seed_1": Companion(small_model(DENSE, EXAMPLES))})
     rows = cell(ASK.rows(twin))
     long = rows.filter(pl.col("n") > 1)
     assert long["jsd"].to_list() == pytest.approx([0] * long.height, abs=1e-12)
@@ -100,7 +100,7 @@ def test_the_same_model_is_stable_and_flat_weights_say_nothing() -> None:
     flat = small_model("average:size=7,hidden=6,scale=1", EXAMPLES)
     for parameter in flat.scorer.parameters():
         parameter.data.zero_()  # every score is 0: uniform weights, whatever the seed
-    subject = subject_of("average:size=7,hidden=6,scale=1", EXAMPLES, {"seed_1": Companion(flat, Uniform())})
+    subject = beside("average:size=7,hidden=6,scale=1", EXAMPLES, {"seed_1": Companion(flat, Uniform())})
     even = ASK.summary(cell(ASK.rows(replace(subject, model=flat))))
     said = {row["measure"]: row for row in even.filter(pl.col("class") == "all", pl.col("bin") == "all").to_dicts()}
     assert said["jsd"]["mean"] == pytest.approx(0, abs=1e-9)  # as stable as can be, and it means nothing:
@@ -108,7 +108,7 @@ def test_the_same_model_is_stable_and_flat_weights_say_nothing() -> None:
 
 
 def test_the_summary_written_again_slowly() -> None:
-    rows = cell(ASK.rows(subject_of(DENSE, EXAMPLES, companions(DENSE))))
+    rows = cell(ASK.rows(beside(DENSE, EXAMPLES, companions(DENSE))))
     summary = ASK.summary(rows)
     by_text: dict[int, list[dict[str, float]]] = {}
     for row in rows.to_dicts():
@@ -143,7 +143,7 @@ def test_the_summary_written_again_slowly() -> None:
 
 
 def test_several_bases_have_an_interval_over_seeds_and_texts() -> None:
-    rows = ASK.rows(subject_of(DENSE, EXAMPLES, companions(DENSE)))
+    rows = ASK.rows(beside(DENSE, EXAMPLES, companions(DENSE)))
     wider = rows.with_columns(pl.col("jsd") * 1.5)
     both = pl.concat([cell(rows), cell(wider, seed=1)])
     (said,) = ASK.summary(both).filter(pl.col("class") == "all", pl.col("bin") == "all", measure="jsd").to_dicts()
@@ -156,7 +156,7 @@ def test_several_bases_have_an_interval_over_seeds_and_texts() -> None:
 def test_searched_adversaries_stand_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "Search", partial(Search, steps=60, lr=0.05))
     few = EXAMPLES[-3:]
-    subject = replace(subject_of(DENSE, EXAMPLES, companions(DENSE)), examples=few)
+    subject = replace(beside(DENSE, EXAMPLES, companions(DENSE)), examples=few)
     subject = replace(subject, predicted=subject.predicted[: len(few)])
     asked = replace(ASK, adversaries=True)
     rows = asked.rows(subject)
@@ -175,7 +175,7 @@ def test_searched_adversaries_stand_beside(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_pairs_are_a_table() -> None:
-    rows = cell(ASK.rows(subject_of(DENSE, EXAMPLES, companions(DENSE))))
+    rows = cell(ASK.rows(beside(DENSE, EXAMPLES, companions(DENSE))))
     pairs = ASK.tables(rows)["pairs"]
     assert pairs["other"].to_list() == [1, 2, 3]
     one = rows.filter(other=2)
@@ -184,7 +184,7 @@ def test_the_pairs_are_a_table() -> None:
 
 
 def test_the_figures_draw_what_was_measured() -> None:
-    rows = cell(ASK.rows(subject_of(DENSE, EXAMPLES, companions(DENSE))))
+    rows = cell(ASK.rows(beside(DENSE, EXAMPLES, companions(DENSE))))
     drawn = spread(per_text(rows))
     medians = drawn.filter(kind="median", group="other seeds")
     mine = per_text(rows).filter(pl.col("jsd").is_not_null())
@@ -213,7 +213,7 @@ def test_a_models_own_seed_is_left_out() -> None:
 def test_gates_are_no_distribution() -> None:
     model = small_model("bilstm:size=7,hidden=6,projection=gates", EXAMPLES)
     assert isinstance(model.project, Gates)
-    subject = subject_of(DENSE, EXAMPLES, {})
+    subject = beside(DENSE, EXAMPLES, {})
     assert "don't sum to 1" in str(ASK.unsuited(subject.task, model))
     assert ASK.unsuited(subject.task, subject.model) is None
 

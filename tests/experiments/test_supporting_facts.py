@@ -11,6 +11,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.supporting_facts.experiment import SupportingFacts, owners
 from exegete.tasks.example import Example, Task
 from tests.small import small_model, texts
+from tests.subjects import subject_of
 
 # Three sentences, then two; the marked words make the second and third, and the first of two, supporting.
 STORY = (("ann", "bob", "."), ("bob", "."), ("cat", "ann", "bob", "."))
@@ -33,7 +34,8 @@ SCORES = torch.tensor(
 
 def subject() -> Subject:
     model = small_model("average:size=4,hidden=4", texts(9))
-    return Subject(model, TASK, EXAMPLES, torch.tensor([0, 0, 1]), {"gradient": SCORES}, 6.0, {"gradient": True})
+    more = {"predicted": torch.tensor([0, 0, 1]), "scores": {"gradient": SCORES}, "signed": {"gradient": True}}
+    return subject_of(model, TASK, EXAMPLES, **more)
 
 
 def slowly(example: Example, scores: list[float], of: str) -> tuple[float, float]:

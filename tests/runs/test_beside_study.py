@@ -3,7 +3,6 @@
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import polars as pl
 import pytest
@@ -12,11 +11,8 @@ from exegete.experiments.common.section import Found, Sections
 from exegete.report.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
-from exegete.runs.study import Study, checked
-from exegete.training import train as training
-from exegete.training.checkpoint import Checkpoint
-from exegete.training.fit import Fit
-from tests.studied import reviews
+from exegete.runs.study import Study
+from tests.studied import noting, reviews, small_study
 
 pytestmark = pytest.mark.slow
 EXPERIMENTS: list[dict[str, Any]] = [
@@ -29,17 +25,8 @@ EXPERIMENTS: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Study:
     file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv", 90)
-    return checked(
-        Study.model_validate(
-            {
-                "name": "beside",
-                "tasks": [f"file:{file}:text=review,label=sentiment,tokenizer=whitespace"],
-                "models": ["bilstm:size=8,hidden=8", "average:size=8,hidden=8,projection=sparsemax"],
-                "seeds": [0, 1],
-                "training": {"epochs": 2, "metric": "accuracy", "lr": 0.02},
-                "experiments": EXPERIMENTS,
-            }
-        )
+    return small_study(
+        "beside", file, ["bilstm:size=8,hidden=8", "average:size=8,hidden=8,projection=sparsemax"], *EXPERIMENTS
     )
 
 
@@ -50,13 +37,7 @@ def trainings() -> list[str]:
 
 @pytest.fixture(scope="module")
 def run(asking: Study, trainings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    real = training.train
-
-    def noted(fit: Fit, folder: Path, key: str, *rest: Any) -> Checkpoint:
-        trainings.append(key)
-        return real(fit, folder, key, *rest)
-
-    with patch("exegete.runs.training.train", noted):
+    with noting(trainings):
         return run_study(asking, tmp_path_factory.mktemp("runs") / "run", engine=LocalEngine(1))
 
 

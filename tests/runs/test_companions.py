@@ -21,13 +21,12 @@ from exegete.experiments.common.beside import companion_sees, seen
 from exegete.experiments.common.contract import Subject
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
-from exegete.runs.study import Study, checked
-from exegete.training import train as training
-from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_state
+from exegete.runs.study import Study
+from exegete.training.checkpoint import load_checkpoint, save_state
 from exegete.training.fit import Fit, State
 from exegete.training.recipe import Recipe
 from exegete.training.settings import TrainingSettings
-from tests.studied import reviews
+from tests.studied import noting, reviews, small_study
 
 WORDS = "average:size=8,hidden=8"
 RECIPES = {
@@ -92,18 +91,7 @@ def known() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def asking(known: None, tmp_path_factory: pytest.TempPathFactory) -> Study:
     file = reviews(tmp_path_factory.mktemp("data") / "reviews.csv", 36)
-    return checked(
-        Study.model_validate(
-            {
-                "name": "beside",
-                "tasks": [f"file:{file}:text=review,label=sentiment,tokenizer=whitespace"],
-                "models": ["bilstm:size=8,hidden=8"],
-                "seeds": [0, 1],
-                "training": {"epochs": 2, "metric": "accuracy", "lr": 0.02},
-                "experiments": [{"name": "beside"}],
-            }
-        )
-    )
+    return small_study("beside", file, ["bilstm:size=8,hidden=8"], {"name": "beside"})
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +102,7 @@ def trainings() -> list[str]:
 @pytest.fixture(scope="module")
 def run(asking: Study, trainings: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole study; every training is noted."""
-    real = training.train
-
-    def noted(fit: Fit, folder: Path, key: str, *rest: Any) -> Checkpoint:
-        trainings.append(key)
-        return real(fit, folder, key, *rest)
-
-    with patch("exegete.runs.training.train", noted):
+    with noting(trainings):
         return run_study(asking, tmp_path_factory.mktemp("runs") / "run", engine=LocalEngine(1))
 
 
