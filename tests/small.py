@@ -48,7 +48,7 @@ def texts(n: int, seed: int = 0, longest: int = 9, classes: int = 2) -> tuple[Ex
 
 
 def without_repeats(examples: Sequence[Example]) -> tuple[Example, ...]:
-    """The same texts with every word once: equal words tie exactly, and rounding breaks such ties as it likes."""
+    """The same texts with every word once: equal words tie, and an order among them is nobody's."""
     return tuple(replace(e, texts=tuple(tuple(dict.fromkeys(text)) for text in e.texts)) for e in examples)
 
 

@@ -64,9 +64,9 @@ def one(x: List, y: List) -> tuple[Tensor, Tensor]:
 def ragged(seed: int = 0, levels: int | None = None, count: int = 30, longest: int = 45) -> tuple[Tensor, Tensor]:
     """Two [row, item] tensors of lists of 1 to `longest` items, NaN after them; with ties if there are `levels`."""
     generator = torch.Generator().manual_seed(seed)
-    first, second = torch.rand(2, count, longest, dtype=torch.float64, generator=generator)
+    first, second = torch.rand(2, count, longest, generator=generator).argsort(-1).double()  # no two are near
     if levels:
-        first = (first * levels).floor()
+        first = (first * levels / longest).floor()
     length = torch.randint(1, longest + 1, (count,), generator=generator)
     absent = torch.arange(longest) >= length[:, None]
     return first.masked_fill(absent, torch.nan), second.masked_fill(absent, torch.nan)
@@ -141,7 +141,7 @@ def check_against_scipy(first: Tensor, second: Tensor) -> None:
 @pytest.mark.parametrize("n", [*range(2, 8), 20, 32, 33, 34, 35, 60])
 def test_tau_and_p_are_scipys(n: int, levels: int | None) -> None:
     generator = torch.Generator().manual_seed(n)
-    first, second = torch.rand(2, 5, n, dtype=torch.float64, generator=generator)
+    first, second = torch.rand(2, 5, n, generator=generator).argsort(-1).double() / n
     if levels:
         first, second = (first * levels).floor(), torch.cat([second[:3], (second[3:] * levels).floor()])
     check_against_scipy(first, second)
@@ -235,7 +235,7 @@ def test_infinite_scores_are_ranked() -> None:
 
 def test_long_texts() -> None:
     generator = torch.Generator().manual_seed(0)
-    first, second = torch.rand(2, 6, 400, dtype=torch.float64, generator=generator)
+    first, second = torch.rand(2, 6, 400, generator=generator).argsort(-1).double()
     check_against_scipy(first, second)
 
 

@@ -125,9 +125,9 @@ def same(a: Tensor | float, b: Tensor | float, tolerance: float = 1e-12) -> None
 
 def ragged(levels: int | None = None, count: int = 40, longest: int = 24) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
-    first, second = torch.rand(2, count, longest, dtype=torch.float64, generator=generator)
+    first, second = torch.rand(2, count, longest, generator=generator).argsort(-1).double()  # no two are near
     if levels:
-        first = (first * levels).floor()
+        first = (first * levels / longest).floor()
     absent = torch.arange(longest) >= torch.randint(1, longest + 1, (count,), generator=generator)[:, None]
     return first.masked_fill(absent, torch.nan), second.masked_fill(absent, torch.nan)
 

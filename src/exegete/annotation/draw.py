@@ -21,6 +21,7 @@ from torch import Tensor
 from exegete.annotation.sheets import Condition, Drawn, Item, Key, Secret
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.ties import levels
 from exegete.importance.attention import sites_of, weight_of_tokens
 from exegete.interventions.permute import Permute
 from exegete.models.contract import Intervention, Site, Writing
@@ -169,8 +170,8 @@ def _read(
 def _top(weights: Tensor, example: Example, asked: Draw) -> tuple[int, ...]:
     """The places of the highest weights above 0; of equal ones, those that a keyed draw takes."""
     noise = uniform(stable_seed("annotate ties", asked.seed), example.id, torch.arange(len(weights))).tolist()
-    values = weights.tolist()
-    ranked = sorted((place for place, value in enumerate(values) if value > 0), key=lambda p: (-values[p], noise[p]))
+    level = levels(weights).tolist()
+    ranked = sorted((weights > 0).nonzero()[:, 0].tolist(), key=lambda place: (-level[place], noise[place]))
     return tuple(ranked[: asked.top])
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
+from exegete.base.ties import levels
 from exegete.interventions.contract import Rewrite, mask_of, noise, scaled
 from exegete.models.contract import Site
 
@@ -49,12 +50,18 @@ class Remove(Rewrite):
     def _rank(self, site: Site, mask: Tensor) -> Tensor:
         if self.which == "random":
             return ranked(noise(site, stable_seed("remove", self.seed)), mask)
-        return ranked(site.weights if self.which == "top" else -site.weights, mask)
+        level = heights(site.weights, mask)
+        return ranked(level if self.which == "top" else -level, mask)
 
 
 def without(weights: Tensor, mask: Tensor, gone: Tensor) -> Tensor:
     """Weights with a set zeroed and the rest renormalised; all 0 where no weight is left: [..., key]."""
     return scaled(weights, mask & ~gone)
+
+
+def heights(weights: Tensor, mask: Tensor) -> Tensor:
+    """`levels` of the weights of real keys: [..., key]."""
+    return levels(weights.masked_fill(~mask, torch.nan))
 
 
 def ranked(values: Tensor, mask: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.ties import levels
 from exegete.importance.erasure import Removal, erased
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -37,7 +38,7 @@ def order_of(values: Tensor, ids: Tensor, by: Ranking = "signed", seed: int = 0)
     broken by a shuffle that is keyed by the text, so it is the same for every method, and a sparse attention is
     neither helped nor hurt by where its zeros stand.
     """
-    key = (values.abs() if by == "magnitude" else values).double().masked_fill(values.isnan(), -torch.inf)
+    key = levels(values.abs() if by == "magnitude" else values).nan_to_num(nan=-torch.inf)
     noise = uniform(stable_seed("ties", seed), ids[:, None], torch.arange(values.shape[-1]))
     shuffled = noise.argsort(-1).expand_as(values)  # [..., text, word]
     return shuffled.gather(-1, key.gather(-1, shuffled).argsort(dim=-1, descending=True, stable=True))

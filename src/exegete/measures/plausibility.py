@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import uniform
+from exegete.base.ties import levels
 
 OVERLAP = 0.5  # two spans are the same if they share more than this of their union
 
@@ -57,7 +58,7 @@ def top(scores: Tensor, k: Tensor | int, ids: Tensor, seed: int = 0) -> Tensor:
     """The k words that score highest, [text, word]; of equals, those that keyed noise puts first."""
     k = _sizes(k, scores)
     noise = uniform(seed, ids[:, None], torch.arange(scores.shape[1])).argsort(dim=1)
-    worst_last = scores.detach().double().nan_to_num(nan=-torch.inf)
+    worst_last = levels(scores).nan_to_num(nan=-torch.inf)
     order = noise.gather(1, worst_last.gather(1, noise).argsort(dim=1, descending=True, stable=True))
     place = torch.empty_like(order).scatter_(1, order, torch.arange(order.shape[1]).expand_as(order))
     return (place < k[:, None]) & ~scores.isnan()
@@ -118,7 +119,7 @@ def _defined(scores: Tensor, marked: Tensor, k: Tensor | None = None) -> Tensor:
 
 def _at_least(scores: Tensor, among: Tensor) -> Tensor:
     """How many of the words in `among` score at least as high as each word, [text, word]."""
-    values = scores.detach().double().nan_to_num(nan=torch.inf)
+    values = levels(scores).nan_to_num(nan=torch.inf)
     ascending = values.where(among, torch.inf).sort(1).values
     return (among.sum(1, keepdim=True) - torch.searchsorted(ascending, values)).double()
 

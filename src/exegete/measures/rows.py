@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from exegete.base.ties import levels
+
 # Comparisons in one chunk. Far below what memory allows, because chunks that fit a processor's cache are faster.
 PAIRS = 1 << 18
 
@@ -45,13 +47,15 @@ def chunks(length: Tensor) -> Iterator[tuple[Tensor, int]]:
 def by_row(compute: Callable[..., Tensor], first: Tensor, second: Tensor, *per_row: Tensor) -> Tensor:
     """`compute(a, b, n, *per_row)` of every row, in the order of the rows; a row without items is NaN.
 
-    compute sees [row, item] twice and [row] for all else, and returns [row] or [column, row].
+    compute sees the `levels` of both lists, [row, item] twice, and [row] for all else, and returns [row] or
+    [column, row].
     """
     a, b, n = paired(first, second)
     rows, values = [], [compute(a[:0], b[:0], n[:0], *(x[:0] for x in per_row))]  # of no rows: gives the shape
     for row, width in chunks(n):
         rows.append(row)
-        values.append(compute(a[row, :width], b[row, :width], n[row], *(x[row] for x in per_row)))
+        lists = levels(a[row, :width]), levels(b[row, :width])
+        values.append(compute(*lists, n[row], *(x[row] for x in per_row)))
     result = torch.cat(values, dim=-1)
     back = torch.cat(rows).argsort() if rows else n
     return result[..., back].where(n > 0, torch.nan)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import uniform
+from exegete.base.ties import levels
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Target
 from exegete.importance.erasure import sharing
@@ -108,7 +109,8 @@ def links_of(scores: Tensor, key: int, sentence: int) -> tuple[list[int], int]:
     """
     if not scores.numel():
         return [], 0
-    best = scores == scores.amax(-1, keepdim=True)  # [target word, source word]
+    level = levels(scores)
+    best = level == level.amax(-1, keepdim=True)  # [target word, source word]
     rows, columns = (torch.arange(size) for size in scores.shape)
     noise = uniform(key, sentence, rows[:, None], columns)
     return noise.masked_fill(~best, -1).argmax(-1).tolist(), int((best.sum(-1) > 1).sum())

@@ -28,6 +28,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.ties import levels
 from exegete.experiments.common.contract import Subject, kind_of
 from exegete.experiments.common.pooling import Pooled, pooled
 
@@ -160,7 +161,7 @@ def ranking(scores: Tensor, mask: Tensor, ties: Tensor) -> Tensor:
     Flat attention ranks nothing: by place its order would be that of the text, by keyed noise it is a random one.
     """
     first = ties.expand_as(scores).argsort(-1)
-    real = scores.masked_fill(~mask, -torch.inf).gather(-1, first)
+    real = levels(scores.masked_fill(~mask, torch.nan)).nan_to_num(nan=-torch.inf).gather(-1, first)
     return first.gather(-1, real.argsort(dim=-1, descending=True, stable=True))
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from exegete.base.ties import levels
 from exegete.models.contract import Pooling, Recurrent
 from exegete.tasks.batching import Batch
 
@@ -144,7 +145,7 @@ def _slopes(half: _Half, s: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def own_word(shares: Tensor) -> tuple[Tensor, Tensor]:
     """The share of word p in its own state and its rank among the words (1: highest; ties share a rank): [text, p]."""
-    own = shares.diagonal(dim1=1, dim2=2)  # [text, p]
-    higher = (shares > own[..., None]).sum(-1).double()
-    equal = (shares == own[..., None]).sum(-1).double() - 1
+    own, level = shares.diagonal(dim1=1, dim2=2), levels(shares)  # [text, p], [text, p, word]
+    mine = level.diagonal(dim1=1, dim2=2)[..., None]
+    higher, equal = (level > mine).sum(-1).double(), (level == mine).sum(-1).double() - 1
     return own, (1 + higher + equal / 2).where(~own.isnan(), torch.nan)

@@ -23,6 +23,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from exegete.base.ties import levels
 from exegete.experiments.common.summaries import DRAWS, TAILS, number, resampled_means
 from exegete.measures.points import related
 from exegete.measures.rank import kendall
@@ -115,8 +116,9 @@ def grid(group: pl.DataFrame) -> tuple[list[float], Tensor]:
 def _grid(of: Tensor, values: Tensor) -> dict[str, Any]:
     means = values.mean(0)
     table = kendall(of[None], means[None])
-    tied = len(means.unique()) < len(of)  # then counting permutations is exact, and the normal approximation is not
-    p = related(of, means)[1].p if tied else table.p.item()
+    level = levels(means)
+    tied = len(level.unique()) < len(of)  # then counting permutations is exact, and the normal approximation is not
+    p = related(of, level)[1].p if tied else table.p.item()
     drawn = resampled_means(values, DRAWS)  # [draw, λ]
     taus = kendall(of.expand_as(drawn), drawn).tau
     low, high = _ends(taus)

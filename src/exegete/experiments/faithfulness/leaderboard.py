@@ -155,8 +155,7 @@ def _survivals(found: Columns) -> Iterator[dict[str, Any]]:
     complete = by_text[~by_text.isnan().any(1)]
     if not len(complete):
         return
-    # Rounded: two methods with the same values must tie, however a product was summed.
-    means = torch.cat([complete.mean(0, keepdim=True), resampled_means(complete)]).round(decimals=12)
+    means = torch.cat([complete.mean(0, keepdim=True), resampled_means(complete)])
     every = [m for m in dict.fromkeys(method for method, _ in found.keys) if parse(m).name != RANDOM]
     for first, second in combinations(dict.fromkeys(removal for _, removal in found.keys), 2):
         for among in (EVERY, UNRELATED):
