@@ -15,6 +15,8 @@ from exegete.experiments.diagnostic.statistics import informative
 from exegete.experiments.necessity.statistics import needed
 from exegete.experiments.seed_stability.statistics import stable
 from exegete.page.section import Verdict as Line
+from exegete.report.card import card, strip
+from exegete.report.verdicts import scorecard, verdicts
 from exegete.runs.study import Study
 
 N = 200
@@ -88,6 +90,26 @@ def test_unique_is_not_judged_between_flat_and_sharp_attention() -> None:
     test = only(judged({"name": "adversary_search", "references": True, "epsilons": [0.01]}, every))
     assert test.verdict == "cannot tell"
     assert "flatter" in test.doubt
+
+
+def test_unique_of_two_texts_has_no_number_anywhere() -> None:
+    """Two texts that are alike by chance: their mean would be read as that of all."""
+    every = pl.concat([
+        rows(who=who, epsilon=0.01, entropy=lambda i, flat=flat: 0.9 if i < 2 else flat, jsd=level)
+        for who, flat, level in (("model", 0.9, 0.37), ("faithful", 0.3, 0.87), ("unfaithful", 0.3, 0.91))
+    ])  # fmt: skip
+    audit = judged({"name": "adversary_search", "references": True, "epsilons": [0.01]}, every)
+    test = only(audit)
+    assert (test.verdict, test.n) == ("cannot tell", 0)
+    assert (test.statistic, test.interval, test.chance) == (None, (None, None), None)
+    assert f"only 2 of {N} texts can be compared" in test.doubt
+    found = next(line for line in audit.to_json()["tests"] if line["name"] == "unique")
+    assert [found[name] for name in ("statistic", "chance", "n")] == [None, None, 0]
+    line = next(row for row in scorecard(audit).cells() if row[0] == "unique")
+    assert not any(character.isdigit() for cell in line for character in cell)
+    for page in (card(verdicts(audit), "scorecard"), strip(verdicts(audit))):
+        assert f"{abs(0.87 - 0.37):.2f}" not in page
+    assert "too few to tell" in card(verdicts(audit), "scorecard")
 
 
 def asked(statistic: Any, found: pl.DataFrame) -> Measured:
