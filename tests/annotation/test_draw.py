@@ -1,5 +1,6 @@
 """Drawing items for annotators: which texts, which words, which prediction, and that nothing tells the condition."""
 
+from copy import deepcopy
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -58,8 +59,9 @@ def test_the_conditions_are_shuffled_together(found: Drawn) -> None:
 
 def test_words_and_predictions_one_text_at_a_time(model: Checkpoint, found: Drawn) -> None:
     """α from the scores by hand; permuted ones are the same numbers elsewhere, and decide the prediction."""
-    permute, moved, classifier = Permute(seed=stable_seed("annotate", ASKED.seed)), 0, model.model
+    permute, moved, classifier = Permute(seed=stable_seed("annotate", ASKED.seed)), 0, deepcopy(model.model)
     assert isinstance(classifier, PoolingClassifier)
+    classifier.double()
     for item, secret in zip(found.items, found.key.secrets.values(), strict=True):
         example = EXAMPLES[secret.example]
         batch = collate([example], classifier.vocabulary)
@@ -69,7 +71,7 @@ def test_words_and_predictions_one_text_at_a_time(model: Checkpoint, found: Draw
             weights = own
             if secret.condition == "permuted":
                 weights = classifier.trace(batch, intervene=permute).attention["attention"][0, 0, 0]
-                assert sorted(weights.tolist()) == pytest.approx(sorted(own.tolist()), abs=1e-6)
+                assert sorted(weights.tolist()) == pytest.approx(sorted(own.tolist()), abs=1e-12)
                 moved += weights.tolist() != own.tolist()
             assert encoded.values is not None
             logits, before = (classifier.decode(encoded, w.view(1, 1, -1))[0, 0] for w in (weights, own))

@@ -219,19 +219,19 @@ def test_numbers_are_those_of_the_weights() -> None:
 
 
 def test_batches_and_padding_change_nothing() -> None:
-    """But for rounding, of which 60 steps make little: a last bit of a sum is the CPU's."""
+    """But for rounding, of which 60 steps in double precision make nothing: a last bit of a sum is the CPU's."""
     model, search = small_model(BINARY, EXAMPLES), Search(steps=60)
     pools = pools_of(model)
-    together = find_each(pools, search)
+    together = find_each(pools, search, torch.float64)
     pool, found = pools[4], together[4]
     for row in range(len(pool.ids)):
         some = slice(row, row + 1)
         encoded = Encoded(*(None if part is None else part[some] for part in pool.encoded))  # type: ignore[arg-type]
-        alone = find(decoder(model, encoded, pool.ids[some], pool.weights[some, 0]), search)
-        torch.testing.assert_close(alone.weights, found.weights[some], atol=1e-6, rtol=0)
+        alone = find_each([decoder(model, encoded, pool.ids[some], pool.weights[some, 0])], search, torch.float64)[0]
+        torch.testing.assert_close(alone.weights, found.weights[some], atol=1e-9, rtol=0)
     padded = Encoded(*(None if part is None else _padded(part) for part in pool.encoded))  # type: ignore[arg-type]
-    again = find(decoder(model, padded, pool.ids, _padded(pool.weights[:, 0])), search)
-    torch.testing.assert_close(again.weights[..., 3:-40], found.weights, atol=1e-6, rtol=0)
+    again = find_each([decoder(model, padded, pool.ids, _padded(pool.weights[:, 0]))], search, torch.float64)[0]
+    torch.testing.assert_close(again.weights[..., 3:-40], found.weights, atol=1e-9, rtol=0)
     assert not again.weights[..., :3].any()
     assert not again.weights[..., -40:].any()
 
@@ -243,10 +243,10 @@ def _padded(part: Tensor) -> Tensor:
 
 def test_many_groups_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     model, search = small_model(BINARY, EXAMPLES), Search(steps=20)
-    whole = find_each(pools_of(model, texts(150)), search)
+    whole = find_each(pools_of(model, texts(150)), search, torch.float64)
     monkeypatch.setattr(module, "ROOM", 1)
-    for a, b in zip(whole, find_each(pools_of(model, texts(150)), search), strict=True):
-        torch.testing.assert_close(a.weights, b.weights, atol=1e-6, rtol=0)
+    for a, b in zip(whole, find_each(pools_of(model, texts(150)), search, torch.float64), strict=True):
+        torch.testing.assert_close(a.weights, b.weights, atol=1e-9, rtol=0)
 
 
 def test_the_best_is_within_epsilon() -> None:

@@ -139,7 +139,7 @@ def test_what_is_moved_times_the_weights_is_what_an_attention_adds() -> None:
     [*((spec, Permute(seed=3)) for spec in SPECS), (SMALL, None), (SMALL, Random()), (SMALL, Permute("decoder.1"))],
 )
 def test_steps_one_by_one_are_the_trace(spec: str, intervene: Intervention | None) -> None:
-    model = translator(spec)
+    model = translator(spec).double()
     batch = collate(TEXTS, model.vocabulary)
     with torch.no_grad():
         trace, steps = model.trace(batch, intervene=intervene), read_by_decoder(batch)
@@ -147,7 +147,7 @@ def test_steps_one_by_one_are_the_trace(spec: str, intervene: Intervention | Non
         for step in range(tokens.shape[1]):
             logits, writing = model.advance(writing, tokens[:, step])
             there = steps.present[:, step]
-            torch.testing.assert_close(logits[there], trace.logits[there, step], atol=1e-4, rtol=1e-4)
+            torch.testing.assert_close(logits[there], trace.logits[there, step], atol=1e-9, rtol=1e-9)
     assert writing.step == tokens.shape[1]
 
 
@@ -179,7 +179,7 @@ def test_beams_are_rows_of_what_is_remembered() -> None:
     ("spec", "intervene"), [*((spec, Permute()) for spec in SPECS), (SMALL, None), (SMALL, Random())]
 )
 def test_alone_in_a_batch_and_padded(spec: str, intervene: Intervention | None) -> None:
-    model = translator(spec)
+    model = translator(spec).double()
     batch = collate(TEXTS, model.vocabulary)
     wide = padded(batch, 3, 2)
     with torch.no_grad():
@@ -188,11 +188,11 @@ def test_alone_in_a_batch_and_padded(spec: str, intervene: Intervention | None) 
             alone = collate([example], model.vocabulary)
             one = model.trace(alone, intervene=intervene)
             for many in (together, spread):
-                torch.testing.assert_close(real(many, batch, row), one.logits[0], atol=1e-4, rtol=1e-4)
+                torch.testing.assert_close(real(many, batch, row), one.logits[0], atol=1e-9, rtol=1e-9)
                 for site, weights in one.attention.items():
                     _, _, queries, keys = weights.shape
                     torch.testing.assert_close(
-                        many.attention[site][row, :, :queries, :keys], weights[0], atol=1e-5, rtol=1e-5
+                        many.attention[site][row, :, :queries, :keys], weights[0], atol=1e-9, rtol=1e-9
                     )
 
 
