@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from exegete.plugins import EXPERIMENTS, Evidence, Measured, Subject, Test, add_test, by_seed, columns, interval_of
+from exegete.plugins import EXPERIMENTS, Evidence, Measured, Subject, Test, add_test, by_seed, means
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,7 @@ class Punctuation:
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The mean of every task and model."""
-        found = columns(rows, ["task", "model"])
-        means = [interval_of(values, bound=1.0) for values in found.values]
-        return pl.DataFrame(
-            [
-                {"task": task, "model": model, "n": i.n, "spared": i.mean, "low": i.low, "high": i.high}
-                for (task, model), i in zip(found.keys, means, strict=True)
-            ]
-        )
+        return means(rows, "spared", bound=1.0)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
         """No others."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import polars as pl
 from torch import Tensor
 
-from exegete.plugins import EXPERIMENTS, MEASURES, Subject, columns, interval_of
+from exegete.plugins import EXPERIMENTS, MEASURES, Subject, means
 
 
 def same_first(a: Tensor, b: Tensor) -> Tensor:
@@ -42,15 +42,7 @@ class SameFirst:
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The share of texts, with n, interval and chance."""
-        found = columns(rows, ["task", "model"])
-        shares = [interval_of(values) for values in found.values]
-        chance = rows["chance"].mean()
-        return pl.DataFrame(
-            [
-                {"task": task, "model": model, "n": i.n, "same": i.mean, "low": i.low, "high": i.high, "chance": chance}
-                for (task, model), i in zip(found.keys, shares, strict=True)
-            ]
-        )
+        return means(rows, "same").with_columns(chance=pl.lit(rows["chance"].mean()))
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
         """No others."""

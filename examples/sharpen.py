@@ -19,9 +19,8 @@ from exegete.plugins import (
     Rewrite,
     Site,
     Subject,
-    columns,
-    interval_of,
     mask_of,
+    means,
     predict,
     scaled,
 )
@@ -60,14 +59,7 @@ class Sharper:
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The mean gain of every task and model, with n and interval; 0 is no gain."""
-        found = columns(rows, ["task", "model"])
-        means = [interval_of(values, bound=1.0) for values in found.values]
-        return pl.DataFrame(
-            [
-                {"task": task, "model": model, "n": i.n, "gain": i.mean, "low": i.low, "high": i.high}
-                for (task, model), i in zip(found.keys, means, strict=True)
-            ]
-        )
+        return means(rows, "gain", bound=1.0)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:  # noqa: ARG002
         """No others."""

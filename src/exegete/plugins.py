@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from exegete.experiments.common.statistic import by_seed as by_seed
     from exegete.experiments.common.summaries import columns as columns
     from exegete.experiments.common.summaries import interval_of as interval_of
+    from exegete.experiments.common.summaries import means as means
     from exegete.experiments.common.test import Test as Test
     from exegete.experiments.tests import add_test as add_test
     from exegete.explanations.explain import explain_all as explain_all
@@ -94,7 +95,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "interventions.table": ("Table",),
     # an experiment
     "experiments.common.contract": ("Subject",),
-    "experiments.common.summaries": ("columns", "interval_of"),
+    "experiments.common.summaries": ("columns", "interval_of", "means"),
     "training.recipe": ("Recipe",),
     # its test of the audit
     "experiments.common.statistic": ("Evidence", "Measured", "by_seed"),

@@ -58,6 +58,20 @@ def interval_of(values: Tensor, bound: float | None = None) -> Interval:
     return found if bound is None else within(found, bound)
 
 
+def means(
+    rows: pl.DataFrame, name: str, keys: Sequence[str] = ("task", "model"), bound: float | None = None
+) -> pl.DataFrame:
+    """The mean of `value`, called `name`, with n and interval: a row per combination of keys."""
+    found = columns(rows, keys)
+    numbers = [interval_of(values, bound) for values in found.values]
+    return pl.DataFrame(
+        [
+            dict(zip(keys, key, strict=True)) | {"n": i.n, name: i.mean, "low": i.low, "high": i.high}
+            for key, i in zip(found.keys, numbers, strict=True)
+        ]
+    )
+
+
 def intervals_of(values: Tensor) -> list[Interval]:
     """`interval_of` every column of [column, seed, example]; complete columns of one seed are resampled together."""
     count, seeds, examples = values.shape
