@@ -29,7 +29,7 @@ from exegete.measures.faithfulness import (
     sufficiency,
     without_words,
 )
-from exegete.models.contract import Deleting, Deletions
+from exegete.models.capabilities import Deleting, Deletions
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.catalogue import load_task

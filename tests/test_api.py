@@ -20,7 +20,6 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.runs.objects import Trained, entry_of, name_of_scores
 from exegete.runs.run import read_manifest
-from exegete.tasks.batching import collate
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
 
@@ -146,7 +145,7 @@ def test_scores_are_those_of_the_method_text_by_text(model: Trained, task: Task)
     for method in ("attention", "lrp"):
         mine = frame.filter(pl.col("example") == first.id, pl.col("method") == method)
         assert tuple(mine["word"]) == first.words
-        batch = collate([first], model.model.vocabulary)
+        batch = model.model.collate([first])
         values = IMPORTANCES.make(method)(model.model, batch).values[batch.words]
         assert mine["score"].to_list() == pytest.approx(values.tolist(), abs=1e-6)
 

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from exegete.measures.bleu import bleu_interval as bleu_interval
     from exegete.measures.bleu import corpus_bleu as corpus_bleu
     from exegete.measures.catalogue import MEASURES as MEASURES
-    from exegete.models.contract import Encoded as Encoded
-    from exegete.models.contract import Pooling as Pooling
+    from exegete.models.capabilities import Encoded as Encoded
+    from exegete.models.capabilities import Pooling as Pooling
     from exegete.models.contract import Predictor as Predictor
     from exegete.models.contract import Readout as Readout
     from exegete.models.contract import Site as Site
@@ -103,7 +103,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "experiments.tests": ("add_test",),
     "page.theme": ("themed",),
     # a model and its texts
-    "models.contract": ("Encoded", "Pooling", "Predictor", "Readout", "Site", "Trace"),
+    "models.capabilities": ("Encoded", "Pooling"),
+    "models.contract": ("Predictor", "Readout", "Site", "Trace"),
     "models.opened": ("Opened", "opened"),
     "models.ours.generation": ("beam",),
     "models.own.adapter": ("OwnModel", "OwnPooling"),

@@ -20,7 +20,7 @@ from exegete.experiments.permutation.experiment import Permutation
 from exegete.interventions.permute import permuted
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.statistics import bootstrap_mean
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.page.theme import to_svg
 from exegete.page.violin import Axis, shapes, violin

@@ -24,7 +24,7 @@ from exegete.experiments.common.removal import (
     without_each,
 )
 from exegete.models.build import make_classifier
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.opened import decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.truths.ladder import Ladder

@@ -133,7 +133,7 @@ def test_the_error_finds_a_wrong_multiplier(monkeypatch: pytest.MonkeyPatch) -> 
         def forward(self, x: Tensor) -> Tensor:
             return x.relu()
 
-    monkeypatch.setattr(torch.nn, "ReLU", Unknown)
+    monkeypatch.setitem(deeplift.ACTIVATIONS, "relu", Unknown)
     error = DeepLift()(model, batch).error
     assert error is not None
     assert error.item() == pytest.approx(1.0)  # 3 instead of 1.5
@@ -153,8 +153,8 @@ def test_nothing_is_left_on_the_model_also_after_an_exception(monkeypatch: pytes
     made: list[deeplift.Imposed] = []
     own = deeplift.Imposed.__init__
 
-    def remembered(self: deeplift.Imposed, of: Classifier) -> None:
-        own(self, of)
+    def remembered(self: deeplift.Imposed, of: Classifier, texts: Batch) -> None:
+        own(self, of, texts)
         made.append(self)
 
     def failing(*_: object) -> None:

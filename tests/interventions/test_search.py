@@ -15,7 +15,7 @@ from exegete.experiments.common.pooling import pooled
 from exegete.interventions import search as module
 from exegete.interventions.climbing import ABSENT, Climb, Slopes
 from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.opened import Decoder, decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example

@@ -9,7 +9,7 @@ import torch
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.opened import Decoder, decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from tests.small import batch_of, small_model, texts

@@ -21,7 +21,6 @@ from exegete.cli import app
 from exegete.models.settings import MODELS
 from exegete.runs.run import STUDY, claim, finished_cells
 from exegete.runs.study import Study, load_study
-from exegete.tasks.batching import collate
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
 
@@ -63,7 +62,7 @@ def test_a_checkpoint_predicts_what_it_did(folder: Path, name: str) -> None:
     examples = [e for e in load_task(expected["task"]).split("test") if e.id in expected["texts"]]
     assert [e.id for e in examples] == expected["texts"]  # the same texts, split as they were
     with torch.no_grad():
-        logits = model.trace(collate(examples, model.vocabulary)).logits
+        logits = model.trace(model.collate(examples)).logits
     torch.testing.assert_close(logits, torch.tensor(expected["logits"]), atol=TOLERANCE, rtol=TOLERANCE)
 
 

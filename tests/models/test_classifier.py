@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Pooling, Predictor, Site
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Predictor, Site
 from exegete.models.ours.attention import Additive
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.ours.encoders import BiLSTM

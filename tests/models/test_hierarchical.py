@@ -9,7 +9,8 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.written import write
 from exegete.models.build import build, make_classifier
-from exegete.models.contract import Pooling, Site
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Site
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, BiGRU, Identity
 from exegete.models.ours.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of

@@ -8,7 +8,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, refusal
 from exegete.models.build import build, make_classifier
-from exegete.models.contract import Pooling
+from exegete.models.capabilities import Pooling
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 from exegete.models.ours.last_state import LastState

@@ -19,7 +19,7 @@ from exegete.importance.contract import Scores, refusal
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
-from exegete.models.contract import Pooling
+from exegete.models.capabilities import Pooling
 from exegete.models.opened import opened, unopened, unpooled
 from exegete.models.ours.module import hash_tensors
 from exegete.models.ours.next_word import next_word

@@ -15,7 +15,8 @@ from exegete.importance.contract import refusal
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
-from exegete.models.contract import Intervention, Pooling, Site
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Intervention, Site
 from exegete.models.opened import unpooled
 from exegete.models.own.classifier import Own
 from exegete.tasks.batching import Batch, collate

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.models.build import build
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.ours.pair import IMPOSSIBLE, Pair
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example

@@ -12,7 +12,8 @@ from exegete.base.errors import UsageError
 from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
 from exegete.interventions.uniform import Uniform
-from exegete.models.contract import Intervention, Pooling, Site
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Intervention, Site
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
 from exegete.models.ours.translator import Translator, gold, read_by_decoder
 from exegete.models.settings import MODELS

@@ -15,7 +15,8 @@ from exegete.cli import app
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.occlusion import Occlusion
 from exegete.models.build import build
-from exegete.models.contract import Pooling, Predictor, Replacement, Site
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Predictor, Replacement, Site
 from exegete.models.opened import Decoder, Pass, opened
 from exegete.models.ours.spelled import Chunks, Spelled
 from exegete.models.settings import MODELS

@@ -10,13 +10,14 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.written import write
 from exegete.models.build import build, make_model
-from exegete.models.contract import Pooling, Site
+from exegete.models.capabilities import Pooling, SelfAttentive
+from exegete.models.contract import Site
 from exegete.models.ours.perturbed import parts, randomised
-from exegete.models.ours.self_attention import EncoderLayer, SelfAttentive
+from exegete.models.ours.self_attention import EncoderLayer
 from exegete.models.ours.transformer import Transformer
 from exegete.models.projections import Entmax, Softmax, Sparsemax
 from exegete.models.settings import MODELS
-from exegete.tasks.batching import Batch, collate
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate
@@ -267,7 +268,7 @@ def test_it_learns_resumes_and_comes_back_from_a_checkpoint(tmp_path: Path) -> N
         assert torch.equal(a, b)  # dropout too depends on seed and epoch alone
     assert (evaluate(whole.model, task.split("test"))["accuracy"] or 0) > 0.9
     save_checkpoint(tmp_path / "t", Checkpoint(whole.model, "small", "", 1, {}, {}))
-    loaded, batch = load_checkpoint(tmp_path / "t").model, collate(task.split("test"), whole.model.vocabulary)
+    loaded, batch = load_checkpoint(tmp_path / "t").model, whole.model.collate(task.split("test"))
     assert torch.equal(loaded.trace(batch).logits, whole.model.trace(batch).logits)
 
 

@@ -13,6 +13,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.cli import app
 from exegete.importance.given import tokens_of
 from exegete.models.build import build_model
+from exegete.models.own.classifier import Own
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study, checked
@@ -103,9 +104,10 @@ def test_tied_weights_are_kept_once(task: str, tmp_path: Path) -> None:
     made, _ = train_model(task, written(tmp_path, body), 0, "epochs=1", tmp_path / "kept")
     assert not [name for name in made.model.state_dict() if "again" in name]
     back = load_checkpoint(tmp_path / "kept").model
-    layer, again = back.own.layer, back.own.again  # type: ignore[union-attr]
-    assert layer.weight is again.weight  # type: ignore[union-attr]
-    assert torch.equal(layer.weight, made.model.own.layer.weight)  # type: ignore[union-attr, arg-type]
+    assert isinstance(back, Own)
+    layer, again = back.own.get_parameter("layer.weight"), back.own.get_parameter("again.weight")
+    assert layer is again
+    assert torch.equal(layer, made.model.state_dict()["own.layer.weight"])
 
 
 def test_a_trained_module_is_judged_as_it_is(task: str, tmp_path: Path, undrawn: None) -> None:
@@ -116,7 +118,7 @@ def test_a_trained_module_is_judged_as_it_is(task: str, tmp_path: Path, undrawn:
     [folder] = found.glob("stages/train-*/checkpoint")
     kept = load_checkpoint(folder)
     torch.manual_seed(3)
-    assert kept.model.vocabulary.words == ("fine", "poor", "a", "b", "c", "d")
+    assert kept.model.reader.words == ("fine", "poor", "a", "b", "c", "d")
     assert kept.metrics["best_epoch"] == 0
     first = torch.nn.Embedding(8, 5).weight
     assert torch.equal(kept.model.state_dict()["own.table.weight"], first)

@@ -30,7 +30,7 @@ def test_a_model_comes_back_as_it_was(saved: Path) -> None:
         load_checkpoint(saved).model,
     )
     batch = collate(task.split("test"), model.vocabulary)
-    assert back.vocabulary == model.vocabulary
+    assert back.reader == model.reader
     assert torch.equal(back.trace(batch).logits, model.trace(batch).logits)
 
 

@@ -72,7 +72,7 @@ def test_a_checkpoint_keeps_settings_and_predictions(tmp_path: Path) -> None:
     loaded = load_checkpoint(tmp_path / "kept")
     assert isinstance(loaded.model, RecurrentTranslator)
     assert (loaded.model.spec, loaded.model.labels, loaded.model.vocabulary.wrap) == (SPEC, (), True)
-    assert loaded.model.settings == kept.model.settings
+    assert loaded.model.spec == kept.model.spec
     assert not loaded.model.training
     batch = collate(TASK.split("test"), loaded.model.vocabulary)
     assert torch.equal(loaded.model.trace(batch).logits, kept.model.trace(batch).logits)

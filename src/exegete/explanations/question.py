@@ -8,8 +8,7 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
 from exegete.explanations.result import Unit
 from exegete.importance.catalogue import IMPORTANCES, computed
-from exegete.models.contract import Writing
-from exegete.models.settings import KINDS
+from exegete.models.capabilities import Paired, Writing
 from exegete.training.checkpoint import Checkpoint
 
 Of = Literal["logit", "probability"]
@@ -119,7 +118,7 @@ def parts_of(text: Text) -> tuple[str, ...]:
 def check_parts(parts: tuple[str, ...], checkpoint: Checkpoint) -> None:
     """A model of pairs needs a question, another has no use for one; and a translator predicts no class."""
     model = checkpoint.model
-    pair = KINDS.get(model.name) == "pair"
+    pair = isinstance(model, Paired)
     if isinstance(model, Writing):
         raise UsageError(
             "this model translates, and a text has as many predictions as words: run a study on the task with the "

@@ -17,17 +17,18 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from exegete.base.errors import UsageError
+from exegete.base.names import parse
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
+from exegete.importance.relevance import RULES
+from exegete.models.capabilities import Relevant
 from exegete.models.contract import Predictor
-from exegete.models.ours.classifier import SITE, Classifier
-from exegete.models.ours.encoders import CNN, Average, Identity
 from exegete.tasks.batching import Batch
 
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 FLOOR = 1e-3  # below this difference of logits, the error is relative to this
 
 
@@ -43,10 +44,12 @@ class DeepLift:
 
     def refuses(self, model: Predictor) -> str | None:
         """Only linear layers and activations."""
-        if not isinstance(model, Classifier):
+        kinds = model.layer_kinds if isinstance(model, Relevant) else ("unknown",)
+        if "gate" in kinds:
+            name = parse(model.spec).name
+            return f"deeplift is wrong where gates multiply signals, as in {name}: use lrp, or average or cnn"
+        if not set(kinds) <= RULES.keys() or len(_activations(kinds)) > 1:
             return f"deeplift doesn't know the layers of {type(model).__name__}: use it on average or cnn"
-        if not isinstance(model.encoder, Average | CNN | Identity):
-            return f"deeplift is wrong where gates multiply signals, as in {model.name}: use lrp, or average or cnn"
         return no_mean_word(model) if self.baseline == "mean" else None
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
@@ -55,25 +58,25 @@ class DeepLift:
             raise UsageError(reason)
         if target is not None and target.of != "logit":
             raise UsageError(f"deeplift explains the logit of a class, not its {target.of}: ask for of=logit")
-        assert isinstance(model, Classifier)
+        assert isinstance(model, Relevant)
         with torch.no_grad():
             trace = model.trace(batch)
         target = target or predicted(trace.logits)
-        values = torch.zeros(batch.tokens.shape, dtype=torch.float64)
-        error = torch.zeros(len(batch.ids), dtype=torch.float64)
-        for rows, texts in passes(batch, torch.arange(len(batch.ids))):
-            weights = trace.attention[SITE][rows, 0, 0, : texts.tokens.shape[1]].double()
+        values = torch.zeros_like(batch.tokens, dtype=torch.float64)
+        error = torch.zeros_like(batch.ids, dtype=torch.float64)
+        for rows, texts in passes(batch, torch.arange(len(batch.ids), device=batch.ids.device)):
+            weights = trace.attention[model.sites[-1]][rows, 0, 0, : texts.tokens.shape[1]].double()
             classes = (each[rows] for each in (target.label, target.contrast) if each is not None)
             found, error[rows] = self._contributions(model, texts, (weights, *classes))
             values[rows, : found.shape[1]] = found
         run = cost(batch, forward=5, backward=2)  # for the weights; text and baseline; both again for the error
         return Scores(on_words(values, batch), signed=True, target=target, error=error, cost=run)
 
-    def _contributions(self, model: Classifier, texts: Batch, given: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def _contributions(self, model: Relevant, texts: Batch, given: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Σ_d m_td (e_td − b_td) [batch, token] at given weights for given classes, and the error [batch]."""
         with torch.no_grad():
             x, b = model.embed(texts).double(), baseline(model, texts, self.baseline).double()
-        network = Imposed(model)
+        network = Imposed(model, texts)
         with torch.enable_grad(), _captum() as deeplift:
             found = deeplift(network).attribute(x, b, additional_forward_args=given).detach().sum(-1)
         with torch.no_grad():
@@ -93,43 +96,28 @@ def _captum() -> Iterator[Any]:
 
 
 class Imposed(nn.Module):
-    """A classifier from embeddings to the logit of a class under given attention weights, in float64.
+    """A model from embeddings to the logit of a class under given attention weights, layer by layer in float64.
 
     The weights are the model's own. The activation is new: captum hooks it, and the hooks go where it goes.
     """
 
-    def __init__(self, model: Classifier) -> None:
+    def __init__(self, model: Relevant, texts: Batch) -> None:
         super().__init__()
-        self._model = (model,)  # in a tuple, so that it is no submodule: no hook reaches the model itself
-        self.activation = _activation(model.encoder)
+        self._of = (model, texts)  # in a tuple, so that it is no submodule: no hook reaches the model itself
+        self.activation = next((ACTIVATIONS[kind]() for kind in _activations(model.layer_kinds)), nn.Identity())
 
     def forward(self, x: Tensor, weights: Tensor, label: Tensor, contrast: Tensor | None = None) -> Tensor:
-        """[batch, token, size], [batch, token] and [batch] -> [batch]."""
-        (model,) = self._model
-        states = self.activation(_before_activation(model.encoder, x))  # [batch, token, size]
-        context = (weights[:, None] @ states)[:, 0]
-        logits = model.two_sided(functional.linear(context, *_double(model.decoder)))
+        """[batch, token, size], [batch, token] and [batch] -> [batch]; captum stacks texts and their baselines."""
+        (model, texts), rows = self._of, torch.arange(len(x), device=x.device)
+
+        def layers(kind: str, *arguments: Tensor) -> Tensor:
+            if kind == "pool":
+                return (weights[:, None] @ arguments[0])[:, 0]
+            return self.activation(*arguments) if kind in ACTIVATIONS else RULES[kind].compute(*arguments)
+
+        logits = model.layered(texts.rows(rows % len(texts.ids)), x, layers).logits
         return explained(logits, Target(label, contrast=contrast))
 
 
-def _activation(encoder: nn.Module) -> nn.Module:
-    if isinstance(encoder, Identity):
-        return nn.Identity()
-    return nn.Tanh() if isinstance(encoder, Average) and encoder.activation_name == "tanh" else nn.ReLU()
-
-
-def _before_activation(encoder: nn.Module, x: Tensor) -> Tensor:
-    """What the encoder's linear layers give; beyond its ends a text is zero."""  # [batch, token, size]
-    if isinstance(encoder, Average):
-        return functional.linear(x, *_double(encoder.linear))
-    if isinstance(encoder, Identity):
-        return x
-    assert isinstance(encoder, CNN)
-    layers = [_double(convolution) for convolution in encoder.convolutions]
-    sides = [functional.conv1d(x.mT, weight, bias, padding=weight.shape[-1] // 2) for weight, bias in layers]
-    return torch.cat(sides, 1).mT
-
-
-def _double(layer: nn.Module) -> tuple[Tensor, Tensor]:
-    """Weight and bias in float64."""
-    return layer.get_parameter("weight").detach().double(), layer.get_parameter("bias").detach().double()
+def _activations(kinds: tuple[str, ...]) -> list[str]:
+    return [kind for kind in kinds if kind in ACTIVATIONS]

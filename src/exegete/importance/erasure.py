@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from exegete.base.errors import unknown
 from exegete.importance.written import Removal as Removal
 from exegete.importance.written import Written, write
-from exegete.models.contract import Deleting, Predictor
+from exegete.models.capabilities import Deleting
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 CHUNK = 1 << 21  # tokens of erased texts that are written down at a time: bounds memory, and is many forward passes

@@ -22,7 +22,8 @@ from exegete.base.errors import UsageError
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes, support
-from exegete.models.contract import Predictor, Voting
+from exegete.models.capabilities import Voting
+from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 # Where text and baseline get almost the same prediction, a relative error is a ratio of rounding errors. A difference

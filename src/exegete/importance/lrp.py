@@ -2,10 +2,11 @@
 
 A word's relevance is its part of the logit, for (> 0) or against (< 0) the class. The parts of all words, of start and
 end symbols and of the initial states of recurrent encoders sum to the logit. The rules are those of
-`exegete.importance.relevance`; here they are composed as a classifier composes its layers. Of a pair, the words of both
-texts share the logit, and those of the explained one are shown (`exegete.importance.lrp_pair`).
+`exegete.importance.relevance`; a model that is `Relevant` runs its layers by them. Of a pair, the words of both texts
+share the logit, and those of the explained one are shown.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -16,12 +17,9 @@ from torch.nn.functional import one_hot, pad
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
-from exegete.importance.lrp_encoders import ENCODERS, in_double, weight_and_bias
-from exegete.importance.lrp_pair import answered, of_equal_lengths
-from exegete.importance.relevance import Dials, Layers
+from exegete.importance.relevance import RULES, Dials, Layers
+from exegete.models.capabilities import Relevant
 from exegete.models.contract import Predictor
-from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.pair import Pair
 from exegete.tasks.batching import Batch
 
 
@@ -61,8 +59,8 @@ class Lrp:
             raise UsageError(f"importance 'lrp': epsilon is a number above 0, not {self.epsilon}")
 
     def refuses(self, model: Predictor) -> str | None:
-        """Every layer needs a rule, and only our own classifiers are known to have no others."""
-        if isinstance(model, Classifier | Pair) and type(model.encoder) in ENCODERS:
+        """Every layer needs a rule."""
+        if isinstance(model, Relevant) and set(model.layer_kinds) <= RULES.keys():
             return None
         return (
             f"lrp has no rules for the layers of {type(model).__name__}: use it on bilstm, bigru, average, cnn or pair"
@@ -74,17 +72,16 @@ class Lrp:
             raise UsageError(reason)
         if target is not None and target.of != "logit":
             raise UsageError(f"lrp explains the logit of a class, not its {target.of}: ask for of=logit")
-        assert isinstance(model, Classifier | Pair)
+        assert isinstance(model, Relevant)
         found = relevance(model, batch, target, Dials(self.epsilon, self.bias))
         values, once = on_words(found.tokens, batch), cost(batch, forward=1, backward=1)
         return Scores(values, signed=True, target=target or Target(found.label), error=found.error, cost=once)
 
 
-def relevance(model: Classifier | Pair, batch: Batch, target: Target | None, dials: Dials) -> Relevance:
+def relevance(model: Relevant, batch: Batch, target: Target | None, dials: Dials) -> Relevance:
     """The parts of every text's logit. Texts of one length go together, so that there is no padding."""
     width, order, parts = batch.tokens.shape[1], [], []
-    together = of_equal_lengths(batch) if isinstance(model, Pair) else passes(batch, torch.arange(len(batch.ids)))
-    for rows, texts in together:
+    for rows, texts in _of_equal_lengths(batch):
         found = _relevance(model, texts, None if target is None else target.at(rows), Layers(dials))
         order.append(rows)
         parts.append(found._replace(tokens=pad(found.tokens, (0, width - found.tokens.shape[1]))))
@@ -92,15 +89,22 @@ def relevance(model: Classifier | Pair, batch: Batch, target: Target | None, dia
     return Relevance(*(torch.cat(columns)[back] for columns in zip(*parts, strict=True)))
 
 
-def _relevance(model: Classifier | Pair, texts: Batch, target: Target | None, layers: Layers) -> Relevance:
+def _of_equal_lengths(batch: Batch) -> Iterator[tuple[Tensor, Batch]]:
+    """Which examples have texts of the same lengths, and these."""
+    if not bool((batch.part > 0).any()):
+        yield from passes(batch, torch.arange(len(batch.ids), device=batch.ids.device))
+        return
+    lengths = torch.stack([(batch.part == text).sum(-1) for text in range(int(batch.part.max()) + 1)], -1)
+    for alike in lengths.unique(dim=0):
+        rows = (lengths == alike).all(-1).nonzero()[:, 0]
+        yield rows, batch.rows(rows)
+
+
+def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: Layers) -> Relevance:
     """Forward in layers that carry relevance, and back from the logit of one class, or from two."""
     with torch.enable_grad():
         x = model.embed(texts).detach().double().requires_grad_()
-        if isinstance(model, Pair):
-            logits, initial = answered(model, texts, x, layers)
-        else:
-            states, initial, _ = ENCODERS[type(model.encoder)](model.encoder, x, layers)
-            logits = _decoded(model, states, texts.words, layers)
+        logits, initial = model.layered(texts, x, layers)
     target = target or predicted(logits)
     sign = one_hot(target.label, logits.shape[-1])
     if target.contrast is not None:
@@ -111,11 +115,3 @@ def _relevance(model: Classifier | Pair, texts: Batch, target: Target | None, la
     of_words, *absorbed = (part.sum(-1) for part in reached)
     of_initial = torch.cat([of_words.new_empty(0, len(of_words)), *absorbed]).mT  # [batch, state]
     return Relevance(of_words, of_initial, explained(logits.detach(), target), target.label)
-
-
-def _decoded(model: Classifier, states: Tensor, words: Tensor, layers: Layers) -> Tensor:
-    """Attention, pool and decoder."""  # [batch, class]
-    weights = in_double(model.project, in_double(model.scorer, states.detach()), words)
-    context = layers("pool", states, weights, words)  # [batch, size]
-    weight, bias = weight_and_bias(model.decoder)
-    return layers("linear", context, model.two_sided(weight.T).T, model.two_sided(bias))

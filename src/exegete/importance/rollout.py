@@ -18,8 +18,8 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
+from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Trace
-from exegete.models.ours.self_attention import SelfAttentive
 from exegete.tasks.batching import Batch
 
 

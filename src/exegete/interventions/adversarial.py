@@ -7,7 +7,8 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.interventions.search import Search, find
-from exegete.models.contract import Predictor, Site, Stepwise, Writing
+from exegete.models.capabilities import Stepwise, Writing
+from exegete.models.contract import Predictor, Site
 from exegete.models.opened import opened, unopened
 
 

@@ -7,7 +7,7 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed
-from exegete.models.contract import Writing
+from exegete.models.capabilities import Writing
 from exegete.models.ours.classifier import Classifier, TextClassifier
 from exegete.models.ours.deletion import BiLSTMClassifier
 from exegete.models.ours.hierarchical import Hierarchical

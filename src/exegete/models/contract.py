@@ -4,11 +4,11 @@ So a pooling layer (1 head, 1 query), a translator (1 head, a query per output s
 query per token) take the same interventions and give the same tables.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError, unknown
@@ -84,26 +84,6 @@ class Trace(NamedTuple):
         return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
 
 
-class Encoded(NamedTuple):
-    """A batch, encoded once, to be decoded under any weights."""
-
-    states: Tensor  # [batch, key, size]
-    scores: Tensor  # [batch, key], before projection
-    mask: Tensor  # [batch, key], True on real keys
-    values: Tensor | None  # [batch, key, class]: W h_t, if the decoder is linear
-    query: Tensor | None = None  # [batch, size]: what else the decoder reads, such as the state of a question
-    candidates: Tensor | None = None  # [batch, candidate]: as in the batch
-
-    def to(self, dtype: torch.dtype) -> "Encoded":
-        """In another precision: decoders compute in that of what they decode."""
-        values, query = (None if x is None else x.to(dtype) for x in (self.values, self.query))
-        return self._replace(states=self.states.to(dtype), scores=self.scores.to(dtype), values=values, query=query)
-
-    def rows(self, which: Tensor) -> "Encoded":
-        """Some of its examples."""
-        return Encoded(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
-
-
 class Readout(NamedTuple):
     """The attention of a prediction: where it is read, which is what people mean by "the attention" of a model."""
 
@@ -127,7 +107,7 @@ Replacement = Literal["zero", "unknown", "padding", "mean"]  # what can stand in
 
 @runtime_checkable
 class Predictor(Protocol):
-    """What every room may know of a model. Whoever needs more asks for a capability below, never for a class."""
+    """What every room may know of a model. Whoever needs more asks for a capability, never for a class."""
 
     @property
     def spec(self) -> str:
@@ -181,130 +161,6 @@ class Predictor(Protocol):
         keep: Collection[str] | None = None,
     ) -> Trace:
         """Predict, with everything that importances and measures need of the sites to keep; None: of all."""
-
-
-@runtime_checkable
-class Trainable(Predictor, Protocol):
-    """A model that can be trained, and kept as a checkpoint."""
-
-    @property
-    def as_it_is(self) -> bool:
-        """Whether it came trained: there is nothing to learn."""
-
-    def attention_parameters(self) -> Iterator[nn.Parameter]:
-        """What decides the weights and nothing else."""
-
-    def penalty(self) -> Tensor | float:
-        """What training adds to the loss of the batch that was just traced."""
-
-    def state(self) -> dict[str, Any]:
-        """What it is rebuilt from beside its weights, as JSON takes it."""
-
-
-@runtime_checkable
-class Pooling(Predictor, Protocol):
-    """A model whose last attention pools states for a decoder that sees nothing else of it."""
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The precision that it computes in by itself."""
-
-    def encode(self, batch: Batch, *, embedded: Tensor | None = None) -> Encoded:
-        """States and scores, once."""
-
-    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """Scores [..., key] to weights, as the last attention does."""
-
-    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
-        """Weights [batch, draw, key] to logits [batch, draw, class], many times."""
-
-    def null_keys(self, encoded: Encoded) -> Tensor | None:
-        """Keys of value 0 that take the weight that no word has, [batch, key]; None: there are none."""
-
-
-@runtime_checkable
-class Unpooled(Predictor, Protocol):
-    """A model that knows why it is not `Pooling`, for whoever asked."""
-
-    def unpooled(self) -> str:
-        """Why its attention can't be rewritten after encoding, as a sentence."""
-
-
-@runtime_checkable
-class Writing(Predictor, Protocol):
-    """A model that writes a text word by word: its logits are [batch, step, word]."""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What it may write, by row."""
-
-    def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Any:
-        """Read the sources; nothing is written yet."""
-
-    def advance(self, writing: Any, tokens: Tensor) -> tuple[Tensor, Any]:
-        """Read one more token of what is written, [batch]: logits of the next [batch, word]."""
-
-    def last(
-        self,
-        batch: Batch,
-        *,
-        embedded: Tensor | None = None,
-        intervene: Intervention | None = None,
-        keep: Collection[str] | None = None,
-    ) -> Trace:
-        """`trace` of the last step alone: logits [batch, word], and one query at the decoder's sites."""
-
-    def as_classes(self) -> Any:
-        """The same as a classifier of the word that follows a given beginning: a `Stepwise` one."""
-
-
-@runtime_checkable
-class Stepwise(Predictor, Protocol):
-    """A writing model seen as a classifier of its next word: attention acts at every step before it, too."""
-
-    @property
-    def writer(self) -> Writing:
-        """What writes."""
-
-
-@runtime_checkable
-class Selecting(Predictor, Protocol):
-    """A model that reads only the words it has selected."""
-
-    def selected(self, batch: Batch) -> Tensor:
-        """Which words may be read, [batch, token]."""
-
-
-@runtime_checkable
-class Voting(Predictor, Protocol):
-    """A model whose words vote: its decisions jump, and what every vote brings is known by construction."""
-
-    def effects(self, batch: Batch) -> Tensor:
-        """What deleting each word takes from every logit, [batch, token, class]."""
-
-
-@runtime_checkable
-class Recurrent(Pooling, Protocol):
-    """A model that pools the states of one bidirectional LSTM over its embeddings."""
-
-    @property
-    def lstm(self) -> nn.LSTM:
-        """What makes states of embeddings."""
-
-
-@runtime_checkable
-class Deleting(Predictor, Protocol):
-    """A model that predicts without each of its words faster than by as many passes."""
-
-    def deletions(self, batch: Batch) -> "Deletions":
-        """Of whole texts, and with each token deleted in turn."""
-
-
-class Deletions(NamedTuple):
-    """What a model predicts of texts with all their words, and without each of them."""
-
-    whole: Tensor  # [batch, class]; NaN for a text without tokens
-    without: Tensor  # [batch, token, class]; NaN where the token is no word
 
 
 def refuse_foreign(batch: Batch, reader: Reader) -> None:

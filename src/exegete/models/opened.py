@@ -25,18 +25,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from exegete.base.errors import UsageError, unknown
-from exegete.models.contract import (
-    Encoded,
-    Intervention,
-    Pooling,
-    Predictor,
-    Site,
-    Stepwise,
-    Unpooled,
-    Writing,
-    query_rows,
-)
-from exegete.models.ours.self_attention import SelfAttentive
+from exegete.models.capabilities import Encoded, Pooling, SelfAttentive, Stepwise, Unpooled, Writing
+from exegete.models.contract import Intervention, Predictor, Site, query_rows
 from exegete.tasks.batching import Batch
 
 TOKENS, WEIGHTS = 32_768, 1 << 22  # tokens and imposed weights that pass through a model together

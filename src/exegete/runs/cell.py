@@ -16,7 +16,7 @@ import polars as pl
 
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
-from exegete.models.contract import Writing
+from exegete.models.capabilities import Writing
 from exegete.runs.companions import companions
 from exegete.runs.keys import key_of
 from exegete.runs.plugins import load_plugins

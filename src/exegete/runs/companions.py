@@ -10,8 +10,8 @@ from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import Table
 from exegete.models.build import build_model
+from exegete.models.capabilities import Trainable
 from exegete.models.contract import Intervention
-from exegete.models.ours.module import Model
 from exegete.runs.keys import code_of, key_of
 from exegete.runs.store import stage
 from exegete.runs.study import Work
@@ -59,7 +59,7 @@ def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companio
     return Companion(checkpoint.model, intervene, checkpoint.metrics)
 
 
-def _warm(model: Model, base: Model, redrawn: bool) -> None:
+def _warm(model: Trainable, base: Trainable, redrawn: bool) -> None:
     """Give a new model the weights of the base; attention stays as it was drawn, if asked."""
     own = [(parameter, parameter.detach().clone()) for parameter in model.attention_parameters()]
     model.load_state_dict(base.state_dict())
@@ -68,7 +68,7 @@ def _warm(model: Model, base: Model, redrawn: bool) -> None:
             parameter.copy_(drawn)
 
 
-def _intervention(recipe: Recipe, model: Model, task: Task, known: Known) -> Intervention | None:
+def _intervention(recipe: Recipe, model: Trainable, task: Task, known: Known) -> Intervention | None:
     if recipe.attention:
         return bound(INTERVENTIONS.make(recipe.attention), model)
     if not recipe.imposed:

@@ -16,7 +16,8 @@ from exegete.experiments.common.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
-from exegete.models.contract import Predictor, Stepwise, Writing
+from exegete.models.capabilities import Stepwise, Writing
+from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.scoring import milliseconds, padded, score_frames, shards
 from exegete.runs.store import Stage, part, read_shards, stage, write_parquet, write_shards

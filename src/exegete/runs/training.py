@@ -7,7 +7,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.models.build import build_model
-from exegete.models.ours.module import Model
+from exegete.models.capabilities import Trainable
 from exegete.models.settings import MODELS
 from exegete.runs.engine.local import one_thread
 from exegete.runs.keys import code_hash, key_of
@@ -57,7 +57,7 @@ def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
     return checkpoint
 
 
-def training_key(model: Model, task: Task, seed: int, settings: TrainingSettings) -> str:
+def training_key(model: Trainable, task: Task, seed: int, settings: TrainingSettings) -> str:
     """What determines a trained model.
 
     Its first weights (vectors included), its data, seed and settings, and the code that trains it.

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Predictor, Readout, Trace, Writing, refuse_foreign
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Predictor, Readout, Trace, refuse_foreign
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 

@@ -14,8 +14,9 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
 from exegete.models.build import make_model
-from exegete.models.contract import Predictor, Writing
-from exegete.models.ours.module import Model, hash_tensors
+from exegete.models.capabilities import Trainable, Writing
+from exegete.models.contract import Predictor
+from exegete.models.ours.module import hash_tensors
 from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
@@ -29,7 +30,7 @@ STATE = "training.safetensors"
 class Checkpoint:
     """A trained model and how it came to be."""
 
-    model: Model
+    model: Trainable
     task: str
     data_hash: str
     seed: int

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exegete.models.contract import Intervention, Predictor, Writing
-from exegete.models.ours.module import Model
+from exegete.models.capabilities import Trainable, Writing
+from exegete.models.contract import Intervention, Predictor
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
@@ -29,7 +29,7 @@ def predict(model: Predictor, examples: Sequence[Example], intervene: Interventi
     return logits
 
 
-def evaluate(model: Model, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
+def evaluate(model: Trainable, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
     """All metrics on a split; those of a translation are of its words, each after the right ones before it."""
     if isinstance(model, Writing):
         return _of_words(model, examples, intervene)
@@ -58,13 +58,13 @@ def passes(model: Predictor, examples: Sequence[Example]) -> list[list[int]]:
     return list(batches_of_one_length(examples, max(1, NUMBERS // (longest * len(model.words))), BUDGET))
 
 
-def evaluate_held_out(model: Model, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
+def evaluate_held_out(model: Trainable, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
     """All metrics on every split but train."""
     held_out = {split: examples for split, examples in task.splits.items() if split != "train"}
     return {split: evaluate(model, examples, intervene) for split, examples in held_out.items()}
 
 
-def mean_loss(model: Model, examples: Sequence[Example], objective: Objective, at: Intervention | None) -> float:
+def mean_loss(model: Trainable, examples: Sequence[Example], objective: Objective, at: Intervention | None) -> float:
     """An objective's mean over examples."""
     total = 0.0
     with torch.no_grad():

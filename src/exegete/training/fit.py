@@ -13,8 +13,8 @@ from exegete.base.errors import ExegeteError
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
 from exegete.interventions.contract import bound, renewed
+from exegete.models.capabilities import Trainable
 from exegete.models.contract import Intervention
-from exegete.models.ours.module import Model
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import evaluate, mean_loss
@@ -42,7 +42,7 @@ class Fit:
 
     def __init__(
         self,
-        model: Model,
+        model: Trainable,
         task: Task,
         settings: TrainingSettings,
         seed: int,
@@ -155,7 +155,7 @@ def _likelihood(task: Task, settings: TrainingSettings) -> Likelihood:
 
 
 @contextmanager
-def _only_attention(model: Model) -> Iterator[None]:
+def _only_attention(model: Trainable) -> Iterator[None]:
     """Inside, only what decides the weights has gradients: what doesn't move needs none, and they are dear."""
     own = {id(p) for p in model.attention_parameters()}
     still = [p for p in model.parameters() if id(p) not in own and p.requires_grad]
@@ -168,7 +168,7 @@ def _only_attention(model: Model) -> Iterator[None]:
             p.requires_grad_(True)
 
 
-def _optimiser(model: Model, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:
+def _optimiser(model: Trainable, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:
     """Attention (scorer and projection) has its own learning rate and decay, as in Jain & Wallace and Meister et al."""
     attention = list(model.attention_parameters())
     own = {id(p) for p in attention}

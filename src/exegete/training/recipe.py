@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from exegete.models.contract import Intervention, Predictor, Writing
-from exegete.models.ours.module import Model
+from exegete.models.capabilities import Trainable, Writing
+from exegete.models.contract import Intervention, Predictor
 from exegete.training.settings import TrainingSettings
 
 BASE = "base"  # the model itself, where a recipe names a companion
@@ -69,7 +69,7 @@ class Fooling:
 class Companion:
     """A model that was trained beside another, with what its attention is ever after."""
 
-    model: Model
+    model: Trainable
     intervene: Intervention | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)  # by split, as a checkpoint has them
 

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.base.names import parse
 from exegete.experiments.common.beside import (
     DRAWS,
     Seen,
@@ -38,7 +37,8 @@ from exegete.experiments.common.searched import searched
 from exegete.experiments.common.summaries import number
 from exegete.experiments.common.tallies import SAME, clipped, f1_by_seed, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
-from exegete.models.contract import Predictor, Trainable
+from exegete.models.capabilities import Trainable
+from exegete.models.contract import Predictor
 from exegete.models.settings import MODELS, PairSettings
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES
@@ -94,9 +94,9 @@ class AdversaryTraining(Question):
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, which are a distribution, and which can be moved."""
         fixed = isinstance(model, Trainable) and not list(model.attention_parameters())
-        if self.frozen and fixed and parse(model.spec).name == "own":
+        if (reason := unread(model)) is None and self.frozen and fixed and _movable(model.spec):
             return "its attention has no parameters of its own, so nothing could move alone: set frozen = false"
-        return unread(model)
+        return reason
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
         """An adversary for every λ, unfrozen and frozen, and the model with other seeds.

@@ -17,7 +17,8 @@ from exegete.base.ties import levels
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Target
 from exegete.importance.erasure import sharing
-from exegete.models.contract import Predictor, Writing
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Predictor
 from exegete.models.ours.translator import SOURCE, TARGET
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example, Task

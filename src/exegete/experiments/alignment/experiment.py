@@ -33,7 +33,8 @@ from exegete.measures.alignment import (
     gold_places,
 )
 from exegete.measures.resampling import Resample, percentiles
-from exegete.models.contract import Predictor, Writing
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Predictor
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Links, Task
 from exegete.tasks.pieces import joined

@@ -7,7 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import polars as pl
 from torch import Tensor
 
-from exegete.models.contract import Predictor, Stepwise, Writing
+from exegete.models.capabilities import Stepwise, Writing
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion, Recipe
 

@@ -19,7 +19,8 @@ from torch import Tensor
 from exegete.experiments.common.summaries import interval_of, number
 from exegete.measures.bleu import ORDERS, bleu, bleu_counts, bleu_difference, bleu_interval
 from exegete.measures.statistics import Interval
-from exegete.models.contract import Intervention, Writing
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Intervention
 from exegete.models.ours.generation import greedy
 from exegete.models.ours.translator import TARGET
 from exegete.tasks.batching import batches_of_one_length

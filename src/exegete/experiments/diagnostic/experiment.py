@@ -23,7 +23,8 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
-from exegete.models.contract import Predictor, Selecting
+from exegete.models.capabilities import Selecting
+from exegete.models.contract import Predictor
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Task
 from exegete.training.objectives import OBJECTIVES

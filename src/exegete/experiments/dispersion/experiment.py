@@ -31,7 +31,8 @@ from exegete.experiments.dispersion.summary import (
 )
 from exegete.measures.divergence import normalised_entropy
 from exegete.measures.rank import kendall, tau
-from exegete.models.contract import Pooling, Predictor
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Predictor
 from exegete.models.opened import unpooled
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.choosing import chosen

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.detach import Detach
-from exegete.models.contract import Pooling
+from exegete.models.capabilities import Pooling
 from exegete.models.opened import Decoder
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.ties import levels
-from exegete.models.contract import Pooling, Recurrent
+from exegete.models.capabilities import Pooling, Recurrent
 from exegete.tasks.batching import Batch
 
 TOKENS = 2048  # tokens that one pass holds: enough for fast products, few enough for the cache

@@ -26,8 +26,8 @@ from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.tallies import class_of, told
 from exegete.measures.rank import kendall
-from exegete.models.contract import Predictor, Voting, Writing
-from exegete.models.ours.self_attention import SelfAttentive
+from exegete.models.capabilities import SelfAttentive, Voting, Writing
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Recipe
 

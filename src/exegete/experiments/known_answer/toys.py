@@ -19,7 +19,6 @@ from exegete.importance.contract import refusal
 from exegete.measures.plausibility import precision_at, precision_chance
 from exegete.models.build import plain_classifier
 from exegete.models.ours.classifier import Classifier
-from exegete.models.ours.encoders import CNN, BiLSTM
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 
@@ -95,10 +94,9 @@ def first_word() -> Toy:
     """A BiLSTM that copies its first word and closes its gate: every state says what the first word said."""
     words = {"good": (1, 0, 0), "bad": (-1, 0, 0), "dull": (-0.5, 0, 0), **FILLER}
     model = _blank("bilstm:hidden=2", words)
-    assert isinstance(model.encoder, BiLSTM)
-    lstm, shut = model.encoder.lstm, -30.0
+    shut = -30.0
     with torch.no_grad():  # gates i, f, g, o; unit 0 knows that a word was there, unit 1 keeps the first one
-        weights = dict(lstm.named_parameters())
+        weights = dict(model.encoder.get_submodule("lstm").named_parameters())
         weights["bias_ih_l0"].copy_(torch.tensor([10.0, 10, 10, 10, 10, 0, 10, 10]))
         weights["weight_hh_l0"][1, 0] = shut
         weights["weight_ih_l0"][5, 0] = 1
@@ -167,8 +165,7 @@ def _set(layer: Any, weight: Sequence[Sequence[float]], bias: Sequence[float] | 
 
 def _window(model: Classifier, biases: Sequence[float]) -> None:
     """Filters over 7 words that count the words with a first coordinate: in 4 words every state sees all."""
-    assert isinstance(model.encoder, CNN)
-    weights = dict(model.encoder.convolutions[-1].named_parameters())
+    weights = dict(model.encoder.get_submodule("convolutions.3").named_parameters())
     with torch.no_grad():
         weights["weight"][:, 0] = 1
         weights["bias"].copy_(torch.tensor(biases))

@@ -25,7 +25,8 @@ from exegete.experiments.common.tallies import clipped, majority, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.at import AtSites
 from exegete.interventions.permute import Permute
-from exegete.models.contract import Intervention, Predictor, Writing
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 

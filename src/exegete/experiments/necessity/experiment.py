@@ -26,7 +26,8 @@ from exegete.experiments.common.translating import changed, count_columns, count
 from exegete.experiments.necessity.table import INFERENCE, OWN, TRAINING, own_of, vashishth
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn, bound
-from exegete.models.contract import Intervention, Predictor, Trainable, Writing
+from exegete.models.capabilities import Trainable, Writing
+from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Recipe

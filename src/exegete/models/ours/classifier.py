@@ -11,9 +11,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from exegete.models.contract import Encoded, Intervention, Site, Trace
+from exegete.models.capabilities import Encoded, Layered, Layers
+from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
+from exegete.models.ours.layered import in_double, kinds_of, read_by, weight_and_bias
 from exegete.models.ours.module import Keep, Model, draw, embeddings
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import (
@@ -113,6 +115,19 @@ class PoolingClassifier(TextClassifier):
 
 class Classifier(PoolingClassifier):
     """One text in, one class out, through one attention over the states of one encoder, and nothing else."""
+
+    @property
+    def layer_kinds(self) -> tuple[str, ...]:
+        """Of the encoder, then attention and decoder."""
+        return *kinds_of(self.encoder), "pool", "linear"
+
+    def layered(self, batch: Batch, embedded: Tensor, layers: Layers) -> Layered:
+        """Encoder, attention, pool and decoder."""
+        states, initial, _ = read_by(self.encoder, embedded, layers)
+        weights = in_double(self.project, in_double(self.scorer, states.detach()), batch.words)
+        context = layers("pool", states, weights, batch.words)  # [batch, size]
+        weight, bias = weight_and_bias(self.decoder)
+        return Layered(layers("linear", context, self.two_sided(weight.T).T, self.two_sided(bias)), initial)
 
 
 def own_places(batch: Batch) -> Tensor:

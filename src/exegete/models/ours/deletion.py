@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from exegete.models.contract import Deletions
+from exegete.models.capabilities import Deletions
 from exegete.models.ours.attention import Additive
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import BiLSTM

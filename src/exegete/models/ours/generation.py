@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Intervention, Writing
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Intervention
 from exegete.models.ours.parts import part_of
 from exegete.models.ours.translator import SOURCE, Draft
 from exegete.tasks.batching import Batch

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
-from exegete.models.contract import Encoded, Intervention, Readout, Site, Trace
+from exegete.models.capabilities import Encoded
+from exegete.models.contract import Intervention, Readout, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.classifier import PoolingClassifier, make_encoder, own_places
 from exegete.models.ours.encoders import CNN, BiGRU

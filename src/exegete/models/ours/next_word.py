@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from torch import Tensor, nn
 
-from exegete.models.contract import Encoded, Intervention, Pooling, Readout, Trace
+from exegete.models.capabilities import Encoded, Pooling
+from exegete.models.contract import Intervention, Readout, Trace
 from exegete.models.ours.module import Keep, Model
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
 from exegete.models.ours.translator import Translator

@@ -19,17 +19,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded, Layered, Layers
 from exegete.models.ours.attention import ASKED, AskedAdditive, AskedDot
 from exegete.models.ours.classifier import PoolingClassifier, make_encoder
 from exegete.models.ours.encoders import BiGRU, BiLSTM, Memory, summed_up
+from exegete.models.ours.layered import kinds_of
+from exegete.models.ours.layered_pair import answered
 from exegete.models.ours.module import draw, embeddings
-from exegete.models.ours.parts import Part, part_of
+from exegete.models.ours.parts import PASSAGE, QUESTION, Part, part_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import PairSettings
 from exegete.tasks.batching import Batch
 
-PASSAGE, QUESTION = 0, 1  # texts of an example
 IMPOSSIBLE = -1e4  # the logit of a class that is no candidate
 
 
@@ -76,9 +77,29 @@ class Pair(PoolingClassifier):
         """W₂ tanh(W_p Σ_t α_t h_t + W_q q) for every draw of weights, in the precision of the states."""
         assert encoded.query is not None
         logits: Tensor = self.decoder(encoded.states, weights.to(encoded.states.dtype), encoded.query)
-        if encoded.candidates is None:
-            return logits  # [batch, draw, class]
-        return logits.masked_fill(~possible(encoded.candidates, logits.shape[-1])[:, None], IMPOSSIBLE)
+        return self.among(logits, encoded.candidates)  # [batch, draw, class]
+
+    def among(self, logits: Tensor, candidates: Tensor | None) -> Tensor:
+        """Logits [batch, ..., class] with those that are no candidates made impossible."""
+        if candidates is None:
+            return logits
+        allowed = possible(candidates, logits.shape[-1]).view(len(logits), *[1] * (logits.dim() - 2), -1)
+        return logits.masked_fill(~allowed, IMPOSSIBLE)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The second asks about the first."""
+        return "passage", "question"
+
+    @property
+    def layer_kinds(self) -> tuple[str, ...]:
+        """Of both encoders and the decoder."""
+        inner = "linear" if self.decoder.question is None else "joined"
+        return *kinds_of(self.encoder), *kinds_of(self.question_encoder), "pool", inner, "tanh", "linear"
+
+    def layered(self, batch: Batch, embedded: Tensor, layers: Layers) -> Layered:
+        """Both texts and the decoder over them."""
+        return answered(self, batch, embedded, layers)
 
     def owner(self, batch: Batch) -> Tensor:
         """The key of a word of the passage, -1 for everything else, the question's words too: [batch, token]."""

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from exegete.tasks.batching import Batch
 
+PASSAGE, QUESTION = 0, 1  # the texts of an example of a pair task
+
 
 class Part(NamedTuple):
     """One text of every example, side by side."""

@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.encoders import BiLSTM
 from exegete.models.ours.hardkuma import HardKuma, shape_for

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from exegete.models.contract import Encoded, Intervention, Site, Trace, refuse_foreign
+from exegete.models.capabilities import Encoded
+from exegete.models.contract import Intervention, Site, Trace, refuse_foreign
 from exegete.models.ours.encoders import BiGRU
 from exegete.models.ours.module import Keep, draw, embeddings
 from exegete.models.ours.parts import Part, part_of

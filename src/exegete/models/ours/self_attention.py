@@ -11,7 +11,7 @@ which returns the weights to go on with: this is where a model makes its `Site`.
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,15 +21,6 @@ from exegete.models.projections import Projection
 
 Hook = Callable[[Tensor, Tensor, Tensor, Projection], Tensor]
 Norm = Literal["pre", "post"]
-
-
-@runtime_checkable
-class SelfAttentive(Protocol):
-    """A model in whose first layers the tokens look at each other."""
-
-    @property
-    def self_attention(self) -> tuple[str, ...]:
-        """The sites at which queries and keys are the tokens of the input, from the words up."""
 
 
 class Pair(NamedTuple):

@@ -21,7 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Encoded, Intervention, Readout, Replacement, Trace
+from exegete.models.capabilities import Encoded
+from exegete.models.contract import Intervention, Readout, Replacement, Trace
 from exegete.models.ours.classifier import TextClassifier, own_places
 from exegete.models.ours.module import Keep
 from exegete.models.ours.self_attention import Hook

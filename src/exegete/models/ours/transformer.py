@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from exegete.models.contract import Encoded, Intervention, Site, Trace
+from exegete.models.capabilities import Encoded
+from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.classifier import SITE, PoolingClassifier, own_places
 from exegete.models.ours.module import Keep

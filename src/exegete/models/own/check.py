@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Pooling, Site, Trace
+from exegete.models.capabilities import Pooling
+from exegete.models.contract import Site, Trace
 from exegete.models.own.adapter import OwnPooling
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import varied
-from exegete.models.contract import Encoded, Intervention, Readout, Trace
+from exegete.models.capabilities import Encoded
+from exegete.models.contract import Intervention, Readout, Trace
 from exegete.models.ours.classifier import own_places
 from exegete.models.ours.module import Keep, Model
 from exegete.models.own.adapter import SITE, OwnModel, OwnPooling

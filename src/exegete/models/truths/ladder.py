@@ -37,7 +37,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, softplus
 
-from exegete.models.contract import Encoded
+from exegete.models.capabilities import Encoded
 from exegete.models.ours.attention import SCORERS, Additive
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.projections import Projection

@@ -1,4 +1,4 @@
-"""The encoders once more, in layers that carry relevance backwards (`exegete.importance.relevance`).
+"""The encoders once more, layer by layer: whoever runs them says what a layer of a kind does (`Relevant`).
 
 They compute what `models.ours.encoders` computes, in float64, for texts of one length. Gates are computed beside the
 layers, from detached values: nothing flows into them.
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from exegete.importance.relevance import Layers
+from exegete.models.capabilities import Layers
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 
 
@@ -131,10 +131,23 @@ def bigru(encoder: BiGRU, x: Tensor, layers: Layers, start: Memory = ()) -> Read
     return _both_ways(encoder.gru, _gru, x, layers, start)
 
 
-ENCODERS: dict[type[nn.Module], Callable[..., Read]] = {
+_ENCODERS: dict[type[nn.Module], Callable[..., Read]] = {
     BiLSTM: bilstm,
     BiGRU: bigru,
     Average: average,
     CNN: cnn,
     Identity: identity,
 }
+
+
+def read_by(encoder: nn.Module, x: Tensor, layers: Layers, *start: Memory) -> Read:
+    """A text as an encoder of ours reads it."""
+    return _ENCODERS[type(encoder)](encoder, x, layers, *start)
+
+
+def kinds_of(encoder: nn.Module) -> tuple[str, ...]:
+    """The kinds of layers of an encoder, from the words up."""
+    if isinstance(encoder, Average):
+        return "linear", encoder.activation_name
+    recurrent = ("joined", "tanh", "gate", "sum")
+    return {BiLSTM: (*recurrent, "tanh"), BiGRU: recurrent, CNN: ("convolution", "relu")}.get(type(encoder), ())

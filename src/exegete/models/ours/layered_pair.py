@@ -1,4 +1,4 @@
-"""LRP on pairs of texts: the logit goes back through the decoder to both texts (PROTOCOLS 1.2, 3.3).
+"""A pair of texts layer by layer: a logit's relevance goes back through the decoder to both (PROTOCOLS 1.2, 3.3).
 
 The decoder's first layer is one linear layer over context and question. The context's part goes to the passage, with
 attention as gates; the question's part goes to the question: through the last states of a recurrent encoder, to the
@@ -6,28 +6,22 @@ words of a mean as a pool with equal weights, to the word that wins a maximum. W
 question's encoder hands down to its start goes on into the passage.
 """
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from exegete.importance.lrp_encoders import ENCODERS, Memory, Read, in_double, weight_and_bias
-from exegete.importance.relevance import Layers
+from exegete.models.capabilities import Layered, Layers
 from exegete.models.ours.encoders import CNN, Average, Identity
-from exegete.models.ours.pair import IMPOSSIBLE, PASSAGE, QUESTION, Pair, possible
-from exegete.models.ours.parts import Part, part_of
+from exegete.models.ours.layered import Memory, Read, in_double, read_by, weight_and_bias
+from exegete.models.ours.parts import PASSAGE, QUESTION, Part, part_of
 from exegete.tasks.batching import Batch
 
-
-def of_equal_lengths(batch: Batch) -> Iterator[tuple[Tensor, Batch]]:
-    """Which examples have texts of the same lengths, and these: parts without padding."""
-    lengths = torch.stack([((batch.part == text) & batch.present).sum(-1) for text in (PASSAGE, QUESTION)], -1)
-    for pair in lengths.unique(dim=0):
-        rows = (lengths == pair).all(-1).nonzero()[:, 0]
-        yield rows, batch.rows(rows)
+if TYPE_CHECKING:
+    from exegete.models.ours.pair import Pair
 
 
-def answered(model: Pair, texts: Batch, x: Tensor, layers: Layers) -> tuple[Tensor, Memory]:
+def answered(model: "Pair", texts: Batch, x: Tensor, layers: Layers) -> Layered:
     """Logits [batch, class] from embeddings [batch, token, size], and the initial states of the encoders."""
     passage, question = part_of(texts, PASSAGE), part_of(texts, QUESTION)
     read = _read(model, model.encoder, x, passage, layers, ())
@@ -38,32 +32,30 @@ def answered(model: Pair, texts: Batch, x: Tensor, layers: Layers) -> tuple[Tens
     context = layers("pool", read.states, weights, passage.words)  # [batch, size]
     inner = layers("tanh", _inner(model, context, query, layers))
     logits = layers("linear", inner, *weight_and_bias(model.decoder.outer)) + 0 * x.sum()  # of x, even without a word
-    if texts.candidates is not None:
-        logits = logits.masked_fill(~possible(texts.candidates, logits.shape[-1]), IMPOSSIBLE)
-    return logits, (*read.initial, *asked.initial)
+    return Layered(model.among(logits, texts.candidates), (*read.initial, *asked.initial))
 
 
-def _inner(model: Pair, context: Tensor, query: Tensor, layers: Layers) -> Tensor:
+def _inner(model: "Pair", context: Tensor, query: Tensor, layers: Layers) -> Tensor:
     """What is inside tanh: W_p c + W_q q as one linear layer over both, or W_p c."""
     weight, bias = weight_and_bias(model.decoder.context)
     if model.decoder.question is None:
         return layers("linear", context, weight, bias)
     other, more = weight_and_bias(model.decoder.question)
-    gate = torch.ones(len(context), len(bias), dtype=context.dtype)
+    gate = context.new_ones(len(context), len(bias))
     return layers("joined", context, weight, query, other, gate, bias + more)
 
 
-def _read(model: Pair, encoder: torch.nn.Module, x: Tensor, part: Part, layers: Layers, start: Memory) -> Read:
+def _read(model: "Pair", encoder: torch.nn.Module, x: Tensor, part: Part, layers: Layers, start: Memory) -> Read:
     """A text as its encoder reads it; one without any token has no states and hands over zeros."""
     if part.present.any():
-        return ENCODERS[type(encoder)](encoder, part.take(x), layers, *((start,) if start else ()))
+        return read_by(encoder, part.take(x), layers, *((start,) if start else ()))
     count, size = len(x), model.encoder.out
     memories = {"bilstm": 2, "bigru": 1}.get(model.settings.encoder, 0)
     zeros = tuple(x.new_zeros(2, count, size // 2).requires_grad_() for _ in range(memories))
     return Read(x.new_zeros(count, 1, size), () if start else zeros, zeros)
 
 
-def _summed_up(model: Pair, read: Read, part: Part, layers: Layers) -> Tensor:
+def _summed_up(model: "Pair", read: Read, part: Part, layers: Layers) -> Tensor:
     """The question as a whole, [batch, size], as `exegete.models.ours.encoders.summed_up` has it."""
     if isinstance(model.question_encoder, Average | Identity):
         equal = part.words / part.words.sum(-1, keepdim=True).clamp(min=1).double()
