@@ -223,7 +223,7 @@ class PooledOwn(Own):
             states = own.states(view.seen(self.embed(batch)), view.mask)
             free = states.detach()
             scores, logits = own.scores(free, view.mask), own.decode(free[:, 0])
-        alone = self._used(scores) - self._used(states) - self._used(logits)
+            alone = self._used(scores) - self._used(states) - self._used(logits)
         return [p for p in self.own.parameters() if id(p) in alone]
 
 
