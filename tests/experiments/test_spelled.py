@@ -8,7 +8,7 @@ from torch import Tensor
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.faithfulness.experiment import Faithfulness
 from exegete.experiments.gating.experiment import Gating
@@ -84,9 +84,9 @@ def test_rows_text_by_text(spec: str) -> None:
     for e in EXAMPLES:
         own = rewritten(model, e, lambda w: w)
         weights, words = keys_of(model, e)
-        real = words if spec == POOLED else torch.ones_like(words)
-        places = permuted(torch.arange(len(words))[None], real[None], torch.tensor([e.id]), 3, 5)[0]
-        tvds = sorted(slow_tvd(own, rewritten(model, e, lambda w, o=order, r=real: w[..., o] * r)) for order in places)
+        stay = torch.arange(len(words))  # wrappers keep what they have
+        places = permuted(stay[None], words[None], torch.tensor([e.id]), 3, 5)[0].where(words, stay)
+        tvds = sorted(slow_tvd(own, rewritten(model, e, lambda w, o=order: w[..., o])) for order in places)
         assert moved[e.id]["median_tvd"] == pytest.approx(tvds[2], abs=1e-5)
         assert moved[e.id]["max_attention"] == pytest.approx(float(weights.max()), abs=1e-6)
         order = sorted(words.nonzero()[:, 0].tolist(), key=lambda k: -float(weights[k]))
@@ -164,3 +164,24 @@ def test_texts_that_are_opened_together_have_as_many_pieces() -> None:
     for pool in pooled(model, EXAMPLES):
         assert (pool.weights.sum(-1) > 0.99).all()  # no row of padding among the heads
     assert sorted(i for pool in pooled(model, EXAMPLES) for i in pool.members) == [*range(len(EXAMPLES))]
+
+
+@pytest.mark.parametrize("spec", [FIRST, f"{MEAN.replace(',wrap=false', '')}"])
+def test_permuting_leaves_the_weights_of_wrappers(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, seen = asked(spec), []
+
+    def decode(pool: Pooled, weights: Tensor) -> Tensor:
+        seen.append((pool, weights))
+        return pool.opened.logits(weights).detach()
+
+    monkeypatch.setattr(Pooled, "decode", decode)
+    rows = Permutation(draws=3).rows(subject)
+    assert rows["median_tvd"].max() > 1e-3  # type: ignore[operator]
+    for pool, weights in seen:
+        words = pool.opened.movable
+        wrappers = (pool.mask & ~words)[:, None, None].expand_as(weights)
+        own = pool.weights[:, None].expand_as(weights)
+        assert wrappers.any()
+        assert torch.equal(weights[wrappers], own[wrappers])
+        assert not torch.equal(weights, own)
+        assert torch.allclose(weights.sort(-1).values, own.sort(-1).values)

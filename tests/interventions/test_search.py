@@ -266,9 +266,12 @@ def test_the_first_log_weights_are_normal_and_keyed() -> None:
     assert real.std() == pytest.approx(3, abs=0.05)
     assert (drawn[..., 1] == ABSENT).all()
     assert not torch.equal(drawn, first_log_weights(mask, torch.arange(2000), Search(seed=2)))
-    heads = first_log_weights(mask, torch.arange(2000), Search(seed=1), heads=2)
+    there = torch.tensor([[True, True, False, True]]).expand(2000, -1)
+    heads = first_log_weights(mask, torch.arange(2000), Search(seed=1), there)
     assert torch.equal(heads[:, :, :1], drawn)
     assert torch.corrcoef(heads[..., 0].flatten(0, 1).T)[0, 1].abs() < 0.05
+    fewer = first_log_weights(mask, torch.arange(2000), Search(seed=1), there[:, [0, 1, 3]])
+    assert torch.equal(fewer, heads[:, :, [0, 1, 3]])  # a head that is padding changes no other
 
 
 @pytest.mark.parametrize("wrong", [{"count": 0}, {"steps": 0}, {"lr": 0.0}, {"strength": -1.0}, {"tolerance": -0.1}])

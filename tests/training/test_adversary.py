@@ -14,11 +14,12 @@ from exegete.models.contract import Trace
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
-from exegete.training.adversary import FLOOR, Adversary, AgainstBase, real_keys
+from exegete.training.adversary import FLOOR, Adversary, AgainstBase, readout_of, real_keys
 from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.settings import TrainingSettings
 from tests.models.own_models import GENERAL, own, written
+from tests.models.spelled_models import MEAN, sentences, spelled_model, spelled_task
 from tests.small import SPECS, pooling, small_model, small_task, texts
 
 TASK = small_task()
@@ -153,6 +154,33 @@ def test_the_divergence_of_several_heads_is_their_mean(tmp_path: Path) -> None:
         kl = [sum(x * math.log(x / y) for x, y in zip(a[h], b[h], strict=True)) for h in range(2)]
         slow += sum(abs(x - y) for x, y in zip(p, q, strict=True)) / 2 - LAM * sum(kl) / 2
     assert float(loss(other.trace(batch), batch)) == pytest.approx(slow / len(batch.ids), abs=1e-5)
+
+
+def test_queries_that_are_padding_do_not_count() -> None:
+    """A text has the same loss alone, beside longer ones, and from what was stored of it in either way."""
+    base, other = (spelled_model(MEAN) for _ in range(2))
+    with torch.no_grad():
+        other.encoder.layers[-1].get_parameter("attention.query.weight").mul_(-1)
+    examples = sentences(5, seed=8)
+    batch, objective = other.collate(examples), Adversary(2.0).bound(base, spelled_task())
+    assert batch.ragged
+    for fresh in (objective, Adversary(2.0).bound(base, spelled_task())):
+        alone = [fresh(other.trace(one), one) for one in (other.collate([e]) for e in examples)]
+        assert torch.allclose(objective(other.trace(batch), batch), torch.stack(alone).mean(), atol=1e-5)
+
+
+@torch.no_grad()
+def test_word_weights_are_the_same_alone_and_beside_longer_texts() -> None:
+    model, examples = spelled_model(MEAN), sentences(5, seed=8)
+    batch, readout = model.collate(examples), readout_of(model)
+    together = model.trace(batch).word_weights(readout, batch)
+    assert together is not None
+    for row, example in enumerate(examples):
+        one = model.collate([example])
+        alone = model.trace(one).word_weights(readout, one)
+        assert alone is not None
+        assert torch.allclose(together[row, : len(example)], alone[0], atol=1e-6)
+        assert alone.sum() == pytest.approx(1, abs=1e-5)
 
 
 def test_a_site_that_is_not_there_is_refused() -> None:

@@ -7,8 +7,10 @@ import torch
 from sklearn.metrics import f1_score, roc_auc_score
 
 from exegete.tasks.example import Example
+from exegete.training.evaluation import predict
 from exegete.training.metrics import accuracy, all_metrics, auc, f1
 from exegete.training.objectives import class_weights
+from tests.small import SPECS, small_model, texts
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -47,3 +49,13 @@ def test_class_weights_have_the_ratio_of_jain_and_wallace() -> None:
     examples = [Example(i, (("w",),), int(i < 3)) for i in range(12)]
     weights = class_weights(examples, 2)
     assert float(weights[1] / weights[0]) == pytest.approx(9 / 3)  # N_neg / N_pos
+
+
+def test_predictions_have_the_precision_of_the_model() -> None:
+    examples = texts(9)
+    model = small_model(SPECS[0], examples)
+    single, double = predict(model, examples), predict(model.double(), examples)
+    assert (single.dtype, double.dtype) == (torch.float32, torch.float64)
+    assert torch.allclose(single.double(), double, atol=1e-5)
+    assert torch.allclose(double, model.logits(model.collate(examples)).detach())
+    assert predict(model, ()).shape == (0, 2)

@@ -89,17 +89,25 @@ def objective(weights: Tensor, original: Tensor, p: Tensor, own: Tensor, search:
     Weights [batch, candidate, head, key] with the probabilities p under them [batch, candidate, class]; original
     weights [batch, head, key] with the model's own probabilities [batch, class].
     """
-    count, between = weights.shape[1], _jsd(weights[:, :, None], weights[:, None])  # [batch, candidate, candidate]
-    far = _jsd(weights, original[:, None])  # [batch, candidate]
+    heads, count = looking(original), weights.shape[1]
+    between = _jsd(weights[:, :, None], weights[:, None], heads[:, None, None])  # [batch, candidate, candidate]
+    far = _jsd(weights, original[:, None], heads[:, None])  # [batch, candidate]
     over = (_distance(p, own[:, None]) - search.tolerance).clamp(min=0)
     return (search.strength * over - far).sum(1) - between.sum((1, 2)) / count**2
 
 
-def first_log_weights(mask: Tensor, ids: Tensor, search: Search, heads: int = 1) -> Tensor:
-    """Keyed normal numbers times the spread, [batch, candidate, head, key]; masked keys are as good as −∞."""
-    key = mask.long().cumsum(-1)[:, None, None]  # counted among real keys: padding changes nothing
-    purpose = torch.tensor([PURPOSE, *(stable_seed("adversary", head) for head in range(1, heads))]).view(1, 1, -1, 1)
-    candidate = torch.arange(search.count).view(1, -1, 1, 1)
+def first_log_weights(mask: Tensor, ids: Tensor, search: Search, heads: Tensor | None = None) -> Tensor:
+    """Keyed normal numbers times the spread, [batch, candidate, head, key]; masked keys are as good as −∞.
+
+    Heads [batch, head] are those that look at anything; one, unless given. Like keys they are counted among their own,
+    so that neither padded keys nor padded queries change anything.
+    """
+    key = mask.long().cumsum(-1)[:, None, None]
+    heads = mask.new_ones(len(mask), 1) if heads is None else heads
+    number = (heads.long().cumsum(-1) - 1).clamp(min=0)[:, None, :, None]
+    seeds = [PURPOSE, *(stable_seed("adversary", head) for head in range(1, heads.shape[1]))]
+    candidate = torch.arange(search.count, device=ids.device).view(1, -1, 1, 1)
+    purpose = torch.tensor(seeds, device=ids.device)[number]  # [batch, 1, head, 1]
     drawn = normal(search.seed, purpose, ids.view(-1, 1, 1, 1), candidate, key)
     return (search.spread * drawn).masked_fill(~mask[:, None, None], ABSENT)
 
@@ -110,8 +118,8 @@ def _slopes(pool: Opened) -> tuple[Tensor, Tensor]:
     It is asked with one-hot weights: what it does to weights beside multiplying them with W h_t is then in the slopes.
     """
     batch, keys = pool.mask.shape
-    bias = pool.logits(torch.zeros(batch, 1, 1, keys))
-    one_hot = torch.eye(keys)[:, None].split(BLOCK)
+    bias = pool.logits(torch.zeros(batch, 1, 1, keys, device=pool.mask.device))
+    one_hot = torch.eye(keys, device=pool.mask.device)[:, None].split(BLOCK)
     return torch.cat([pool.logits(some.expand(batch, -1, -1, -1)) - bias for some in one_hot], 1), bias[:, 0]
 
 
@@ -121,13 +129,22 @@ def _judged(pool: Opened, x: Tensor) -> Adversaries:
     weights = x.double().masked_fill(~mask, ABSENT).softmax(-1) * mask
     logits = pool.logits(torch.cat([original, weights], 1)).softmax(-1)
     tvd = (logits[:, 1:] - logits[:, :1]).abs().sum(-1) / 2
-    return Adversaries(weights, tvd, _jsd(weights, original))
+    return Adversaries(weights, tvd, _jsd(weights, original, looking(pool.weights)[:, None]))
 
 
-def _jsd(p: Tensor, q: Tensor) -> Tensor:
-    """½ KL(p, m) + ½ KL(q, m) over keys, m = (p + q)/2; its gradient is finite at 0, too: [..., head, key] -> [...]."""
+def looking(weights: Tensor) -> Tensor:
+    """Which heads look at anything, [..., head]: where queries count as heads, some are padding."""
+    return (weights > 0).any(-1)
+
+
+def _jsd(p: Tensor, q: Tensor, heads: Tensor) -> Tensor:
+    """½ KL(p, m) + ½ KL(q, m) over keys, m = (p + q)/2, the mean over these heads: [..., head, key] -> [...].
+
+    Its gradient is finite at 0, too.
+    """
     m = (p + q) / 2
-    return ((_p_ln_p(p) + _p_ln_p(q) - 2 * _p_ln_p(m)).sum(-1).clamp(min=0) / 2).mean(-1)
+    apart = (_p_ln_p(p) + _p_ln_p(q) - 2 * _p_ln_p(m)).sum(-1).clamp(min=0) / 2
+    return (apart * heads).sum(-1) / heads.sum(-1).clamp(min=1)
 
 
 def _p_ln_p(p: Tensor) -> Tensor:
@@ -145,7 +162,7 @@ def _descended(pool: Opened, search: Search) -> Tensor:
     dtype = native.own.dtype
     original = pool.weights.to(dtype)
     own = pool.logits(original[:, None])[:, 0].softmax(-1).to(dtype)
-    x = first_log_weights(pool.mask, pool.ids, search, pool.weights.shape[1]).to(dtype).requires_grad_()
+    x = first_log_weights(pool.mask, pool.ids, search, looking(pool.weights)).to(dtype).requires_grad_()
     adam = torch.optim.Adam([x], lr=search.lr, betas=BETAS, eps=EPS, amsgrad=True)
     for _ in range(search.steps):
         with torch.enable_grad():

@@ -72,15 +72,14 @@ class Trace(NamedTuple):
         return self.attention[readout.sites[-1]].flatten(1, 2)
 
     def word_weights(self, readout: "Readout", batch: Batch) -> Tensor | None:
-        """The weights of the explained words, [batch, token], the mean over heads and all queries read; 0 elsewhere.
+        """The weights of the explained words, [batch, token], the mean over heads of what is read; 0 elsewhere.
 
         None where its keys are not these words one by one: sentences, or the words of another text.
         """
         places = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
         if not torch.equal(self.owner[readout.sites[-1]], torch.where(batch.words, places, -1)):
             return None
-        one = readout.query in ("first", "last")
-        weights = self.read(readout).mean(1) if one else self.attention[readout.sites[-1]].mean((1, 2))  # [batch, key]
+        weights = self.read(readout).mean(1)  # [batch, key]
         return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
 
 

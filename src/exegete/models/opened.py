@@ -60,6 +60,11 @@ class Opened(ABC):
         return rows.view_as(weights)
 
     @property
+    def movable(self) -> Tensor:
+        """Keys whose weights may be exchanged, [batch, key]: what may go, and a null key. Start symbols keep theirs."""
+        return self.removable if self.null is None else self.removable | self.null
+
+    @property
     def own(self) -> Tensor:
         """Logits under the model's own weights: [batch, class]."""
         return self.logits(self.weights[:, None])[:, 0]

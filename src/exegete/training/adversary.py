@@ -45,7 +45,7 @@ class Stored(NamedTuple):
     """What the base does with a text."""
 
     probabilities: Tensor  # [class]
-    weights: Tensor  # [head, key], without padding
+    weights: Tensor  # [row, key]: of every head and query that is read, without padding
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +63,23 @@ class AgainstBase:
             raise UsageError(f"an adversary has its base's site '{self.site}', and this model has none of that name")
         refuse_foreign(batch, self.base.reader)  # stored or not, its rows must be the base's own words
         keys = _reach(trace, self.site)  # [batch, key]
-        theirs = self._stored(batch)
-        ours = self._rows(trace)  # [batch, head · query, key]
-        weights = torch.zeros(
-            len(keys), keys.shape[1], ours.shape[1], device=keys.device
-        )  # keys before heads: a text's come together
-        weights[keys] = torch.cat([stored.weights.T for stored in theirs])  # text after text, as the mask is read
+        theirs, ours = self._stored(batch), self._rows(trace)  # ours [batch, row, key]
+        rows = self._queries(ours, batch)
+        weights = torch.zeros_like(ours)
+        weights[rows[:, :, None] & keys[:, None]] = torch.cat([stored.weights.flatten() for stored in theirs])
         probabilities = torch.stack([stored.probabilities for stored in theirs])  # [batch, class]
         tvd = (trace.logits.softmax(-1) - probabilities).abs().sum(-1) / 2  # [batch]
-        kl = relative_entropy(ours, weights.mT, keys[:, None]).mean(-1)  # [batch]
+        kl = relative_entropy(ours, weights, keys[:, None]).sum(-1) / rows.sum(-1).clamp(min=1)  # [batch]
         return (tvd / 2 if self.settings.legacy else tvd).mean() - self.settings.lam * kl.mean()
 
     def _rows(self, trace: Trace) -> Tensor:
         return trace.rows(readout_of(self.base))
+
+    def _queries(self, rows: Tensor, batch: Batch) -> Tensor:
+        """Which rows are no padding, [batch, row]: where every token is a query, those of tokens that are there."""
+        if readout_of(self.base).query != "every":
+            return rows.new_ones(rows.shape[:2], dtype=torch.bool)
+        return batch.present.repeat(1, rows.shape[1] // batch.present.shape[1])
 
     def _stored(self, batch: Batch) -> list[Stored]:
         """The base's predictions and weights for every text, computed where they are not known yet."""
@@ -87,9 +91,9 @@ class AgainstBase:
     def _run(self, batch: Batch) -> list[Stored]:
         with torch.no_grad():
             trace = self.base.trace(batch)
-        probabilities, rows = trace.logits.softmax(-1), self._rows(trace)
-        reached = _reach(trace, self.site)
-        return [Stored(p.clone(), heads[:, keys]) for p, heads, keys in zip(probabilities, rows, reached, strict=True)]
+        rows = self._rows(trace)
+        columns = (trace.logits.softmax(-1), rows, self._queries(rows, batch), _reach(trace, self.site))
+        return [Stored(p.clone(), own[real][:, keys]) for p, own, real, keys in zip(*columns, strict=True)]
 
 
 def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:

@@ -20,13 +20,14 @@ NUMBERS = 1 << 22  # logits that a pass over translations may hold
 
 
 def predict(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
-    """Logits [example, class], in the order of the examples."""
-    logits = torch.empty(len(examples), len(model.labels))
+    """Logits [example, class] in the order of the examples, on the CPU: whatever is counted next is counted there."""
+    order, found = [], [torch.empty(0, len(model.labels))]
     with torch.no_grad():
         for members in batches_of_one_length(examples, SIZE, BUDGET):
             batch = model.collate([examples[i] for i in members])
-            logits[members] = model.logits(batch, intervene=intervene)
-    return logits
+            found.append(model.logits(batch, intervene=intervene).cpu())
+            order += members
+    return torch.cat(found)[torch.tensor(order, dtype=torch.int64).argsort()]
 
 
 def evaluate(model: Trainable, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import KINDS, Subject
-from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, several_keys, spread
+from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, spread
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.permute import permuted_together
@@ -54,7 +54,9 @@ class Permutation(OfWeights):
 
     def _permuted(self, pool: Pooled, predicted: Tensor) -> dict[str, Tensor]:
         """Medians over draws and the share of flips, [batch] each; NaN for a single key."""
-        draws = permuted_together(pool.weights, pool.mask, pool.ids, self.seed, self.draws)  # [batch, draw, head, key]
+        some = pool.opened.movable
+        draws = permuted_together(pool.weights, some, pool.ids, self.seed, self.draws)  # [batch, draw, head, key]
+        draws = draws.where(some[:, None, None], pool.weights[:, None])
         own, logits = pool.logits[:, None], pool.decode(draws)
         margin, other = margins(own, predicted), margins(logits, predicted)  # [batch, 1], [batch, draw]
         found = {
@@ -62,7 +64,7 @@ class Permutation(OfWeights):
             "median_logit": median((other - margin).abs()),
             "flips": (other < 0).double().mean(-1),
         }
-        several = several_keys(pool)
+        several = some.sum(-1) > 1
         return {name: value.where(several, torch.nan) for name, value in found.items()}
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
