@@ -29,9 +29,10 @@ def _mix(x: Tensor) -> Tensor:
 
 def keyed_integers(seed: int, *coordinates: Tensor | int) -> Tensor:
     """One int64 hash for every place of the broadcast coordinates."""
-    state = _mix(torch.tensor(seed, dtype=torch.int64) + _GOLDEN)
+    device = next((each.device for each in coordinates if isinstance(each, Tensor)), None)
+    state = _mix(torch.tensor(seed, dtype=torch.int64, device=device) + _GOLDEN)
     for coordinate in coordinates:
-        state = _mix((state ^ torch.as_tensor(coordinate, dtype=torch.int64)) + _GOLDEN)
+        state = _mix((state ^ torch.as_tensor(coordinate, dtype=torch.int64, device=device)) + _GOLDEN)
     return state
 
 

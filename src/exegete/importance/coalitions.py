@@ -48,7 +48,7 @@ def _plan(batch: Batch, samples: int) -> _Plan:
 
 def coalitions(batch: Batch, samples: int, seed: int) -> Coalitions:
     """At most `samples` subsets of every text, by the design above, keyed by example and word."""
-    plan, sample = _plan(batch, samples), torch.arange(samples)
+    plan, sample = _plan(batch, samples), torch.arange(samples, device=batch.ids.device)
     is_every = plan.every & (sample < 2 ** plan.words.clamp(max=40) - 2)
     is_single = sample < plan.single
     is_drawn = ~plan.every & ~is_single & (sample < plan.single + 2 * plan.pairs)
@@ -65,7 +65,7 @@ def coalitions(batch: Batch, samples: int, seed: int) -> Coalitions:
 def _drawn(batch: Batch, plan: _Plan, samples: int, seed: int) -> tuple[Tensor, Tensor]:
     """Pairs of subsets [text, sample, token] that start where the single words end, and their shares [text, sample]."""
     pair, share = _pairs(batch, plan, samples // 2, seed)
-    after = torch.arange(samples) - plan.single  # [text, sample]
+    after = torch.arange(samples, device=batch.ids.device) - plan.single  # [text, sample]
     number = after.div(2, rounding_mode="floor").clamp(0, pair.shape[1] - 1)
     subset = pair.take_along_dim(number[..., None], 1) ^ (after % 2 == 1)[..., None]
     return subset, share.take_along_dim(number, 1)
@@ -73,9 +73,11 @@ def _drawn(batch: Batch, plan: _Plan, samples: int, seed: int) -> tuple[Tensor, 
 
 def _pairs(batch: Batch, plan: _Plan, count: int, seed: int) -> tuple[Tensor, Tensor]:
     """The first subset of every pair [text, pair, token], and the share of both [text, pair]."""
-    ids, number = batch.ids[:, None], torch.arange(count)
+    ids, number = batch.ids[:, None], torch.arange(count, device=batch.ids.device)
     least = torch.where(plan.single > 0, 2, 1)
-    size = torch.arange(1, max(2, int(plan.words.max())))  # [size]: 1 … T − 1 of the longest text
+    size = torch.arange(
+        1, max(2, int(plan.words.max())), device=batch.ids.device
+    )  # [size]: 1 … T − 1 of the longest text
     allowed = (size >= least) & (size <= plan.words - least)  # [text, size]
     q = torch.where(allowed, 1 / (size * (plan.words - size)).double(), 0.0)
     q /= q.sum(-1, keepdim=True)

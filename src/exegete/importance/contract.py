@@ -97,4 +97,5 @@ def on_words(values: Tensor, batch: Batch) -> Tensor:
 def cost(batch: Batch, forward: int | Tensor = 0, backward: int | Tensor = 0) -> Cost:
     """Passes per text: one number for all texts of a batch, or one each."""
     n = len(batch.ids)
-    return Cost(*(torch.as_tensor(passes, dtype=torch.int64).expand(n) for passes in (forward, backward)))
+    counts = (torch.as_tensor(passes, dtype=torch.int64, device=batch.ids.device) for passes in (forward, backward))
+    return Cost(*(count.expand(n) for count in counts))

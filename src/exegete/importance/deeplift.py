@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
+from exegete.base.places import places
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
@@ -64,7 +65,7 @@ class DeepLift:
         target = target or predicted(trace.logits)
         values = torch.zeros_like(batch.tokens, dtype=torch.float64)
         error = torch.zeros_like(batch.ids, dtype=torch.float64)
-        for rows, texts in passes(batch, torch.arange(len(batch.ids), device=batch.ids.device)):
+        for rows, texts in passes(batch, places(batch.ids)):
             weights = trace.attention[model.sites[-1]][rows, 0, 0, : texts.tokens.shape[1]].double()
             classes = (each[rows] for each in (target.label, target.contrast) if each is not None)
             found, error[rows] = self._contributions(model, texts, (weights, *classes))
@@ -108,7 +109,7 @@ class Imposed(nn.Module):
 
     def forward(self, x: Tensor, weights: Tensor, label: Tensor, contrast: Tensor | None = None) -> Tensor:
         """[batch, token, size], [batch, token] and [batch] -> [batch]; captum stacks texts and their baselines."""
-        (model, texts), rows = self._of, torch.arange(len(x), device=x.device)
+        (model, texts), rows = self._of, places(x, 0)
 
         def layers(kind: str, *arguments: Tensor) -> Tensor:
             if kind == "pool":

@@ -60,7 +60,7 @@ def passes(batch: Batch, rows: Tensor) -> Iterator[tuple[Tensor, Batch]]:
 
     So memory is bounded, recurrent encoders need no packing, and a text runs the same whatever stands beside it.
     """
-    ends = (batch.present * torch.arange(1, 1 + batch.tokens.shape[1])).amax(-1)[rows]  # [ask]
+    ends = (batch.present * torch.arange(1, 1 + batch.tokens.shape[1], device=rows.device)).amax(-1)[rows]  # [ask]
     costs = batch.cost.sum(-1)[rows]
     for end in ends.unique().tolist():
         width = max(1, end)

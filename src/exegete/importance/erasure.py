@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import unknown
+from exegete.base.places import places
 from exegete.importance.written import Removal as Removal
 from exegete.importance.written import Written, write
 from exegete.models.capabilities import Deleting
@@ -81,14 +82,14 @@ def erased(model: Predictor, batch: Batch, rows: Tensor, gone: Tensor, by: Remov
     """
     _check(batch, rows, gone, by)
     results = _results(model)
-    places = []
-    for part in torch.arange(len(rows)).split(max(1, CHUNK // batch.tokens.shape[1])):
+    found = []
+    for part in places(rows).split(max(1, CHUNK // batch.tokens.shape[1])):
         written = write(batch, rows[part], gone[part], by)
         _run_new(results, batch, written)
-        places.append(torch.tensor([results.place[key] for key in written.keys], dtype=torch.int64))
+        found.append(torch.tensor([results.place[key] for key in written.keys], dtype=torch.int64, device=rows.device))
     if results.logits is None:  # nothing was asked for, ever
         return model.logits(batch).double()[:0]
-    return results.logits[torch.cat(places)]
+    return results.logits[torch.cat(found)]
 
 
 def _check(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> None:
@@ -103,7 +104,7 @@ def _check(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> None:
 def _run_new(results: _Results, batch: Batch, written: Written) -> None:
     """Run what is not known yet, each different text once."""
     new = {key: i for i, key in reversed(list(enumerate(written.keys))) if key not in results.place}
-    asks = torch.tensor(sorted(new.values()), dtype=torch.int64)
+    asks = torch.tensor(sorted(new.values()), dtype=torch.int64, device=batch.ids.device)
     alone = _worth_reuse(results.model, batch, written, asks)
     if alone.any():
         assert isinstance(results.model, Deleting)
@@ -117,10 +118,10 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
 def _worth_reuse(model: Predictor, batch: Batch, written: Written, asks: Tensor) -> Tensor:
     """Which asks are of a text of which at least half of the single deletions are asked for: those, and all of it."""
     if not isinstance(model, Deleting):
-        return torch.zeros(len(asks), dtype=torch.bool)
+        return torch.zeros_like(asks, dtype=torch.bool)
     rows = written.rows[asks]
     erased = written.deleted[asks].sum(-1)
-    asked = torch.zeros(len(batch.ids), dtype=torch.int64).index_add_(0, rows, (erased == 1).long())
+    asked = torch.zeros_like(batch.ids).index_add_(0, rows, (erased == 1).long())
     worth = (asked > 0) & (2 * asked >= batch.lengths)  # no deletion is asked for where words are zeroed or replaced
     return (erased <= 1) & worth[rows]
 
@@ -141,7 +142,7 @@ def _passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
     """
     start = 0
     while start < len(asks):
-        sizes = lengths[start : start + TOKENS] * torch.arange(1, 1 + min(TOKENS, len(asks) - start))
+        sizes = lengths[start : start + TOKENS] * (1 + places(lengths[start : start + TOKENS]))
         fits = max(1, int((sizes <= TOKENS).sum()))  # lengths grow, so all that fit come first
         same = int(torch.searchsorted(lengths, lengths[start], right=True)) - start
         count = min(fits, same if same >= FEW else 2 * FEW)

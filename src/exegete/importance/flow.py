@@ -56,11 +56,11 @@ class Flow:
 
 def flows(whole: Graph, present: Tensor, sinks: Tensor) -> Tensor:
     """The maximum flow to every sink of every text, float64 [batch, token]; 0 elsewhere. Padding is left out."""
-    values = torch.zeros(present.shape, dtype=torch.float64)
+    values = torch.zeros_like(present, dtype=torch.float64)
     for text in range(len(present)):
         places = present[text].nonzero()[:, 0]
-        pool = whole.pool[text, places].numpy()
-        layers = [layer[text][places[:, None], places].numpy() for layer in whole.layers]
+        pool = whole.pool[text, places].cpu().numpy()
+        layers = [layer[text][places[:, None], places].cpu().numpy() for layer in whole.layers]
         for sink in sinks[text, places].nonzero()[:, 0].tolist():
             values[text, places[sink]] = maximum(pool, layers, sink)
     return values

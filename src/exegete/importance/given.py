@@ -88,7 +88,7 @@ class Looked:
         """Look up; the model is asked only which class it predicts."""
         with torch.no_grad():
             target = target or predicted(model.trace(batch).logits)
-        values = torch.full(batch.tokens.shape, torch.nan, dtype=torch.float64)
+        values = torch.full_like(batch.tokens, torch.nan, dtype=torch.float64)
         for row, example in enumerate(batch.ids.tolist()):
             values[row, batch.words[row]] = self.scores[example]
         return Scores(on_words(values, batch), signed=self.signed, target=target, cost=cost(batch))

@@ -19,6 +19,7 @@ from scipy.special import roots_legendre
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes, support
@@ -73,10 +74,10 @@ class IntegratedGradients:
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass per text and step, and two forward for completeness."""
         path = self._path(model, batch, target)
-        values = torch.zeros(batch.tokens.shape, dtype=torch.float64)
-        error = torch.full((len(batch.ids),), torch.inf, dtype=torch.float64)
-        run = torch.zeros(len(batch.ids), dtype=torch.int64)
-        rows, steps = torch.arange(len(batch.ids)), self.steps
+        values = torch.zeros_like(batch.tokens, dtype=torch.float64)
+        error = torch.full_like(batch.ids, torch.inf, dtype=torch.float64)
+        run = torch.zeros_like(batch.ids)
+        rows, steps = places(batch.ids), self.steps
         while len(rows):
             values[rows] = _integral(model, path, rows, *points(self.rule, steps))
             error[rows] = _incompleteness(values[rows], path.gain[rows])
@@ -104,15 +105,15 @@ def points(rule: Rule, steps: int) -> tuple[Tensor, Tensor]:
     return (roots + 1) / 2, weights / 2
 
 
-def _integral(model: Predictor, path: _Path, rows: Tensor, places: Tensor, weights: Tensor) -> Tensor:
+def _integral(model: Predictor, path: _Path, rows: Tensor, at: Tensor, weights: Tensor) -> Tensor:
     """Σ_k w_k ∇f_c(b + a_k (x − b)) · (x − b) for some rows of the batch."""  # [row, token]
-    total = torch.zeros(path.batch.tokens.shape, dtype=torch.float64)
-    asked = rows.repeat_interleave(len(places))  # [ask]: every text at every place
-    step = torch.arange(len(places)).repeat(len(rows))
+    total = torch.zeros_like(path.batch.tokens, dtype=torch.float64)
+    asked = rows.repeat_interleave(len(at))  # [ask]: every text at every place
+    step = torch.arange(len(at), device=rows.device).repeat(len(rows))
     for asks, part in passes(path.batch, asked):
         row, width = asked[asks], part.tokens.shape[1]
         direction = path.direction[row, :width]
-        between = path.start[row, :width] + places[step[asks], None, None].to(direction.dtype) * direction
+        between = path.start[row, :width] + at[step[asks], None, None].to(direction.dtype) * direction
         gradient = derivative(model, part, path.target.at(row), embedded=between).gradient
         shares = (gradient * direction).sum(-1) * weights[step[asks], None]  # float64 [ask, token]
         total[:, :width].index_add_(0, row, shares)

@@ -66,8 +66,9 @@ def ridge(z: Tensor, y: Tensor, weights: Tensor, alpha: float) -> Tensor:
     share = (weights / weights.sum(-1, keepdim=True))[:, None]  # [text, 1, sample]
     z = (z - share @ z).mul_(root)  # centred, so that the intercept drops out
     y = (y - share @ y).mul_(root)
+    penalty = alpha * torch.eye(min(z.shape[1:]), dtype=z.dtype, device=z.device)
     if z.shape[1] >= z.shape[2]:
-        beta: Tensor = torch.linalg.solve(z.mT @ z + alpha * torch.eye(z.shape[2], dtype=z.dtype), z.mT @ y)
+        beta: Tensor = torch.linalg.solve(z.mT @ z + penalty, z.mT @ y)
     else:
-        beta = z.mT @ torch.linalg.solve(z @ z.mT + alpha * torch.eye(z.shape[1], dtype=z.dtype), y)
+        beta = z.mT @ torch.linalg.solve(z @ z.mT + penalty, y)
     return beta[..., 0]

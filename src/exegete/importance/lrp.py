@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
 from exegete.importance.relevance import RULES, Dials, Layers
@@ -92,7 +93,7 @@ def relevance(model: Relevant, batch: Batch, target: Target | None, dials: Dials
 def _of_equal_lengths(batch: Batch) -> Iterator[tuple[Tensor, Batch]]:
     """Which examples have texts of the same lengths, and these."""
     if not bool((batch.part > 0).any()):
-        yield from passes(batch, torch.arange(len(batch.ids), device=batch.ids.device))
+        yield from passes(batch, places(batch.ids))
         return
     lengths = torch.stack([(batch.part == text).sum(-1) for text in range(int(batch.part.max()) + 1)], -1)
     for alike in lengths.unique(dim=0):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.erasure import Removal, erased
 from exegete.models.contract import Predictor
@@ -37,7 +38,7 @@ class Omission:
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One erased text per window, T of them for a text of T words and windows of one, and the text itself."""
         rows, gone = windows(batch, self.window)
-        texts = torch.arange(len(batch.ids))
+        texts = places(batch.ids)
         # Asked for together: where deletions reuse the states of a text, they say what it predicts as a whole, too.
         nothing = torch.zeros_like(batch.words)
         logits = erased(model, batch, torch.cat([texts, rows]), torch.cat([nothing, gone]), self.by)
@@ -58,7 +59,7 @@ class Omission:
 def windows(batch: Batch, size: int) -> tuple[Tensor, Tensor]:
     """All windows of words: the text of each [window], and its words [window, token]."""
     part = batch.part.clamp(min=0)
-    counts = torch.zeros(len(part), int(part.max()) + 1, dtype=torch.int64).scatter_add_(1, part, batch.words.long())
+    counts = part.new_zeros(len(part), int(part.max()) + 1).scatter_add_(1, part, batch.words.long())
     first = counts.cumsum(-1) - counts  # [batch, part]: words before it
     place = batch.words.cumsum(-1) - 1 - first.gather(1, part)  # [batch, token]: of a word among those of its part
     starts = batch.words & (place <= (counts.gather(1, part) - size).clamp(min=0))

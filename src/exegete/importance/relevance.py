@@ -65,10 +65,8 @@ def joined(out: Received, x: Tensor, W: Tensor, h: Tensor, U: Tensor, gate: Tens
 def convolution(out: Received, x: Tensor, weight: Tensor, bias: Tensor) -> Shares:
     """A linear layer over every window; N counts inputs inside the text only, so nothing is lost beyond its ends."""
     size, width = weight.shape[1:]
-    window, pad = torch.ones(1, 1, width, dtype=x.dtype), width // 2
-    inside = functional.conv1d(
-        torch.ones(1, 1, x.shape[1], dtype=x.dtype), window, padding=pad
-    )  # [1, 1, token]: tokens seen
+    window, pad = x.new_ones(1, 1, width), width // 2
+    inside = functional.conv1d(x.new_ones(1, 1, x.shape[1]), window, padding=pad)  # [1, 1, token]: tokens seen
     rest = out.rest(bias).sum(-1)[:, None] / (size * inside)  # [batch, 1, token]: what a window gives to each input
     shared = functional.conv1d(
         rest, window, padding=pad

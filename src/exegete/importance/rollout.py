@@ -83,7 +83,7 @@ def _read(model: Predictor, weights: Tensor) -> Tensor:
 
 def _with_residual(weights: Tensor) -> Tensor:
     """½ (A + I), rows renormalised: rows of `gates`, and of padding, don't sum to 1 by themselves."""
-    return _shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype))
+    return _shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device))
 
 
 def _shares(rows: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal
+from exegete.base.places import places
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.derivative import derivative, passes
 from exegete.importance.gradient import Norm, size
@@ -53,8 +54,8 @@ class SmoothGrad:
         """ĝ, [batch, token, size]."""
         total = torch.zeros_like(embedded, dtype=torch.float64)
         sigma = self.noise * _range(embedded, batch)  # [batch]
-        rows = torch.arange(len(batch.ids)).repeat_interleave(self.samples)  # [ask]
-        draws = torch.arange(self.samples).repeat(len(batch.ids))
+        rows = places(batch.ids).repeat_interleave(self.samples)  # [ask]
+        draws = torch.arange(self.samples, device=batch.ids.device).repeat(len(batch.ids))
         for asks, part in passes(batch, rows):
             row, width = rows[asks], part.tokens.shape[1]
             epsilon = sigma[row, None, None] * self._noise(part, draws[asks], embedded.shape[-1])
@@ -66,9 +67,8 @@ class SmoothGrad:
     def _noise(self, part: Batch, draws: Tensor, dimensions: int) -> Tensor:
         """Standard normal numbers keyed by example, draw, place among the words, and dimension."""
         word = part.words.cumsum(-1) - 1
-        return normal(
-            self.seed, part.ids[:, None, None], draws[:, None, None], word[..., None], torch.arange(dimensions)
-        )
+        number = torch.arange(dimensions, device=word.device)
+        return normal(self.seed, part.ids[:, None, None], draws[:, None, None], word[..., None], number)
 
 
 def _range(embedded: Tensor, batch: Batch) -> Tensor:
@@ -77,7 +77,7 @@ def _range(embedded: Tensor, batch: Batch) -> Tensor:
     Where a word is several pieces side by side, what fills up shorter words doesn't count.
     """  # [batch]
     pieces, numbers = batch.cost[..., None], embedded.shape[-1]
-    inside = batch.words[..., None] & (torch.arange(numbers) < pieces * (numbers // max(1, int(pieces.max()))))
+    inside = batch.words[..., None] & (places(embedded) < pieces * (numbers // max(1, int(pieces.max()))))
     highest = embedded.masked_fill(~inside, -torch.inf).amax((1, 2))
     lowest = embedded.masked_fill(~inside, torch.inf).amin((1, 2))
     return torch.where(inside.any((1, 2)), highest - lowest, 0).double()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.importance.coalitions import coalitions
 from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.erasure import Removal, erased
@@ -65,7 +66,7 @@ class Surrogate(ABC):
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """At most `samples` + 2 forward passes per text; some texts at a time, so that memory is bounded."""
-        texts = torch.arange(len(batch.ids))
+        texts = places(batch.ids)
         whole = erased(model, batch, texts, torch.zeros_like(batch.words), self.removal)  # [batch, class]
         target = target or predicted(whole, self.of)
         values, errors, passes = [], [], []
@@ -83,7 +84,7 @@ class Surrogate(ABC):
         kept, share = coalitions(batch, self.samples, self.seed)
         rows, sample = (share > 0).nonzero(as_tuple=True)
         gone = batch.words[rows] & ~kept[rows, sample]
-        every = torch.arange(len(batch.ids))
+        every = places(batch.ids)
         logits = erased(model, batch, torch.cat([rows, every]), torch.cat([gone, batch.words]), self.removal)
         asked = explained(logits, target.at(torch.cat([rows, every])))
         values = torch.zeros_like(share)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.interventions.search import Search, find
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor, Site
@@ -62,6 +63,6 @@ class Deceiving:
         own = texts.rows(site.weights.detach())  # [batch, head · query, key]
         found = find(replace(texts, weights=own.double()), self.asked)
         best = found.best(self.asked.epsilon)
-        chosen = found.weights[torch.arange(len(own)), best.clamp(min=0)].to(own.dtype)
+        chosen = found.weights[places(own, 0), best.clamp(min=0)].to(own.dtype)
         rewritten = texts.whole(chosen.where((best >= 0)[:, None, None], own), site.weights.detach())
         return rewritten.where(site.mask, 0.0)

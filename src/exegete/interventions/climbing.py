@@ -50,7 +50,7 @@ class Climb:
         self.x = start  # [candidate, key, text]
         self.floored, self.slopes, self.rates = original + FLOOR, slopes, rates
         self.a, self.g, self.spare, self.product = (torch.empty_like(start) for _ in range(4))
-        self.twice = torch.empty(2 * len(start), *start.shape[1:], dtype=start.dtype)  # the candidates, and once more
+        self.twice = start.new_empty(2 * len(start), *start.shape[1:])  # the candidates, and once more
         self.mean, self.square, self.largest = (torch.zeros_like(start) for _ in range(3))
         self.steps = 0
 

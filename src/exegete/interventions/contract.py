@@ -14,6 +14,7 @@ from torch import Tensor
 
 from exegete.base.errors import unknown
 from exegete.base.noise import keyed_integers, stable_seed, uniform
+from exegete.base.places import places
 from exegete.models.contract import Intervention, Predictor, Site
 
 EVERY = "every"
@@ -93,7 +94,7 @@ def integers(site: Site, seed: int, draw: int = 0) -> Tensor:
 def _coordinates(site: Site, draw: int) -> tuple[Tensor | int, ...]:
     """What a draw is for. The key comes last: all that is hashed before it is small."""
     mask = mask_of(site)  # [batch, head, query, key]
-    ids, head = site.batch.ids.view(-1, 1, 1, 1), torch.arange(mask.shape[1]).view(1, -1, 1, 1)
+    ids, head = site.batch.ids.view(-1, 1, 1, 1), places(mask, 1).view(1, -1, 1, 1)
     real = mask.any(-1, keepdim=True)  # queries too are counted without the padding before them
     query = (real.long().cumsum(-2) - 1).clamp(min=0) + site.first_query
     return ids, stable_seed(site.name), draw, head, query, counted(mask)

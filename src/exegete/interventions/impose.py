@@ -27,7 +27,7 @@ class Impose(Rewrite):
         _check_lengths(rows, mask, site)
         if not mask.any():
             return torch.zeros_like(site.weights)
-        given = pad_sequence(rows, batch_first=True).to(site.weights.dtype)[:, None, None]  # [batch, 1, 1, word]
+        given = pad_sequence(rows, batch_first=True).to(site.weights)[:, None, None]  # [batch, 1, 1, word]
         place = (counted(mask) - 1).clamp(min=0)  # the j-th real key gets the j-th word's weight
         return given.expand(*mask.shape[:-1], -1).gather(-1, place).masked_fill(~mask, 0.0)
 
@@ -42,7 +42,7 @@ class Impose(Rewrite):
 
 def _check_lengths(rows: list[Tensor], mask: Tensor, site: Site) -> None:
     """Refuse rows for another number of keys: the sentences of a text, say, where words were stored."""
-    stored = torch.tensor([len(row) for row in rows]).view(-1, 1, 1)
+    stored = torch.tensor([len(row) for row in rows], device=mask.device).view(-1, 1, 1)
     real = mask.sum(-1)  # [batch, head, query]; 0 for a query that is padding
     off = (real > 0) & (real != stored)
     if bool(off.any()):

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
+from exegete.base.places import places
 from exegete.base.ties import levels
 from exegete.interventions.contract import Rewrite, mask_of, noise, scaled
 from exegete.models.contract import Site
@@ -67,7 +68,7 @@ def heights(weights: Tensor, mask: Tensor) -> Tensor:
 def ranked(values: Tensor, mask: Tensor) -> Tensor:
     """Places of the real keys from the highest value, from 0; the first of equals first, others last: [..., key]."""
     order = values.detach().masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
-    return torch.empty_like(order).scatter_(-1, order, torch.arange(order.shape[-1]).expand_as(order))
+    return torch.empty_like(order).scatter_(-1, order, places(order).expand_as(order))
 
 
 def sizes(mask: Tensor, count: int, share: float | None) -> Tensor:

@@ -67,7 +67,7 @@ class Table:
             batch = model.collate(some)
             with torch.no_grad():
                 weights = _of_words(model, batch, model.trace(batch, intervene=intervene))
-            found += [(_text(e), row[own]) for e, row, own in zip(some, weights, batch.words, strict=True)]
+            found += [(_text(e), row[own].cpu()) for e, row, own in zip(some, weights, batch.words, strict=True)]
         return cls(_averaged(found))
 
     @classmethod

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError, unknown
+from exegete.base.places import places
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -76,8 +77,7 @@ class Trace(NamedTuple):
 
         None where its keys are not these words one by one: sentences, or the words of another text.
         """
-        places = torch.arange(batch.tokens.shape[1], device=batch.tokens.device)
-        if not torch.equal(self.owner[readout.sites[-1]], torch.where(batch.words, places, -1)):
+        if not torch.equal(self.owner[readout.sites[-1]], torch.where(batch.words, places(batch.tokens), -1)):
             return None
         weights = self.read(readout).mean(1)  # [batch, key]
         return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
@@ -92,13 +92,13 @@ class Readout(NamedTuple):
 
     def place(self, looking: Tensor) -> Tensor:
         """The first or the last query that looks at anything, [batch], of [batch, query]."""
-        queries = torch.arange(looking.shape[1], device=looking.device)
+        queries = places(looking)
         return looking.byte().argmax(-1) if self.query == "first" else (looking * queries).amax(-1)
 
 
 def query_rows(weights: Tensor, place: Tensor) -> Tensor:
     """The weights of one query per text: [batch, head, query, key] to [batch, head, key]."""
-    return weights[torch.arange(len(weights), device=weights.device), :, place]
+    return weights[places(weights, 0), :, place]
 
 
 Replacement = Literal["zero", "unknown", "padding", "mean"]  # what can stand in the place of a word

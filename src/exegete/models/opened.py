@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from exegete.base.errors import UsageError, unknown
+from exegete.base.places import places
 from exegete.models.capabilities import Encoded, Pooling, SelfAttentive, Stepwise, Unpooled, Writing
 from exegete.models.contract import Intervention, Predictor, Site, query_rows
 from exegete.tasks.batching import Batch
@@ -105,8 +106,11 @@ class Pass(Opened):
     def logits(self, weights: Tensor) -> Tensor:
         """Every draw of every text as a text of its own; where gradients need several passes, each is run again."""
         texts, draws = weights.shape[:2]
-        flat, text = weights.flatten(0, 1), torch.arange(texts).repeat_interleave(draws)  # [row, head, key], [row]
-        parts = torch.arange(len(text)).split(self._together)
+        flat, text = (
+            weights.flatten(0, 1),
+            places(weights, 0).repeat_interleave(draws),
+        )  # [row, head, key], [row]
+        parts = places(text).split(self._together)
         again = len(parts) > 1 and torch.is_grad_enabled() and weights.requires_grad
         found = [
             checkpoint(self._run, text[some], flat[some], use_reentrant=False)

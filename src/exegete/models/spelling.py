@@ -18,6 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.models.contract import Intervention, Site
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
@@ -104,7 +105,7 @@ def side_by_side(grid: Grid) -> Pieces:
     real = flat.gather(-1, order)
     ids = grid.ids.flatten(1).gather(-1, order).where(real, 0)
     word = torch.where(real, order // width, -1)
-    member = word[..., None] == torch.arange(grid.ids.shape[1], device=word.device)
+    member = word[..., None] == places(grid.ids, 1)
     return Pieces(ids, real, word, torch.where(real, order % width, 0), member.to(torch.get_default_dtype()))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from exegete.base.places import places
 from exegete.models.capabilities import Encoded, Layered, Layers
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
@@ -132,7 +133,7 @@ class Classifier(PoolingClassifier):
 
 def own_places(batch: Batch) -> Tensor:
     """Every word is its own key, -1 for what is no word: [batch, token]."""
-    keys = torch.arange(batch.tokens.shape[1], device=batch.tokens.device).expand_as(batch.tokens)
+    keys = places(batch.tokens).expand_as(batch.tokens)
     return torch.where(batch.words, keys, -1)
 
 

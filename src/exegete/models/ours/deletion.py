@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from exegete.base.places import places
 from exegete.models.capabilities import Deletions
 from exegete.models.ours.attention import Additive
 from exegete.models.ours.classifier import Classifier
@@ -129,7 +130,7 @@ def _without(reader: _Reader, forward: _Whole, backward: _Whole, words: Tensor) 
     """Logits [text, deleted token, class] of texts of one length."""
     later = _rerun(reader, reader.forward, forward, backward)  # s > t
     earlier = _rerun(reader, reader.backward, backward, forward)  # s < t, read from the end
-    place = torch.arange(words.shape[1], device=words.device)
+    place = places(words, 1)
     after = (place[:, None] > place)[..., None]  # [s, t, 1]
     scores = later[0].where(after, earlier[0].flip(0, 1)).permute(2, 1, 0)  # [text, t, s]
     outputs = later[1].where(after[..., None], earlier[1].flip(0, 1)).permute(2, 1, 0, 3)

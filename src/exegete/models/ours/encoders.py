@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from exegete.base.places import places
+
 
 class Encoder(Protocol):
     """Embedded tokens [batch, token, size] and which are present [batch, token] to states [batch, token, out]."""
@@ -138,9 +140,9 @@ def summed_up(encoder: nn.Module, states: Tensor, present: Tensor, words: Tensor
 
 def _ends(states: Tensor, present: Tensor) -> Tensor:
     """The forward half at the last token that is present, the backward half at the first."""  # [batch, size]
-    place = torch.arange(present.shape[1], device=present.device)
+    place = places(present)
     last = (present * place).amax(-1)
     first = present.byte().argmax(-1)
     forward, backward = states.chunk(2, -1)
-    rows = torch.arange(len(states), device=states.device)
+    rows = places(states, 0)
     return torch.cat([forward[rows, last], backward[rows, first]], -1)

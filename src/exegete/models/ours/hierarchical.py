@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
+from exegete.base.places import places
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Site, Trace
 from exegete.models.ours.attention import SCORERS
@@ -93,9 +94,7 @@ class Hierarchical(PoolingClassifier):
     def _of_words(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None) -> Level:
         sentences = sentences_of(batch)
         states = self._word_states(self.embed(batch) if embedded is None else embedded, sentences)
-        mask = (sentences.owner[:, None] == torch.arange(sentences.real.shape[1], device=states.device)[:, None])[
-            :, None
-        ]
+        mask = (sentences.owner[:, None] == places(sentences.real)[:, None])[:, None]
         scores = self.word_scorer(states)[:, None, None].expand_as(mask)  # [batch, 1, sentence, token]
         weights = self.word_project(scores, mask)
         if intervene is not None:
@@ -140,7 +139,7 @@ def packed(encoder: BiGRU, embedded: Tensor, sentences: Sentences) -> Tensor:
     sentence, length = (rows * owner.shape[1] + owner[rows, tokens]).unique_consecutive(
         return_inverse=True, return_counts=True
     )[1:]  # [word], [sentence]
-    place = torch.arange(len(rows), device=rows.device) - (length.cumsum(0) - length)[sentence]
+    place = places(rows) - (length.cumsum(0) - length)[sentence]
     turn = length.argsort(descending=True, stable=True).argsort()  # [sentence]
     order = (place * len(length) + turn[sentence]).argsort()
     rows, tokens = rows[order], tokens[order]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.tasks.batching import Batch
 
 PASSAGE, QUESTION = 0, 1  # the texts of an example of a pair task
@@ -20,7 +21,7 @@ class Part(NamedTuple):
 
     def take(self, flat: Tensor) -> Tensor:
         """What belongs to this text, of something on the flat axis: [batch, token, ...] -> [batch, key, ...]."""
-        rows = torch.arange(len(flat), device=flat.device)[:, None]
+        rows = places(flat, 0)[:, None]
         return flat[rows, self.place] * self.present.view(*self.present.shape, *[1] * (flat.dim() - 2)).to(flat.dtype)
 
 
@@ -34,6 +35,6 @@ def part_of(batch: Batch, number: int) -> Part:
     present = key < length[:, None]
     place = torch.where(present, first[:, None] + key, 0)
     words = present & (batch.sentence >= 0).gather(1, place)
-    column = torch.arange(batch.tokens.shape[1], device=length.device)
+    column = places(batch.tokens)
     owner = torch.where(here & (batch.sentence >= 0), column - first[:, None], -1)
     return Part(place, present, words, owner)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal, stable_seed
+from exegete.base.places import places
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, Identity
 from exegete.models.ours.module import Model
@@ -66,7 +67,7 @@ def randomised(model: object, of: Sequence[str], seed: int) -> Iterator[None]:
 
 
 def _of_the_same_size(parameter: Tensor, seed: int, name: str) -> Tensor:
-    drawn = normal(seed, stable_seed("randomised", name), torch.arange(parameter.numel())).view_as(parameter)
+    drawn = normal(seed, stable_seed("randomised", name), places(parameter.flatten())).view_as(parameter)
     return drawn * parameter.double().square().mean().sqrt()
 
 
@@ -95,7 +96,7 @@ def shifted(model: object, seed: int) -> Iterator[None]:
     with restored(model):
         with torch.no_grad():
             table = model.embedding.weight.double()
-            m = normal(seed, stable_seed("shifted"), torch.arange(model.size)) * table[PAD + 1 :].square().mean().sqrt()
+            m = normal(seed, stable_seed("shifted"), places(table)) * table[PAD + 1 :].square().mean().sqrt()
             model.embedding.weight[PAD + 1 :] = (table[PAD + 1 :] + m).to(model.embedding.weight.dtype)
             for weight, bias in _first_layer(model.encoder):
                 bias.copy_(bias.double() - weight.double() @ m)

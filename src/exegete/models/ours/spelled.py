@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Replacement, Trace
 from exegete.models.ours.classifier import TextClassifier, own_places
@@ -187,6 +188,6 @@ class ReadSpelled(Spelled):
     def _context(self, states: Tensor, batch: Batch) -> Tensor:
         """What is decoded: [batch, size]."""
         if self.settings.pool == "first":
-            return states[torch.arange(len(states), device=states.device), batch.present.byte().argmax(-1)]
+            return states[places(states, 0), batch.present.byte().argmax(-1)]
         read = batch.present & (batch.cost > 0)
         return (states * read[..., None]).sum(1) / read.sum(-1, keepdim=True).clamp(min=1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.models.contract import Intervention, Readout, Trace
 from exegete.models.ours.module import Keep, Model
 from exegete.models.ours.parts import Part, part_of
@@ -107,7 +108,7 @@ def last_step(batch: Batch) -> Tensor:
 
 def rows_of(batch: Batch) -> Tensor:
     """The number of every example: [batch]."""
-    return torch.arange(len(batch.ids), device=batch.ids.device)
+    return places(batch.ids)
 
 
 def gold(batch: Batch) -> Tensor:

@@ -121,7 +121,7 @@ def _same_again(model: "Own", batch: Batch, trace: Trace) -> str | None:
 def _unpadded(model: "Own", batch: Batch, trace: Trace) -> str | None:
     """A text alone, and with more padding, gets the same logits and the same weights."""
     for row in range(len(batch.ids)):
-        alone = batch.rows(torch.tensor([row]), int(batch.lengths[row]))
+        alone = batch.rows(torch.tensor([row], device=batch.ids.device), int(batch.lengths[row]))
         other = model.trace(alone)
         if _far(other.logits[0], trace.logits[row]) or _moved(other, trace, row, alone.tokens.shape[1]):
             return (

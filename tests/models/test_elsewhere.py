@@ -1,0 +1,112 @@
+"""Tensors are made where their inputs are: models, interventions, importances and measures on a second device.
+
+`tests.elsewhere` is that device: whatever mixes it with the CPU raises. Numbers must be those of the CPU.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from exegete.base.noise import normal, uniform
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import Importance, refusal
+from exegete.interventions.catalogue import INTERVENTIONS
+from exegete.interventions.contract import bound
+from exegete.models.capabilities import Writing
+from exegete.models.contract import Intervention, Predictor, Replacement
+from exegete.models.opened import opened, unopened
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+from tests.elsewhere import DEVICE, somewhere_else
+from tests.models.contracted import KINDS, case
+
+ASKED = (
+    "bilstm", "average", "cnn", "hierarchical", "ladder", "transformer, wrapped", "pair", "spelled, first",
+    "spelled, mean", "own", "own that pools", "next word", "next word of a transformer",
+)  # fmt: skip
+SMALLER = {
+    "adversarial": "adversarial:steps=3,count=2", "lime": "lime:samples=20", "kernel_shap": "kernel_shap:samples=20",
+    "smoothgrad": "smoothgrad:samples=2",
+}  # fmt: skip
+COMPUTED = [SMALLER.get(name, name) for name in IMPORTANCES if name not in ("given", "scores")]
+REWRITES = [SMALLER.get(name, name) for name in INTERVENTIONS if name != "impose"]
+
+
+def moved(model: Predictor) -> Predictor:
+    assert isinstance(model, nn.Module)
+    other = copy.deepcopy(model).to(DEVICE)
+    assert isinstance(other, Predictor)
+    return other
+
+
+def check(here: Tensor, there: Tensor, close: float = 1e-4) -> None:
+    assert there.device == DEVICE
+    torch.testing.assert_close(there.cpu(), here, atol=close, rtol=close, equal_nan=True)
+
+
+def told(model: Predictor, examples: Sequence[Example]) -> Iterator[Tensor]:
+    """All that a model tells of texts."""
+    batch = model.collate(examples)
+    trace = model.trace(batch)
+    yield trace.logits
+    for by_site in trace[1:]:
+        yield from by_site.values()
+    replacements: tuple[Replacement, ...] = ("zero", "unknown", "padding", "mean")
+    yield from (model.replaced(batch, batch.words, by) for by in replacements)
+    if unopened(model) is None and not isinstance(model, Writing):
+        yield opened(model, batch).own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_models(kind: str) -> None:
+    model, examples = case(kind)
+    expected = list(told(model, examples))
+    with somewhere_else():
+        other = moved(model)
+        assert other.device == DEVICE
+        for here, there in zip(expected, told(other, examples), strict=True):
+            check(here, there)
+
+
+@pytest.mark.parametrize("name", REWRITES)
+@pytest.mark.parametrize("kind", ASKED)
+def test_interventions(kind: str, name: str) -> None:
+    model, examples = case(kind)
+    if name.startswith("adversarial") and (unopened(model) is not None or kind.startswith("next")):
+        return
+
+    def under(of: Predictor) -> Tensor:
+        at: Intervention = bound(INTERVENTIONS.make(name), of)
+        return of.logits(of.collate(examples), intervene=at).detach()
+
+    expected = under(model)
+    with somewhere_else():
+        check(expected, under(moved(model)))
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("kind", ASKED)
+def test_importances(kind: str, name: str) -> None:
+    model, examples = case(kind)
+    importance: Importance = IMPORTANCES.make(name)
+    if refusal(importance, model) is not None:
+        return
+    few = examples[:3]
+    expected = importance(model, model.collate(few))
+    with somewhere_else():
+        other = moved(model)
+        batch: Batch = other.collate(few)
+        found = importance(other, batch)
+        check(expected.values, found.values, 1e-3)
+
+
+def test_noise() -> None:
+    expected = uniform(3, torch.arange(5), 2), normal(3, 2, torch.arange(5))
+    with somewhere_else():
+        place = torch.arange(5, device=DEVICE)
+        for here, there in zip(expected, (uniform(3, place, 2), normal(3, 2, place)), strict=True):
+            check(here, there)
