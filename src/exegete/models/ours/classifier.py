@@ -17,7 +17,7 @@ from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 from exegete.models.ours.layered import in_double, kinds_of, read_by, weight_and_bias
-from exegete.models.ours.module import Keep, Model, draw, embeddings
+from exegete.models.ours.module import Keep, Model, Projecting, draw, embeddings
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import (
     MODELS,
@@ -62,7 +62,7 @@ class TextClassifier(Model):
         return torch.cat([-z / 2, z / 2], -1) if self.one_output else z
 
 
-class PoolingClassifier(TextClassifier):
+class PoolingClassifier(Projecting, TextClassifier):
     """Through one attention that pools the states of words for a linear decoder."""
 
     def _make_layers(self) -> None:
@@ -86,15 +86,6 @@ class PoolingClassifier(TextClassifier):
         assert encoded.values is not None
         return weights @ encoded.values + self.two_sided(self.decoder.bias)  # [batch, draw, class]
 
-    def null_keys(self, encoded: Encoded) -> Tensor | None:  # noqa: ARG002
-        """Keys of value 0 that take the weight that no word has, [batch, key]; None: this model has none."""
-        return None
-
-    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """Scores [..., key] to weights."""
-        weights: Tensor = self.project(scores, mask)
-        return weights
-
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """What decides the weights and nothing else: scorer and projection."""
         yield from self.scorer.parameters()
@@ -102,12 +93,18 @@ class PoolingClassifier(TextClassifier):
 
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:  # noqa: ARG002
         encoded = self.encode(batch, embedded=embedded)
-        scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
-        weights = self.project(scores, mask)
-        if intervene is not None:
-            weights = intervene(Site(SITE, scores, weights, mask, self.project, batch))
-        logits = self.decode(encoded, weights[:, 0])[:, 0]
+        logits, weights = self._pooled(SITE, encoded, batch, intervene)
         return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: self.owner(batch)})
+
+    def _pooled(
+        self, site: str, encoded: Encoded, batch: Batch, intervene: Intervention | None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits [batch, class] and weights [batch, 1, 1, key] of the last attention, perhaps rewritten."""
+        scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
+        weights: Tensor = self.project(scores, mask)
+        if intervene is not None:
+            weights = intervene(Site(site, scores, weights, mask, self.project, batch))
+        return self.decode(encoded, weights[:, 0])[:, 0], weights
 
     def owner(self, batch: Batch) -> Tensor:
         """The key that a token belongs to, -1 for what is no word: [batch, token]."""

@@ -82,11 +82,7 @@ class Hierarchical(PoolingClassifier):
         del keep
         lower = self._of_words(batch, embedded, intervene)
         encoded = self._of_sentences(lower)
-        scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, sentence]
-        weights = self.project(scores, mask)
-        if intervene is not None:
-            weights = intervene(Site(SENTENCE, scores, weights, mask, self.project, batch))
-        logits = self.decode(encoded, weights[:, 0])[:, 0]
+        logits, weights = self._pooled(SENTENCE, encoded, batch, intervene)
         owner = {WORD: own_places(batch), SENTENCE: lower.sentences.owner}
         states = {WORD: lower.states, SENTENCE: encoded.states}
         return Trace(logits, {WORD: lower.weights, SENTENCE: weights}, states, owner)

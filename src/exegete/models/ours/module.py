@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
+from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Replacement, Trace, refuse_foreign
+from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN, Vocabulary
@@ -155,6 +157,21 @@ class Model(nn.Module, ABC):
     def penalty(self) -> Tensor | float:
         """What training adds to the loss of the batch that was just traced."""
         return 0.0
+
+
+class Projecting:
+    """The last attention of a model that pools: scores through one projection, and no null key."""
+
+    project: Projection
+
+    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """Scores [..., key] to weights."""
+        weights: Tensor = self.project(scores, mask)
+        return weights
+
+    def null_keys(self, encoded: Encoded) -> Tensor | None:  # noqa: ARG002
+        """Keys of value 0 that take the weight that no word has, [batch, key]; None: this model has none."""
+        return None
 
 
 def hash_tensors(tensors: Mapping[str, Tensor]) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from exegete.models.capabilities import Encoded, Pooling
 from exegete.models.contract import Intervention, Readout, Trace
-from exegete.models.ours.module import Keep, Model
+from exegete.models.ours.module import Keep, Model, Projecting
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
 from exegete.models.ours.translator import Translator
 from exegete.models.settings import TranslatorSettings
@@ -72,7 +72,7 @@ class NextWord(Model):
         return self.writer.attention_parameters()
 
 
-class PooledNextWord(NextWord):
+class PooledNextWord(Projecting, NextWord):
     """That of a translator whose one attention pools the source for a step."""
 
     writer: RecurrentTranslator
@@ -81,17 +81,9 @@ class PooledNextWord(NextWord):
         """The last step up to its attention."""
         return self.writer.encode(batch, embedded=embedded, intervene=intervene)
 
-    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """The translator's."""
-        return self.writer.weigh(scores, mask)
-
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """The rest of that step: weights [batch, draw, key] -> logits [batch, draw, class]."""
         return self.writer.decode(encoded, weights)
-
-    def null_keys(self, encoded: Encoded) -> None:  # noqa: ARG002
-        """None: it has none."""
-        return
 
 
 def next_word(translator: Translator) -> NextWord:

@@ -19,15 +19,13 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from exegete.models.capabilities import Encoded
-from exegete.models.contract import Intervention, Site, Trace, refuse_foreign
+from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.encoders import BiGRU
-from exegete.models.ours.module import Keep, draw, embeddings
+from exegete.models.ours.module import Keep, Projecting
 from exegete.models.ours.parts import Part, part_of
 from exegete.models.ours.translator import SOURCE, Draft, Translator, last_step, read_by_decoder, rows_of
 from exegete.models.projections import PROJECTIONS, Projection
-from exegete.models.settings import MODELS, TranslatorSettings
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import Vocabulary
 
 SITE = "attention"
 
@@ -165,24 +163,17 @@ class GeneralScore(nn.Module):
         return queries @ keys.mT
 
 
-class RecurrentTranslator(Translator):
+class RecurrentTranslator(Projecting, Translator):
     """One site, `attention`: a query per step, a key per token of the source."""
 
-    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
-        self.settings: TranslatorSettings = MODELS.make(spec)
-        super().__init__(spec, vocabulary, labels, size or self.settings.size)
+    def _make_layers(self) -> None:
         hidden, additive = self.settings.hidden, self.settings.attention == "bahdanau"
-        self.embedding, self.target_embedding = (embeddings(vocabulary, self.size) for _ in ("source", "target"))
         self.encoder = BiGRU(self.size, hidden, self.settings.layers, self.settings.dropout)
         self.first = nn.Linear(2 * hidden, hidden)
         self.scorer = AdditiveScore(hidden) if additive else GeneralScore(hidden)
         self.project: Projection = PROJECTIONS[self.settings.projection].load()(**self.settings.projection_settings)
         self.decoder = Bahdanau(self.size, hidden) if additive else Luong(self.size, hidden)
-        self.output = None if self.settings.tied else nn.Linear(self.size, len(vocabulary), bias=False)
-        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
         self.dropout = nn.Dropout(self.settings.dropout)
-        for table in (self.embedding, self.target_embedding):
-            draw(table, self.settings)
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -194,34 +185,13 @@ class RecurrentTranslator(Translator):
         yield from self.scorer.parameters()
         yield from self.project.parameters()
 
-    def looked_up(self, batch: Batch) -> Tensor:
-        """Tokens of the source from one table, those of the target from another: [batch, token, size]."""
-        source = (batch.part == SOURCE)[..., None]
-        return torch.where(source, self.embedding(batch.tokens), self.target_embedding(batch.tokens))
-
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _ran(
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
+    ) -> tuple[Trace, Tensor]:
         del keep
-        ran = self._run(batch, embedded, intervene)
-        return self._traced(batch, ran, ran.steps.weights, self._logits(ran.steps.features))
-
-    def last(
-        self,
-        batch: Batch,
-        *,
-        embedded: Tensor | None = None,
-        intervene: Intervention | None = None,
-        keep: Keep = None,
-    ) -> Trace:
-        """The same of the last step alone, and no logits of any other."""
-        refuse_foreign(batch, self.reader)
-        ran = self._run(batch, embedded, intervene)
-        rows, step = rows_of(batch), last_step(batch)
-        logits = self._logits(ran.steps.features[rows, step])
-        return self._traced(batch, ran, ran.steps.weights[rows, step, None], logits).only(keep)
-
-    def _traced(self, batch: Batch, ran: _Ran, weights: Tensor, logits: Tensor) -> Trace:
-        owner = part_of(batch, SOURCE).owner
-        return Trace(logits, {SITE: weights[:, None]}, {SITE: ran.memory["states"]}, {SITE: owner})
+        memory, _, steps = self._run(batch, embedded, intervene)
+        owner = {SITE: part_of(batch, SOURCE).owner}
+        return Trace(steps.features, {SITE: steps.weights[:, None]}, {SITE: memory["states"]}, owner), steps.features
 
     def _run(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None) -> _Ran:
         """Read the sources, and all that the decoder reads of the targets."""
@@ -265,11 +235,9 @@ class RecurrentTranslator(Translator):
 
         return attend
 
-    def _logits(self, features: Tensor) -> Tensor:
+    def _logits(self, read: Tensor) -> Tensor:
         """[..., feature] -> [..., word]."""
-        weight = self.target_embedding.weight if self.output is None else self.output.weight
-        read = self.dropout(_linear(self.decoder.readout, features).tanh())
-        return linear(read, weight.to(read.dtype), self.bias.to(read.dtype))
+        return self._written(self.dropout(_linear(self.decoder.readout, read).tanh()))
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
         """The last step of every target, up to its attention; `intervene` acts on the steps before it.
@@ -281,15 +249,6 @@ class RecurrentTranslator(Translator):
         query = steps.queries[rows, step]
         scores = self.scorer(query[:, None], memory["keys"])[:, 0]
         return Encoded(memory["states"], scores, memory["words"], None, torch.cat([query, words[rows, step]], -1))
-
-    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """Scores [..., key] to weights."""
-        weights: Tensor = self.project(scores, mask)
-        return weights
-
-    def null_keys(self, encoded: Encoded) -> None:  # noqa: ARG002
-        """None: it has none."""
-        return
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """The rest of that step, in the precision of the states: weights [batch, draw, key] -> [batch, draw, word]."""

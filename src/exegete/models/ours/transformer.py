@@ -130,11 +130,7 @@ class Transformer(PoolingClassifier):
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         layers = self._read(batch, embedded, intervene, keep)
         encoded = self._pooling(layers.states, batch)
-        scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
-        weights = self.project(scores, mask)
-        if intervene is not None:
-            weights = intervene(Site(SITE, scores, weights, mask, self.project, batch))
-        logits = self.decode(encoded, weights[:, 0])[:, 0]
+        logits, weights = self._pooled(SITE, encoded, batch, intervene)
         owner = dict.fromkeys(self.sites, own_places(batch))
         return Trace(logits, {**layers.weights, SITE: weights}, {**layers.moved, SITE: encoded.states}, owner)
 

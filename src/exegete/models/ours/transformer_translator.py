@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
-from exegete.models.contract import Intervention, Site, Trace, refuse_foreign
-from exegete.models.ours.module import Keep, draw, embeddings
+from exegete.models.contract import Intervention, Site, Trace
+from exegete.models.ours.module import Keep
 from exegete.models.ours.parts import Part, part_of
 from exegete.models.ours.self_attention import (
     DecoderLayer,
@@ -36,17 +35,13 @@ from exegete.models.ours.transformer import Layers, Stack
 from exegete.models.ours.translator import (
     ENCODER,
     SOURCE,
-    TARGET,
     Draft,
     Translator,
-    last_step,
     read_by_decoder,
-    rows_of,
 )
 from exegete.models.projections import PROJECTIONS, Projection
-from exegete.models.settings import MODELS, TransformerSettings, TranslatorSettings
+from exegete.models.settings import TransformerSettings, TranslatorSettings
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import Vocabulary
 
 DECODER, CROSS = "decoder.", "cross."  # and the layer's number
 
@@ -98,21 +93,9 @@ class Decoder(nn.Module):
 class TransformerTranslator(Translator):
     """Sites are `encoder.0`, `encoder.1`, …, then `decoder.0`, `cross.0`, `decoder.1`, …: the order of computation."""
 
-    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
-        self.settings: TranslatorSettings = MODELS.make(spec)
-        super().__init__(spec, vocabulary, labels, size or self.settings.size)
-        self.embedding, self.target_embedding = (embeddings(vocabulary, self.size) for _ in ("source", "target"))
+    def _make_layers(self) -> None:
         self.encoder = Stack(_of_encoder(self.settings), self.size)
         self.decoder = Decoder(self.settings)
-        self.output = None if self.settings.tied else nn.Linear(self.size, len(vocabulary), bias=False)
-        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
-        for table in self.tables:
-            draw(table, self.settings)
-
-    @property
-    def tables(self) -> tuple[nn.Embedding, ...]:
-        """One for the source, one for the target."""
-        return self.embedding, self.target_embedding
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -135,37 +118,9 @@ class TransformerTranslator(Translator):
                 yield from decoding.around_cross.norm.parameters()
             yield from _of_weights(decoding.cross)
 
-    def looked_up(self, batch: Batch) -> Tensor:
-        """Tokens of the source from one table, those of the target from another: [batch, token, size]."""
-        target = (batch.part == TARGET)[..., None]
-        return torch.where(target, self.target_embedding(batch.tokens), self.embedding(batch.tokens))
-
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
-        trace, states = self._ran(batch, embedded, intervene, keep)
-        return trace._replace(logits=self._logits(states))
-
-    def last(
-        self,
-        batch: Batch,
-        *,
-        embedded: Tensor | None = None,
-        intervene: Intervention | None = None,
-        keep: Keep = None,
-    ) -> Trace:
-        """The same of the last step alone, and no logits of any other."""
-        refuse_foreign(batch, self.reader)
-        trace, states = self._ran(batch, embedded, intervene, keep)
-        rows, step = rows_of(batch), last_step(batch)
-        attention = {
-            site: weights if site.startswith(ENCODER) else weights[rows, :, step][:, :, None]
-            for site, weights in trace.attention.items()
-        }
-        return trace._replace(logits=self._logits(states[rows, step]), attention=attention).only(keep)
-
     def _ran(
         self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
     ) -> tuple[Trace, Tensor]:
-        """All but the logits, and the states that these come from [batch, step, size]."""
         embedded = self.embed(batch) if embedded is None else embedded
         source, steps, at = part_of(batch, SOURCE), read_by_decoder(batch), _at(batch, intervene)
         read = self._read(source, embedded, at, keep)
@@ -200,9 +155,9 @@ class TransformerTranslator(Translator):
             moved[f"{CROSS}{number}"] = layer.cross.moved(states) * source.present[..., None]
         return moved
 
-    def _logits(self, states: Tensor) -> Tensor:
+    def _logits(self, read: Tensor) -> Tensor:
         """[..., size] -> [..., word]."""
-        return linear(states, self.target_embedding.weight if self.output is None else self.output.weight, self.bias)
+        return self._written(read)
 
     def begin(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Draft:
         """Read the sources; nothing is written yet."""

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from exegete.base.places import places
-from exegete.models.contract import Intervention, Readout, Trace
-from exegete.models.ours.module import Keep, Model
+from exegete.models.contract import Intervention, Readout, Trace, refuse_foreign
+from exegete.models.ours.module import Keep, Model, draw, embeddings
 from exegete.models.ours.parts import Part, part_of
-from exegete.models.settings import TranslatorSettings
+from exegete.models.settings import MODELS, TranslatorSettings
 from exegete.tasks.batching import Batch
-from exegete.tasks.vocabulary import PAD, SPECIAL
+from exegete.tasks.vocabulary import PAD, SPECIAL, Vocabulary
 
 if TYPE_CHECKING:
     from exegete.models.ours.next_word import NextWord
@@ -46,7 +47,29 @@ class Draft:
 class Translator(Model):
     """What recurrent and self-attending translators share; `trace(...).logits` is [batch, step, row of vocabulary]."""
 
-    settings: TranslatorSettings
+    def __init__(self, spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: int | None = None) -> None:
+        self.settings: TranslatorSettings = MODELS.make(spec)
+        super().__init__(spec, vocabulary, labels, size or self.settings.size)
+        self.embedding, self.target_embedding = (embeddings(vocabulary, self.size) for _ in ("source", "target"))
+        self._make_layers()
+        self.output = None if self.settings.tied else nn.Linear(self.size, len(vocabulary), bias=False)
+        self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
+        for table in self.tables:
+            draw(table, self.settings)
+
+    @abstractmethod
+    def _make_layers(self) -> None:
+        """Everything between the embeddings and the output layer."""
+
+    @property
+    def tables(self) -> tuple[nn.Embedding, ...]:
+        """One for the source, one for the target."""
+        return self.embedding, self.target_embedding
+
+    def looked_up(self, batch: Batch) -> Tensor:
+        """Tokens of the source from one table, those of the target from another: [batch, token, size]."""
+        target = (batch.part == TARGET)[..., None]
+        return torch.where(target, self.target_embedding(batch.tokens), self.embedding(batch.tokens))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -84,13 +107,33 @@ class Translator(Model):
 
         Those of an encoder (`encoder.0`, …) keep all of their queries.
         """
-        trace = self.trace(batch, embedded=embedded, intervene=intervene, keep=keep)
+        refuse_foreign(batch, self.reader)
+        trace, read = self._ran(batch, embedded, intervene, keep)
         rows, step = rows_of(batch), last_step(batch)
         attention = {
             site: weights if site.startswith(ENCODER) else weights[rows, :, step][:, :, None]
             for site, weights in trace.attention.items()
         }
-        return trace._replace(logits=trace.logits[rows, step], attention=attention)
+        return trace._replace(logits=self._logits(read[rows, step]), attention=attention).only(keep)
+
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        trace, read = self._ran(batch, embedded, intervene, keep)
+        return trace._replace(logits=self._logits(read))
+
+    @abstractmethod
+    def _ran(
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
+    ) -> tuple[Trace, Tensor]:
+        """All but the logits, and what the output layer reads of every step: [batch, step, …]."""
+
+    @abstractmethod
+    def _logits(self, read: Tensor) -> Tensor:
+        """[..., …] -> [..., word]."""
+
+    def _written(self, states: Tensor) -> Tensor:
+        """The output layer, in the precision of what it is given: [..., size] -> [..., word]."""
+        weight = self.target_embedding.weight if self.output is None else self.output.weight
+        return linear(states, weight.to(states.dtype), self.bias.to(states.dtype))
 
 
 def read_by_decoder(batch: Batch) -> Part:

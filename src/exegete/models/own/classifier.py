@@ -17,7 +17,7 @@ from exegete.base.names import varied
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Trace
 from exegete.models.ours.classifier import own_places
-from exegete.models.ours.module import Keep, Model
+from exegete.models.ours.module import Keep, Model, Projecting
 from exegete.models.own.adapter import SITE, OwnModel, OwnPooling
 from exegete.models.own.file import load_function, said_of, source_hash
 from exegete.models.own.held import held
@@ -147,7 +147,7 @@ class Own(Model):
         return {id(p) for p, slope in zip(trained, slopes, strict=True) if slope is not None}
 
 
-class PooledOwn(Own):
+class PooledOwn(Projecting, Own):
     """One whose attention pools the states of words for a decoder."""
 
     own: OwnPooling
@@ -177,15 +177,6 @@ class PooledOwn(Own):
             return weights.to(dtype) @ encoded.values + self._bias(encoded.states).to(dtype)
         context = weights.to(dtype) @ encoded.states  # [batch, draw, size]
         return self._decoded(context.to(self.dtype)).to(dtype)  # the module computes in its own precision
-
-    def weigh(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """Scores [..., key] to weights."""
-        weights: Tensor = self.project(scores, mask)
-        return weights
-
-    def null_keys(self, encoded: Encoded) -> None:  # noqa: ARG002
-        """None: it has none."""
-        return
 
     def _decoded(self, context: Tensor) -> Tensor:
         """Logits of contexts of any leading shape: the adapter sees [batch, size]."""
