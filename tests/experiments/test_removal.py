@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import example as such_as
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -271,6 +272,8 @@ def test_the_legacy_sampler_never_takes_the_first_and_may_take_the_highest(top: 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6), st.integers(0, 5))
+@such_as([0.5, 0.50001], 0)
+@such_as([0.50001, 0.5], 0)
 def test_another_key_is_never_the_highest(weights: list[float], seed: int) -> None:
     part = toy([[0.0, 1.0]] * len(weights), weights, [0.0, 0.0], pad=seed % 3)
     found = single(part, "other", seed)

@@ -187,7 +187,7 @@ def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
     logits = without_each(pooled)
     return Single(
         keys=may_go.sum(-1),
-        difference=weights[rows, top] - weights[rows, other],
+        difference=(weights[rows, top] - weights[rows, other]).clamp(min=0),  # of a tie, either may be a bit higher
         same=top == other,
         emptied=weights.gather(1, order[:, 1:]).sum(-1) == 0,
         original=original(pooled),
