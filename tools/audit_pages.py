@@ -35,8 +35,11 @@ def page(test: Test) -> str:
 
 def table(folder: str) -> str:
     """All tests, with links into a folder."""
-    rows = [f"| [`{t.name}`]({folder}{t.name}.md) | {t.question} | {t.source} | {t.about} |\n" for t in by_part()]
-    return "| test | question | source | about |\n|---|---|---|---|\n" + "".join(rows)
+    rows = [
+        f"| [`{t.name}`]({folder}{t.name}.md) | {t.question} | {t.source} | {t.about} | {', '.join(t.goals)} |\n"
+        for t in by_part()
+    ]
+    return "| test | question | source | about | decides |\n|---|---|---|---|---|\n" + "".join(rows)
 
 
 def pages() -> dict[Path, str]:

@@ -170,7 +170,8 @@ def audit(
     wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds)
     aim, folder = goals.goal(goal), wanted.folder(out)
     asked = wanted.named(folder)
-    needed = named_tests(fail_on if isinstance(fail_on, str) else ",".join(fail_on)) if fail_on else ()
+    gate = fail_on if isinstance(fail_on, str) else ",".join(fail_on)
+    needed = named_tests(gate, asked) if gate else ()
     with _shown(progress) as tell:
         judged = None if criteria is None else Path(criteria)
         found = audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)

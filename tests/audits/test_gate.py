@@ -1,14 +1,18 @@
 """An audit as a check: which verdicts stop a build, and the pytest plugin that asks for it."""
 
+import sys
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from exegete.audits.audit import Asking, study_for
 from exegete.audits.gate import AuditFailedError, check, named_tests
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
+from exegete.cli import main
 from exegete.page.section import Verdict as Line
+from exegete.runs.study import Study
 
 pytest_plugins = ["pytester"]
 
@@ -22,44 +26,99 @@ def found(**verdicts: str) -> Audit:
 
 
 def test_tests_are_named_with_commas() -> None:
-    assert named_tests("faithful, known_answer") == ("faithful", "known_answer")
+    assert named_tests("reads, known_answer") == ("reads", "known_answer")
     with pytest.raises(UsageError, match="faithful"):
         named_tests("faithfull")
     with pytest.raises(UsageError, match="at least one"):
         named_tests(" , ")
 
 
-def test_a_failure_is_a_failure_and_a_doubt_is_none() -> None:
-    audit = found(faithful="fails", used="holds", unique="cannot tell", needed="not testable")
-    with pytest.raises(
-        AuditFailedError, match=r"faithful fails for m on t \(0.100 \[0.000, 0.200\]\): holds if it does"
-    ):
-        check(audit, ["used", "faithful"])
-    assert check(audit, ["used"]) == []
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("known_answer", "does not ask known_answer"), ("needed", "does not ask necessity"), ("stable", "seed_stability")],
+)
+def test_what_a_study_cannot_answer_is_refused_before_it_runs(name: str, why: str) -> None:
+    quick = study_for(Asking(quick=True))
+    assert named_tests("reads,ranks,used,faithful", quick) == ("reads", "ranks", "used", "faithful")
+    with pytest.raises(UsageError, match=why):
+        named_tests(f"reads,{name}", quick)
+
+
+def test_a_recipe_that_has_too_few_seeds_is_refused() -> None:
+    entry = {"name": "necessity"}
+    few = Study.model_validate({"name": "s", "tasks": ["t"], "models": ["m"], "seeds": [0, 1], "experiments": [entry]})
+    with pytest.raises(UsageError, match="needs 5 seeds, and it has 2"):
+        named_tests("needed", few)
+    assert named_tests("needed", few.model_copy(update={"seeds": (0, 1, 2, 3, 4)})) == ("needed",)
+
+
+@pytest.mark.parametrize("words", [("--fail-on", "known_answer"), ("--strict",)])
+def test_a_gate_that_cannot_be_answered_stops_the_command_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["exegete", "audit", "--quick", *words, "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_failure_is_a_failure_and_a_doubt_is_none_unless_the_gate_is_strict() -> None:
+    audit = found(ranks="fails", used="holds", unique="cannot tell", needed="not testable", reads="hangs on")
+    with pytest.raises(AuditFailedError, match=r"ranks fails for m on t \(0.100 \[0.000, 0.200\]\): holds if it does"):
+        check(audit, ["used", "ranks"])
+    with pytest.raises(AuditFailedError, match="reads hangs on"):
+        check(audit, ["reads"])
+    assert check(audit, ["used"], strict=True) == []
     assert [said.split(" for")[0] for said in check(audit, ["unique", "needed"])] == [
         "unique cannot tell",
         "needed not testable",
     ]
+    for name in ("unique", "needed"):
+        with pytest.raises(AuditFailedError, match=name):
+            check(audit, [name], strict=True)
     with pytest.raises(UsageError, match="does not ask 'stable'"):
         check(audit, ["stable"])
 
 
 @pytest.mark.parametrize(
-    ("verdict", "strict", "passed"),
-    [("holds", True, 1), ("fails", False, 0), ("cannot tell", False, 1), ("cannot tell", True, 0)],
+    ("verdict", "settings", "passed"),
+    [
+        ("holds", "", 1),
+        ("fails", "", 0),
+        ("fails", ", strict=False", 0),
+        ("hangs on", ", strict=False", 0),
+        ("cannot tell", "", 0),
+        ("not testable", "", 0),
+        ("cannot tell", ", strict=False", 1),
+        ("not testable", ", strict=False", 1),
+    ],
 )
 def test_the_plugin_turns_verdicts_into_test_results(
-    pytester: pytest.Pytester, verdict: str, strict: bool, passed: int
+    pytester: pytest.Pytester, verdict: str, settings: str, passed: int
 ) -> None:
     pytester.makepyfile(
         f"""
         def test_attention(assert_attention):
-            audit = assert_attention("checkpoint", "file:reviews.csv", holds=("faithful",), strict={strict})
+            audit = assert_attention("bilstm", "rotten_tomatoes", holds=("ranks",){settings})
             assert audit.tests
         """
     )
-    with patch("exegete.audit", return_value=found(faithful=verdict)) as asked:
+    with patch("exegete.audit", return_value=found(ranks=verdict)) as asked:
         result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=passed, failed=1 - passed)
-    assert asked.call_args.args == ("checkpoint", "file:reviews.csv")
+    assert asked.call_args.args == ("bilstm", "rotten_tomatoes")
     assert isinstance(asked.call_args.kwargs["out"], Path)
+
+
+def test_the_plugin_refuses_what_cannot_be_answered(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        def test_attention(assert_attention):
+            assert_attention("bilstm", "rotten_tomatoes", holds=("stable",))
+        """
+    )
+    with patch("exegete.audit") as asked:
+        result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1)
+    assert not asked.called

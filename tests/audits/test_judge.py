@@ -6,9 +6,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from exegete.audits.context import Context
 from exegete.audits.criteria import load_criteria
 from exegete.audits.judge import judge
 from exegete.audits.scorecard import Audit
+from exegete.experiments.common.test import Goal
 from exegete.runs.study import Study
 
 METHODS = ("attention", "lrp", "leave_one_out:of=logit", "random")
@@ -23,9 +25,9 @@ def faithful(dev: dict[str, float], test: dict[str, float], unsigned: float = 1.
     """Comprehensiveness with the given means, which are at most `unsigned` where words are ranked by size."""
     rows = [
         FIXED | {"seed": 0, "split": split, "example": i, "method": method, "removal": removal, "ranking": by}
-        | {"measure": "comprehensiveness", "fraction": "aopc", "value": min(mean, most) + 0.05 * math.sin(i)}
+        | {"measure": "comprehensiveness", "fraction": "aopc", "value": min(mean, most) + 0.05 * math.sin(i * place)}
         for split, means in (("dev", dev), ("test", test))
-        for method, mean in means.items()
+        for place, (method, mean) in enumerate(means.items(), 1)
         for removal in ("delete", "zero", "unknown")
         for by, most in (("signed", 1.0), ("magnitude", unsigned))
         for i in range(n)
@@ -33,20 +35,17 @@ def faithful(dev: dict[str, float], test: dict[str, float], unsigned: float = 1.
     return pl.DataFrame(rows)
 
 
-def judged(rows: dict[str, pl.DataFrame], *experiments: dict[str, Any]) -> Audit:
-    return judge(rows, study(*experiments), load_criteria(), frame=pl.DataFrame())
+def judged(rows: dict[str, pl.DataFrame], *experiments: dict[str, Any], goal: Goal = "faithful") -> Audit:
+    return judge(rows, study(*experiments), load_criteria(), frame=pl.DataFrame(), context=Context(goal))
 
 
 EXPERIMENT = {"name": "faithfulness", "methods": METHODS}
 
 
 @pytest.mark.parametrize(
-    ("attention", "over", "best", "short"),
-    [(0.38, "holds", "holds", "Yes."), (0.2, "holds", "fails", "No."), (0.05, "fails", "fails", "No.")],
+    ("attention", "over", "best"), [(0.38, "holds", "holds"), (0.2, "holds", "fails"), (0.05, "fails", "fails")]
 )
-def test_attention_is_held_against_random_and_against_the_best(
-    attention: float, over: str, best: str, short: str
-) -> None:
+def test_attention_is_held_against_random_and_against_the_best(attention: float, over: str, best: str) -> None:
     dev = {"attention": 0.1, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
     test = {
         "attention": attention,
@@ -56,13 +55,13 @@ def test_attention_is_held_against_random_and_against_the_best(
     }  # the winner on dev counts
     audit = judged({"faithfulness": faithful(dev, test)}, EXPERIMENT)
     named = {t.name: t for t in audit.tests}
-    assert named["beats_random"].statistic == pytest.approx(attention - 0.1, abs=1e-6)
-    assert named["faithful"].statistic == pytest.approx(attention - 0.4, abs=1e-6)
+    assert named["beats_random"].statistic == pytest.approx(attention - 0.1, abs=2e-3)
+    assert named["faithful"].statistic == pytest.approx(attention - 0.4, abs=2e-3)
     assert named["faithful"].against == "lrp"
-    assert named["faithful"].chance == pytest.approx(-0.3, abs=1e-6)
+    assert named["faithful"].chance == pytest.approx(-0.3, abs=2e-3)
     assert (named["beats_random"].verdict, named["faithful"].verdict) == (over, best)
-    assert audit.answer.startswith(short)
-    assert ("Read LRP instead" in audit.answer) == (best == "fails")
+    assert audit.answer.startswith("Undecided. What decides was not asked")  # they inform
+    assert "instead" not in audit.answer
 
 
 @pytest.mark.parametrize(("unsigned", "verdict"), [(0.2, "holds"), (1.0, "fails")])
@@ -72,8 +71,6 @@ def test_what_the_sign_alone_does_is_told(unsigned: float, verdict: str) -> None
     named = {test.name: test for test in audit.tests}
     assert (named["faithful"].verdict, named["faithful_by_size"].verdict) == ("fails", verdict)
     assert ("That is for the sign" in audit.answer) == (verdict == "holds")
-    # A model that is faithful by construction fails with the sign, too: only by size does it decide.
-    assert audit.answer.startswith("Yes. For the class" if verdict == "holds" else "No. Read LRP instead.")
 
 
 def marked(precision: float, obeys: float, needed: float = 1.0, n: int = 200) -> pl.DataFrame:
@@ -139,11 +136,12 @@ def test_every_shortcut_and_every_task_counts() -> None:
 
     both = pl.concat([planted("t:planted=token", 1.0), planted("t:planted=pair", 0.4)])
     audit = judged({"known_answer": both}, experiment)
-    assert audit.answer.startswith("No.")
     assert "attention finds it" in audit.answer
     assert "attention misses it" in audit.answer
-    audit = judged({"known_answer": pl.concat([both, planted("u:planted=token", 1.0)])}, experiment)
-    assert "holds for 1, fails for 1" in audit.answer
+    every = pl.concat([both, planted("u:planted=token", 1.0)])
+    audit = judged({"known_answer": every}, experiment, goal="sanity")
+    assert [decision.answer for decision in audit.decisions.values()] == ["no", "yes"]
+    assert "Of 2 models: yes for 1, no for 1." in audit.answer
 
 
 def test_a_method_that_erases_as_the_evaluation_does_is_not_the_best() -> None:
@@ -158,7 +156,7 @@ def test_scores_without_dev_texts_are_left_out_of_the_choice() -> None:
     assert {test.name: test for test in audit.tests}["faithful"].against == "lrp"
 
 
-def test_where_the_sign_is_open_what_decides_is_told() -> None:
+def test_where_the_sign_is_open_the_size_is_told() -> None:
     """With the sign attention is 0.05 below the best, at the margin; by size both are the same."""
     means = {"attention": 0.3, "lrp": 0.35, "leave_one_out:of=logit": 0.3, "random": 0.1}
     rows = faithful(means, means, 0.3).with_columns(
@@ -169,8 +167,7 @@ def test_where_the_sign_is_open_what_decides_is_told() -> None:
     audit = judged({"faithfulness": rows}, EXPERIMENT)
     named = {test.name: test.verdict for test in audit.tests}
     assert (named["faithful"], named["faithful_by_size"]) == ("cannot tell", "holds")
-    assert audit.answer.startswith("Yes.")
-    assert "By size alone, without the sign, it finds words that matter about as well as LRP." in audit.answer
+    assert "By size, without the sign, it finds words that matter" in audit.answer
 
 
 def test_an_experiment_without_attention_is_not_judged() -> None:
@@ -188,13 +185,13 @@ def test_all_tests_of_a_model_are_answered_together() -> None:
     assert {test.level for test in audit.tests} == {1 - 0.05 / 4}
 
 
-@pytest.mark.parametrize(("obeys", "short"), [(1.0, "No."), (0.5, "Yes.")])
-def test_planted_words_that_were_not_learnt_have_no_say(obeys: float, short: str) -> None:
+@pytest.mark.parametrize(("obeys", "answer"), [(1.0, "no"), (0.5, "undecided")])
+def test_planted_words_that_were_not_learnt_have_no_say(obeys: float, answer: str) -> None:
     means = {"attention": 0.4, "lrp": 0.4, "leave_one_out:of=logit": 0.3, "random": 0.1}
     planted = marked(0.4, obeys).with_columns(task=pl.lit("t:planted=token"))
     tables = {"faithfulness": faithful(means, means), "known_answer": planted}
-    audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")})
-    assert audit.answer.startswith(short)
+    audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")}, goal="sanity")
+    assert [decision.answer for decision in audit.decisions.values()] == [answer]
     assert ("nothing can be told: the model obeys in only 50%" in audit.answer) == (obeys < 1)
 
 

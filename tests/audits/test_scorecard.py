@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.audits.answer import decision
 from exegete.audits.audit import audit_study, judge_run
 from exegete.audits.criteria import load_criteria
 from exegete.audits.judge import judge, verdict
@@ -23,18 +22,16 @@ def between(low: float, high: float) -> Interval:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "seeds", "expected"),
+    ("low", "high", "expected"),
     [
-        (-0.09, 0.1, 1, "holds"),
-        (-0.3, -0.2, 1, "fails"),
-        (-0.2, 0.0, 1, "cannot tell"),
-        (math.nan, math.nan, 1, "cannot tell"),
-        (-0.3, -0.2, 3, "cannot tell"),
-        (-0.3, -0.2, 5, "fails"),
+        (-0.09, 0.1, "holds"),
+        (-0.3, -0.2, "fails"),
+        (-0.2, 0.0, "cannot tell"),
+        (math.nan, math.nan, "cannot tell"),
     ],
 )
-def test_a_verdict_compares_an_interval_with_a_margin(low: float, high: float, seeds: int, expected: str) -> None:
-    assert verdict(between(low, high), -0.1, seeds) == expected
+def test_a_verdict_compares_an_interval_with_a_margin(low: float, high: float, expected: str) -> None:
+    assert verdict(between(low, high), -0.1) == expected
 
 
 NOISE = "given:file=noise.csv"
@@ -74,9 +71,9 @@ def test_agreement_is_judged_against_the_others_agreement(
     assert agrees.level == pytest.approx(1 - 0.05 / (3 - (settled if expected == "cannot tell" else 0)))
     assert agrees.about == "this checkpoint"
     assert audit.to_json()["tests"][0]["name"] == "agrees"
-    assert ("Yes" in audit.answer, "Not in place" in audit.answer, "don't settle" in audit.answer) == (
-        expected == "holds", expected == "fails", expected == "cannot tell",
-    )  # fmt: skip
+    assert audit.answer.startswith("Undecided. What decides was not asked")  # it informs
+    said = {"holds": "about as well as", "fails": "clearly less than", "cannot tell": "don't settle"}
+    assert [verdict for verdict, words in said.items() if words in audit.answer] == [expected]
 
 
 def test_where_the_others_do_not_agree_nothing_can_be_told(study: Study) -> None:
@@ -105,15 +102,14 @@ def test_scores_that_somebody_gave_judge_nobody(study: Study) -> None:
 
 def test_attention_without_any_difference_is_told(study: Study) -> None:
     audit = judge({"agreement": made_up(math.nan, math.nan, 0.7)}, study, load_criteria())
-    assert "gives all its words the same weight" in audit.answer
+    assert "gives all words of a text the same weight" in audit.answer
 
 
 def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:
     audit = judge({"agreement": made_up(0.3, 0.3, 0.6, ceiling=0.5)}, study, load_criteria())
     named = {test.name: test for test in audit.tests}
     assert (named["agrees"].verdict, named["agrees_beyond_ties"].verdict) == ("fails", "holds")
-    assert decision(named) == ("cannot tell", True)
-    assert "hangs on ties" in audit.answer
+    assert "That hangs on ties" in audit.answer
 
 
 def test_a_handful_of_texts_settles_nothing(study: Study) -> None:

@@ -46,7 +46,7 @@ def test_a_score_is_what_the_prediction_loses_without_the_word(name: str, by: Re
 @pytest.mark.parametrize("window", [2, 3, 20])
 def test_a_score_is_the_mean_over_the_windows_that_hold_the_word(name: str, by: Removal, window: int) -> None:
     examples = texts(6)
-    model = small_model(SPECS[5], examples)
+    model = small_model(SPECS[5], examples).double()
     scores = IMPORTANCES.make(f"{name}:of=logit,window={window}")(model, batch_of(model, examples))
     for i, e in enumerate(examples):
         n, c = len(e), int(scores.target.label[i])
@@ -55,7 +55,7 @@ def test_a_score_is_the_mean_over_the_windows_that_hold_the_word(name: str, by: 
         whole, *without = by_hand(model, [(e, mask) for mask in masks], by)[:, c].tolist()
         for t in range(n):
             holding = [whole - without[s] for s in starts if s <= t < s + window]
-            assert float(scores.values[i, t]) == pytest.approx(sum(holding) / len(holding), abs=5e-6)
+            assert float(scores.values[i, t]) == pytest.approx(sum(holding) / len(holding), abs=1e-9)
         assert scores.cost is not None
         assert int(scores.cost.forward[i]) == len(starts) + 1
 

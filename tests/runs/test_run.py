@@ -86,9 +86,10 @@ def test_few_cells_are_taken_apart_and_the_longest_part_comes_first(study: Study
     assert [(piece.part, piece.split) for piece in apart(work)] == [
         ("faithfulness", "dev"), ("faithfulness", "test"), ("agreement", "test"), ("permutation", "test"),
     ]  # fmt: skip
-    assert [len(items) for _, items in _steps([work], 2)] == [1, 0, 4, 1]
-    assert [len(items) for _, items in _steps([work] * 4, 2)] == [4]  # enough for two workers as they are
-    assert [len(items) for _, items in _steps([work], 1)] == [1]
+    assert [len(items) for _, items in _steps([work], 2, False)] == [1, 0, 4, 1]
+    assert [len(items) for _, items in _steps([work] * 4, 2, False)] == [4]  # enough for two workers as they are
+    assert [len(items) for _, items in _steps([work], 1, False)] == [1]
+    assert [len(items) for _, items in _steps([work], 1, True)] == [1, 1]  # trained first, where somebody is told
 
 
 class StoppedError(Exception):

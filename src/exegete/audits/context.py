@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 from exegete.experiments.common.test import Goal
 from exegete.measures.proportions import clopper_pearson
+from exegete.training.skill import Skill
 
 SURE = 0.95  # of the interval of an accuracy
+GUESSES = "the model may only guess ({}): there is nothing to explain"
+GUESS = "the model predicts no better than always naming the most frequent class: there is nothing to explain"
 
 
 class Cost(NamedTuple):
@@ -24,9 +27,17 @@ class Prediction(NamedTuple):
     accuracy: float
     majority: float | None  # None: its answers are no classes
     texts: int
+    skill: Skill | None = None  # None: a run of before, which says no more than accuracy
 
     @property
-    def is_guess(self) -> bool:
+    def guess(self) -> str:
+        """Why there is nothing to explain, where it may be no better than a guess; else nothing."""
+        if self.skill is not None:
+            return GUESSES.format(self.skill.said) if self.skill.is_guess else ""
+        return GUESS if self._names_the_frequent else ""
+
+    @property
+    def _names_the_frequent(self) -> bool:
         """Whether it may be no better than always naming the most frequent class (Clopper & Pearson's interval)."""
         if self.majority is None or self.texts == 0:
             return False
@@ -60,7 +71,20 @@ def context_of(cells: Sequence[Mapping[str, Any]], goal: Goal = "faithful") -> C
 
 def _prediction(cells: Sequence[Mapping[str, Any]]) -> Prediction:
     scores = [cell["metrics"]["test"]["accuracy"] for cell in cells]
-    return Prediction(sum(scores) / len(scores), cells[-1]["majority"], cells[-1].get("texts", 0))
+    skills = [Skill.read(cell["skill"]) for cell in cells if cell.get("skill")]
+    skill = _mean(skills) if len(skills) == len(cells) else None
+    return Prediction(sum(scores) / len(scores), cells[-1]["majority"], cells[-1].get("texts", 0), skill)
+
+
+def _mean(skills: Sequence[Skill]) -> Skill:
+    """Over seeds: of values and of both ends, which is no narrower than the interval of their mean."""
+    last, values, lows, highs = skills[-1], *zip(*((s.value, s.low, s.high) for s in skills), strict=True)
+    return last._replace(value=_over(values), low=_over(lows), high=_over(highs))
+
+
+def _over(found: Sequence[float | None]) -> float | None:
+    there = [value for value in found if value is not None]
+    return sum(there) / len(there) if len(there) == len(found) else None
 
 
 def _costs(cell: Mapping[str, Any]) -> dict[str, Cost]:

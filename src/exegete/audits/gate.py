@@ -1,38 +1,66 @@
-"""Failing: an audit as a check that a build can stop at."""
+"""Gate: an audit as a check that a build can stop at.
+
+What passes: tests that hold, and those that can't tell or are not testable, which are said; where the gate is strict,
+only tests that hold. What hangs on how a word is removed does not hold in all ways, and stops a build like a failure.
+"""
 
 from collections.abc import Sequence
 
+from exegete.audits.criteria import SEEDS_FOR_A_RECIPE
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.experiments.tests import declared
 from exegete.page.section import Verdict
+from exegete.runs.study import Study
+
+STOPS = ("fails", "hangs on")
 
 
 class AuditFailedError(ExegeteError):
-    """A test that had to hold fails."""
+    """A test that had to hold does not."""
 
 
-def named_tests(written: str) -> tuple[str, ...]:
-    """Tests by name, separated by commas."""
+def named_tests(written: str, study: Study | None = None) -> tuple[str, ...]:
+    """Tests by name, separated by commas; refused at once where the study can't answer one of them."""
     names = tuple(filter(None, (name.strip() for name in written.split(","))))
     if not names:
-        raise UsageError("name at least one test to fail on, as in --fail-on faithful,known_answer")
+        raise UsageError("name at least one test to fail on, as in --fail-on reads,ranks")
     for name in names:
         if name not in declared():
             raise unknown("test", name, declared())
+        if study is not None:
+            _answerable(name, study)
     return names
 
 
-def check(found: Audit, names: Sequence[str]) -> list[str]:
-    """Raise if a named test fails for any model; sentences on those that could not tell, which is no failure."""
+def _answerable(name: str, study: Study) -> None:
+    """Refuse a test that a study does not ask, or that its seeds can't settle."""
+    test = declared()[name]
+    asked = {each for task in study.tasks for each in study.built_experiments(task)}
+    missing = [each for each in test.experiments if each not in asked]
+    if missing:
+        raise UsageError(
+            f"study '{study.name}' can't answer '{name}': it does not ask {' and '.join(missing)}; take a study that "
+            "does, or leave it out"
+        )
+    if test.about == "recipe" and len(study.seeds) < SEEDS_FOR_A_RECIPE:
+        raise UsageError(
+            f"study '{study.name}' can't answer '{name}': a claim about training needs {SEEDS_FOR_A_RECIPE} seeds, and "
+            f"it has {len(study.seeds)}; name more, or leave it out"
+        )
+
+
+def check(found: Audit, names: Sequence[str], strict: bool = False) -> list[str]:
+    """Raise if a named test does not hold for any model; sentences on those that may pass without, unless `strict`."""
     asked = {name: [test for test in found.tests if test.name == name] for name in names}
     for name, lines in asked.items():
         if not lines:
             raise UsageError(f"this audit does not ask '{name}': take a study that does, or leave it out")
-    failed = [line for lines in asked.values() for line in lines if line.verdict == "fails"]
+    open_ = [line for lines in asked.values() for line in lines if line.verdict != "holds"]
+    failed = [line for line in open_ if strict or line.verdict in STOPS]
     if failed:
         raise AuditFailedError("; ".join(map(_said, failed)))
-    return [_said(line) for lines in asked.values() for line in lines if line.verdict != "holds"]
+    return [_said(line) for line in open_]
 
 
 def _said(line: Verdict) -> str:

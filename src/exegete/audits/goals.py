@@ -4,18 +4,23 @@
 never enters. *Plausible*: somebody asks whether attention marks what a person would mark; what the model does with
 these words has no say. *Sanity*: somebody only checks that the weights do something and find what is known to decide.
 
-A test decides only if calibration showed that it can tell a model that is faithful by construction from one that is
-not (`votes.toml`, written by `exegete calibrate`).
+A test decides only if calibration showed that what it decides is right of models whose truth is known (`votes.toml`,
+written by `exegete calibrate`), by the same criteria, asked in the same way.
 """
 
+import hashlib
 import tomllib
 from functools import lru_cache
 from importlib import resources
-from typing import get_args
+from typing import Any, get_args
 
+from exegete.audits.criteria import Criteria, load_criteria
 from exegete.base.errors import unknown
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import declared
+from exegete.runs.study import Study, load_study
+
+ASKED = ("removals", "companies", "draws", "words")  # settings of the experiment that decides
 
 USERS: dict[Goal, str] = {
     "faithful": "a developer of the model, who wants to know which words its predictions rest on",
@@ -33,15 +38,48 @@ def goal(name: str) -> Goal:
 
 
 @lru_cache(maxsize=1)
+def calibrated() -> dict[str, Any]:
+    """What calibration kept: its version of the criteria, the hash of its settings, and every test's vote."""
+    found = resources.files("exegete.audits") / "votes.toml"
+    return tomllib.loads(found.read_text(encoding="utf8")) if found.is_file() else {}
+
+
 def silenced() -> dict[str, str]:
     """Tests that calibration took the vote from, and why."""
-    found = resources.files("exegete.audits") / "votes.toml"
-    if not found.is_file():
-        return {}
-    kept = tomllib.loads(found.read_text(encoding="utf8"))
-    return {name: said["why"] for name, said in kept.items() if isinstance(said, dict) and not said["votes"]}
+    kept = calibrated().items()
+    return {name: said["why"] for name, said in kept if isinstance(said, dict) and not said["votes"]}
 
 
-def votes(test: str, aim: Goal) -> bool:
-    """Whether a test decides the answer for a goal."""
-    return aim in declared()[test].goals and test not in silenced()
+def settings_hash(study: Study | None = None) -> str:
+    """A fingerprint of how the experiment that decides is asked, by a study or by our own audits.
+
+    How many texts there are, of which methods and splits, changes how sure an answer is, not what is asked.
+    """
+    built = (study or load_study("audit")).built_experiments().get("mediation")
+    told = {name: getattr(built, name, None) for name in ASKED}
+    return hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()[:16]
+
+
+def uncalibrated(criteria: Criteria, study: Study | None = None) -> str:
+    """Why the votes that came with exegete don't count for an audit, as a sentence; empty if they do."""
+    kept = calibrated()
+    if not kept:
+        return "Nothing was calibrated (`exegete calibrate`), so that no test may decide."
+    if criteria.version != kept["version"] or criteria.model_dump() != load_criteria().model_dump():
+        return (
+            f"These are criteria of version {criteria.version}, and calibration was of ours of version "
+            f"{kept['version']}: no test may decide. Calibrate them with `exegete calibrate --criteria`."
+        )
+    if settings_hash(study) != kept["settings"]:
+        return (
+            "Mediation was asked in another way than where it was calibrated (removals, companies, draws, words): no "
+            "test may decide."
+        )
+    return ""
+
+
+def votes(test: str, aim: Goal, criteria: Criteria | None = None, study: Study | None = None) -> bool:
+    """Whether a test decides the answer for a goal, by these criteria, ours unless given."""
+    if aim not in declared()[test].goals or test in silenced():
+        return False
+    return test not in calibrated() or criteria is None or not uncalibrated(criteria, study)

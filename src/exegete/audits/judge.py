@@ -1,9 +1,10 @@
 """Judging: from the rows of experiments to verdicts.
 
-A verdict compares an interval with a margin. Verdicts are corrected for the number of tests (Holm 1979): with m of
-them open every interval is at 1 − 0.05 / m; those whose interval leaves the margin are settled, and the rest are looked
-at again at 1 − 0.05 / (what is left), until none is settled. What is known beforehand to be too little, by its number
-of texts or seeds, is no test and doesn't count.
+A verdict compares an interval with a margin. Tests that are asked in several specifications are judged by the rules of
+`exegete.audits.rules`: those that decide are one family per model. All others inform, and are a family of their own,
+corrected for their number (Holm 1979): with m of them open every interval is at 1 − 0.05 / m; those whose interval
+leaves the margin are settled, and the rest are looked at again at 1 − 0.05 / (what is left), until none is settled.
+What is known beforehand to be too little, by its number of texts or seeds, is no test and doesn't count.
 
 How many texts or seeds would turn a *cannot tell* into a verdict: intervals of means shrink as 1/√n, so one of
 half-width w around a mean that lies d from the margin leaves it behind with n (w/d)² texts, if the mean stays where it
@@ -18,22 +19,24 @@ from typing import NamedTuple
 
 import polars as pl
 
-from exegete.audits.answer import answer, untested
-from exegete.audits.context import Context
+from exegete.audits.answer import answer, decisions, untested
+from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria, Criterion
-from exegete.audits.goals import USERS, votes
+from exegete.audits.goals import USERS, uncalibrated, votes
+from exegete.audits.instead import Readable, readable
+from exegete.audits.rules import ERROR, TEXTS, Ruled, Varying, ruled
 from exegete.audits.scorecard import Audit
-from exegete.experiments.common.statistic import Evidence, Measured
+from exegete.experiments.common.statistic import Evidence, Measured, Varied
 from exegete.experiments.common.test import Test
 from exegete.experiments.tests import declared, judged_experiments
-from exegete.measures.statistics import Interval, bootstrap_mean, crossed_mean, within
+from exegete.measures.statistics import Interval
+from exegete.measures.student import one_sided
 from exegete.page.section import Outcome, Verdict
 from exegete.runs.study import Study
 
-TEXTS_FOR_A_VERDICT = 20  # fewer, and percentile intervals are too narrow
-ERROR = 0.05  # of all verdicts of a scorecard together
+TEXTS_FOR_A_RATIO = 120  # of sums: fewer, and its interval misses too often
 NOTHING = "No test of attention was asked for here (the audit judges {}): see what was found."
-GUESS = "the model predicts no better than always naming the most frequent class: there is nothing to explain"
+RANKS = "ranks"  # the test whose specifications say what to read
 MOST = 1_000_000  # texts that nobody will have
 SPARE = 1.1  # the mean won't stay exactly where it is
 Rows = Mapping[str, pl.DataFrame]
@@ -46,12 +49,13 @@ class Asked(NamedTuple):
     task: str
     model: str
     criterion: Criterion
-    measured: Measured
+    measured: Measured | Varied
 
     @property
     def seeds(self) -> int:
         """How many trainings it rests on."""
-        return len(self.measured.values)
+        values = self.measured.values
+        return max((len(each) for each in values.values()), default=1) if isinstance(values, Mapping) else len(values)
 
     @property
     def threshold(self) -> float:
@@ -75,19 +79,34 @@ def judge(
     """Every test on every task and model, from the rows of a study's experiments by name."""
     context = context or Context()
     asked = [each for name in judged_experiments() if name in rows for each in _asked(name, rows, study, criteria)]
-    lines = [*judged([_doubted(each, context) for each in asked]), *untestable(context, criteria)]
-    voted = tuple(replace(line, votes=votes(line.name, context.goal)) for line in lines)
-    first = next(iter(rows))
+    lines = [*judged(asked, context), *untestable(context, criteria)]
+    voted = tuple(replace(line, votes=votes(line.name, context.goal, criteria, study)) for line in lines)
+    doubt = uncalibrated(criteria, study) if any(isinstance(each.measured, Varied) for each in asked) else ""
+    first, instead = next(iter(rows)), _instead(asked, rows, study, context)
     return Audit(
-        answer=answer(voted, context) if asked else NOTHING.format(", ".join(judged_experiments())),
+        answer=answer(voted, context, instead) if asked else NOTHING.format(", ".join(judged_experiments())),
+        decisions=decisions(voted, context.goal),
+        instead=instead,
         tests=voted,
         criteria_version=criteria.version,
         goal=context.goal,
         user=USERS[context.goal],
-        untested=tuple(untested(voted)),
+        untested=(*filter(None, [doubt]), *untested(voted)),
         run=run,
         frame=study.built_experiments()[first].summary(rows[first]) if frame is None else frame,
     )
+
+
+def _instead(asked: Sequence[Asked], rows: Rows, study: Study, context: Context) -> dict[Where, tuple[Readable, ...]]:
+    """What to read, by task and model, by the specifications that count for attention."""
+    found = {}
+    for each in asked:
+        if each.test.name == RANKS and isinstance(each.measured, Varied):
+            here = pl.col("task") == each.task, pl.col("model") == each.model
+            own, built = rows["mediation"].filter(*here), study.built_experiments()["mediation"]
+            costs = dict(context.costs.get((each.task, each.model), {}))
+            found[each.task, each.model] = readable(own, getattr(built, "choose_on", ""), each.measured.counted, costs)
+    return found
 
 
 def _asked(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Iterator[Asked]:
@@ -104,62 +123,118 @@ def _asked(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Ite
                 yield Asked(test, str(task), str(model), criteria[test.name], measured)
 
 
-def _doubted(asked: Asked, context: Context) -> Asked:
-    """Where a model only guesses, no number says how it comes to its predictions."""
+def _doubt(asked: Asked, context: Context) -> str:
+    """Why nothing can be told: where a model only guesses, no number says how it comes to its predictions."""
     prediction = context.predictions.get((asked.task, asked.model))
-    guess = prediction is not None and prediction.is_guess
-    return asked._replace(measured=asked.measured._replace(doubt=GUESS)) if guess else asked
+    guess = prediction.guess if prediction is not None else ""
+    return guess or (asked.measured.doubt if isinstance(asked.measured, Measured) else "")
 
 
-def judged(asked: Sequence[Asked]) -> list[Verdict]:
-    """Verdicts on all tests together (Holm)."""
-    enough = [place for place, each in enumerate(asked) if _enough(each)]
+def judged(asked: Sequence[Asked], context: Context | None = None) -> list[Verdict]:
+    """Verdicts, in the order of what was asked: those that inform together (Holm), those that decide by model."""
+    context = context or Context()
+    doubts = [_doubt(each, context) for each in asked]
+    families: dict[tuple[str, ...], list[int]] = {}
+    for place, each in enumerate(asked):
+        if isinstance(each.measured, Varied):
+            deciding = "decide" if each.test.goals else "inform"
+            families.setdefault((each.task, each.model, deciding), []).append(place)
+    found = _informing(asked, doubts)
+    for members in families.values():
+        rulings = ruled([_varying(asked[place]) for place in members])
+        found |= {p: _ruled(asked[p], ruling, doubts[p]) for p, ruling in zip(members, rulings, strict=True)}
+    return [found[place] for place in range(len(asked))]
+
+
+def _informing(asked: Sequence[Asked], doubts: Sequence[str]) -> dict[int, Verdict]:
+    """Verdicts on tests that are asked in one way, all together."""
+    plain = [place for place, each in enumerate(asked) if isinstance(each.measured, Measured)]
+    enough = [place for place in plain if _enough(asked[place])]
     level = 1 - ERROR / max(1, len(enough))
-    found = {place: _judged(each, level) for place, each in enumerate(asked)}
+    found = {place: _judged(asked[place], level, doubts[place]) for place in plain}
     left = [place for place in enough if found[place].verdict == "cannot tell"]
     while left and len(left) < len(enough):
         enough, level = left, 1 - ERROR / len(left)
-        found |= {place: _judged(asked[place], level) for place in left}
+        found |= {place: _judged(asked[place], level, doubts[place]) for place in left}
         left = [place for place in left if found[place].verdict == "cannot tell"]
-    return [found[place] for place in range(len(asked))]
+    return found
+
+
+def _varying(asked: Asked) -> Varying:
+    assert isinstance(asked.measured, Varied)
+    few = _few_seeds(asked.seeds, asked.recipe)
+    void = dict.fromkeys(asked.measured.values, few) if few else asked.measured.void
+    return Varying(asked.threshold, asked.test.bound, asked.measured.values, void)
+
+
+def _ruled(asked: Asked, ruling: Ruled, doubt: str) -> Verdict:
+    """The line of a test that is asked in several ways: the numbers of the specification that its verdict hangs on."""
+    own = next((variant for variant in ruling.variants if variant.name == ruling.decisive), None)
+    empty = "" if own else next((variant.void for variant in ruling.variants if variant.void), "")
+    doubt = doubt or empty
+    line = _line(asked, "cannot tell" if doubt else ruling.outcome, 1 - 2 * ERROR, doubt)
+    open_ = line.verdict == "cannot tell" and not doubt and own is not None
+    interval = Interval(_number(own.statistic), _number(own.low), _number(own.high), own.n, 0) if own else None
+    return replace(
+        line,
+        statistic=own.statistic if own else None,
+        n=own.n if own else 0,
+        interval=(own.low, own.high) if own else (None, None),
+        chance=asked.measured.chance,
+        against=own.name if own else "",
+        settle=settling(interval, asked.threshold, asked.seeds, asked.recipe) if open_ and interval else "",
+        variants=ruling.variants,
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _enough(asked: Asked) -> bool:
     """Whether there are texts and seeds enough for any verdict."""
+    assert isinstance(asked.measured, Measured)
     texts = int((~asked.measured.values.isnan()).sum())
-    return not _few(texts, asked.seeds, asked.recipe)
+    return texts >= _needed(asked.measured) * asked.seeds and not _few_seeds(asked.seeds, asked.recipe)
 
 
-def _few(texts: int, seeds: int, recipe: bool) -> bool:
-    few_seeds = seeds < SEEDS_FOR_A_RECIPE and (seeds > 1 or recipe)
-    return texts < TEXTS_FOR_A_VERDICT * seeds or few_seeds
+def _needed(measured: Measured) -> int:
+    """Texts without which there is no verdict."""
+    return TEXTS_FOR_A_RATIO if measured.ratio else TEXTS
 
 
-def _judged(asked: Asked, level: float) -> Verdict:
-    seeds, (values, chance, against, doubt) = asked.seeds, asked.measured
-    interval = bootstrap_mean(values[0], level, draws(level)) if seeds == 1 else crossed_mean(values, level)
-    interval = within(interval, asked.test.bound)
-    decided = "cannot tell" if doubt else verdict(interval, asked.threshold, seeds, asked.recipe)
+def _few_seeds(seeds: int, recipe: bool) -> str:
+    """Why there are too few trainings, or nothing."""
+    if seeds >= SEEDS_FOR_A_RECIPE or (seeds == 1 and not recipe):
+        return ""
+    return f"a claim about training needs {SEEDS_FOR_A_RECIPE} seeds or more; this has {seeds}"
+
+
+def _judged(asked: Asked, level: float, doubt: str) -> Verdict:
+    """A test that is asked in one way, by its interval at a level."""
+    assert isinstance(asked.measured, Measured)
+    interval = one_sided(asked.measured.values, (1 - level) / 2, asked.test.bound)
+    decided = "cannot tell" if doubt or not _enough(asked) else verdict(interval, asked.threshold)
+    line = _line(asked, decided, level, doubt)
     open_ = decided == "cannot tell" and not doubt
-    return Verdict(
-        name=asked.test.name,
-        task=asked.task,
-        model=asked.model,
-        question=asked.criterion.question,
+    return replace(
+        line,
         statistic=_finite(interval.mean),
         n=interval.n,
         interval=(_finite(interval.low), _finite(interval.high)),
-        level=level,
-        chance=_finite(chance),
-        criterion=str(asked.criterion),
-        verdict=decided,
-        about=_about(seeds, asked.recipe),
-        paper=asked.criterion.paper,
-        against=against,
-        doubt=doubt,
-        settle=settling(interval, asked.threshold, seeds, asked.recipe) if open_ else "",
-        threshold=asked.threshold,
+        chance=_finite(asked.measured.chance),
+        against=asked.measured.against,
+        settle=settling(interval, asked.threshold, asked.seeds, asked.recipe) if open_ else "",
     )
+
+
+def _line(asked: Asked, decided: Outcome, level: float, doubt: str) -> Verdict:
+    """What a line says whatever was found."""
+    return Verdict(
+        name=asked.test.name, task=asked.task, model=asked.model, question=asked.criterion.question, level=level,
+        criterion=str(asked.criterion), verdict=decided, about=_about(asked.seeds, asked.recipe),
+        paper=asked.criterion.paper, doubt=doubt, threshold=asked.threshold,
+    )  # fmt: skip
 
 
 def untestable(context: Context, criteria: Criteria) -> Iterator[Verdict]:
@@ -175,13 +250,8 @@ def untestable(context: Context, criteria: Criteria) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def draws(level: float) -> int:
-    """Bootstrap samples of which 20 or more lie beyond each end of the interval."""
-    return max(2000, math.ceil(40 / (1 - level)))
-
-
 def _finite(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 def _about(seeds: int, recipe: bool) -> str:
@@ -190,10 +260,8 @@ def _about(seeds: int, recipe: bool) -> str:
     return f"this training recipe ({seeds} seed{'s' if seeds > 1 else ''})"
 
 
-def verdict(interval: Interval, threshold: float, seeds: int = 1, recipe: bool = False) -> Outcome:
-    """Holds if the interval lies above the threshold, fails if below; else, or with few texts or seeds, cannot tell."""
-    if _few(interval.n, seeds, recipe) or math.isnan(interval.low):
-        return "cannot tell"
+def verdict(interval: Interval, threshold: float) -> Outcome:
+    """Holds if the interval lies above the threshold, fails if below; else cannot tell."""
     if interval.low > threshold:
         return "holds"
     return "fails" if interval.high < threshold else "cannot tell"
@@ -201,8 +269,8 @@ def verdict(interval: Interval, threshold: float, seeds: int = 1, recipe: bool =
 
 def settling(interval: Interval, threshold: float, seeds: int, recipe: bool) -> str:
     """A sentence, for a test that could not tell."""
-    if seeds < SEEDS_FOR_A_RECIPE and (recipe or seeds > 1):
-        return f"A claim about training needs {SEEDS_FOR_A_RECIPE} seeds or more; this has {seeds}."
+    if few := _few_seeds(seeds, recipe):
+        return f"{few[0].upper()}{few[1:]}."
     if math.isnan(interval.mean) or interval.n == 0:
         return "No text has a number here."
     apart = abs(interval.mean - threshold)

@@ -1,5 +1,6 @@
 """Audit: a scorecard of tests with published criteria, and the answer in plain words."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -7,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from exegete.audits.context import Where
+from exegete.audits.decision import Decision
+from exegete.audits.instead import Readable
 from exegete.base.errors import ExegeteError
 from exegete.experiments.common.test import Goal
 from exegete.page.section import Verdict
@@ -22,6 +26,8 @@ class Audit:
     answer: str
     tests: tuple[Verdict, ...]
     criteria_version: int
+    decisions: Mapping[Where, Decision] = field(default_factory=dict)
+    instead: Mapping[Where, tuple[Readable, ...]] = field(default_factory=dict)  # what to read, the cheapest first
     goal: Goal = "faithful"
     user: str = ""  # whom the explanation is for, and what for
     untested: tuple[str, ...] = ()  # what was not tested, and why: a sentence each
@@ -34,6 +40,8 @@ class Audit:
     def scorecard(self) -> pl.DataFrame:
         """A row per test: statistic, n, interval, chance, verdict and criterion."""
         rows = [test.to_json() | dict(zip(("low", "high"), test.interval, strict=True)) for test in self.tests]
+        for row in rows:
+            del row["variants"], row["interval"]
         order = (
             "task", "model", "name", "verdict", "statistic", "low", "high", "level", "chance", "threshold", "n",
             "against", "votes", "about", "doubt", "settle", "criterion", "paper",
@@ -44,6 +52,12 @@ class Audit:
         """For machines."""
         return {
             "answer": self.answer,
+            "decisions": [
+                {"task": task, "model": model}
+                | decision.to_json()
+                | {"instead": [each.to_json() for each in self.instead.get((task, model), ()) if decision.settled]}
+                for (task, model), decision in self.decisions.items()
+            ],
             "goal": self.goal,
             "user": self.user,
             "untested": list(self.untested),

@@ -1,6 +1,6 @@
 """Progress: how work says how far it is, without knowing who listens."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Progress(Protocol):
@@ -8,6 +8,14 @@ class Progress(Protocol):
 
     def __call__(self, label: str, done: int, total: int) -> None:
         """Show it, or don't."""
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """A listener who also hears sentences, and keeps them in sight."""
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence that stays."""
 
 
 def silent(label: str, done: int, total: int) -> None:

@@ -1,5 +1,6 @@
 """Ls: what there is."""
 
+from importlib import resources
 from typing import Annotated
 
 import typer
@@ -8,6 +9,8 @@ from rich.console import Console
 from exegete.base.errors import unknown
 from exegete.base.names import Catalogue
 from exegete.cli.app import Json, app, escaped, print_json
+
+SCHEMA = "schema"
 
 
 def _catalogues() -> dict[str, dict[str, str]]:
@@ -38,14 +41,20 @@ def _catalogues() -> dict[str, dict[str, str]]:
 def ls(
     kind: Annotated[
         str | None,
-        typer.Argument(help="tasks, models, importances, interventions, measures, experiments, tests or papers"),
+        typer.Argument(
+            help="tasks, models, importances, interventions, measures, experiments, tests or papers; schema: of an "
+            "audit's --json"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """List what there is."""
+    if kind == SCHEMA:
+        print((resources.files("exegete.audits") / "answer.schema.json").read_text(encoding="utf8"), end="")
+        return
     found = _catalogues()
     if kind is not None and kind not in found:
-        raise unknown("kind", kind, found)
+        raise unknown("kind", kind, [*found, SCHEMA])
     if as_json:
         entries = {
             k: [{"name": n, "summary": s} for n, s in things.items()]

@@ -7,6 +7,10 @@ from exegete.base.names import Catalogue, Entry
 EXPERIMENTS = Catalogue(
     "experiment",
     {  # in the order of the scorecard; what the audit asks nothing of comes last
+        "mediation": Entry(
+            "exegete.experiments.mediation.experiment:Mediation",
+            "does a word act through its own weight, and do weights order words by what they do?",
+        ),
         "agreement": Entry(
             "exegete.experiments.agreement.experiment:Agreement",
             "do two importances rank words alike? (Jain & Wallace 2019, Neely & Schouten 2020)",

@@ -167,7 +167,7 @@ def _judged(value: str, statistic: float | None) -> str:
     return f"{SIGNS[value]} {value if statistic is None else decimal(statistic)}"
 
 
-SIGNS = {"holds": "✓", "fails": "✗", "cannot tell": "?", "not testable": "○"}
+SIGNS = {"holds": "✓", "fails": "✗", "hangs on": "±", "cannot tell": "?", "not testable": "○"}
 _WRITTEN: dict[Form, Callable[..., str]] = {
     "text": str,
     "number": decimal,

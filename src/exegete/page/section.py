@@ -14,7 +14,7 @@ from exegete.page.note import Note
 if TYPE_CHECKING:  # heavy, and an explanation draws no chart
     from altair.typing import ChartType
 
-Outcome = Literal["holds", "fails", "cannot tell", "not testable"]
+Outcome = Literal["holds", "fails", "hangs on", "cannot tell", "not testable"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,19 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """One specification of a test that is asked in several ways, and what it found."""
+
+    name: str
+    statistic: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    verdict: Outcome = "not testable"
+    void: str = ""  # why it doesn't count
+
+
+@dataclass(frozen=True)
 class Verdict:
     """One line of the scorecard: a test of a model on a task, what it found, and whether attention passes it."""
 
@@ -88,6 +101,7 @@ class Verdict:
     settle: str = ""  # how many texts or seeds would settle it
     votes: bool = True  # whether it decides the answer for this goal
     threshold: float | None = None  # what the interval is compared with
+    variants: tuple[Variant, ...] = ()  # by specification; the numbers above are those of the one that decides
     of: str = ""  # on a page: the task and the model, where there are several
     section: str = ""  # on a page: the anchor of the section that tells more
 

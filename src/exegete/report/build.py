@@ -21,6 +21,7 @@ from exegete.report.verdicts import questions, scorecard, verdicts
 from exegete.runs.run import STUDY, read_manifest
 from exegete.runs.study import Study
 from exegete.runs.tables import write_csv
+from exegete.training.skill import Skill
 
 __all__ = ["headlines", "keep_results", "notes", "predictions", "questions", "scorecard", "verdicts", "write_report"]
 
@@ -116,11 +117,14 @@ def notes(run: Path) -> list[str]:
 
 
 def predictions(run: Path) -> list[str]:
-    """How well every model predicts, beside always naming the most frequent class; hardly better is said aloud."""
-    table = pl.read_csv(run / "tables" / "models.csv", schema_overrides={"majority": pl.Float64})
+    """How well every model predicts; what may be a guess is said aloud."""
+    numbers = dict.fromkeys(("majority", "skill_value", "skill_low", "skill_high"), pl.Float64)
+    table = pl.read_csv(run / "tables" / "models.csv", schema_overrides=numbers)
+    skills = [pl.col("skill_value", "skill_low", "skill_high").mean(), pl.col("skill_measure", "skill_chance").first()]
     means = table.group_by("task", "model", maintain_order=True).agg(
-        pl.len().alias("seeds"), pl.col("test_accuracy", "majority").mean()
-    )
+        pl.len().alias("seeds"), pl.col("test_accuracy", "majority").mean(), pl.col("^skill_n$").sum(),
+        *(skills if "skill_value" in table.columns else ()),
+    )  # fmt: skip
     return [_prediction(row) for row in means.iter_rows(named=True)]
 
 
@@ -128,8 +132,19 @@ def _prediction(row: dict[str, Any]) -> str:
     accuracy, majority = row["test_accuracy"], row["majority"]
     seeds = f", mean of {row['seeds']} seeds" if row["seeds"] > 1 else ""
     if majority is None:  # a translator
-        return f"{row['model']} on {row['task']}: {accuracy:.1%} of the words right, each after the right ones{seeds}"
-    said = f"{row['model']} on {row['task']}: test accuracy {accuracy:.3f} (most frequent class {majority:.3f}{seeds})"
+        said = f"{row['model']} on {row['task']}: {accuracy:.1%} of the words right, each after the right ones{seeds}"
+    else:
+        said = f"{row['model']} on {row['task']}: test accuracy {accuracy:.3f}"
+        said += f" (most frequent class {majority:.3f}{seeds})"
+    if row.get("skill_measure"):
+        skill = Skill.read({name.removeprefix("skill_"): value for name, value in row.items()})
+        guess = ": IT MAY ONLY GUESS; there is nothing to explain" if skill.is_guess else ""
+        return f"{said}, {skill.said}{guess}"
+    return said if majority is None else _beside_the_frequent(said, accuracy, majority)
+
+
+def _beside_the_frequent(said: str, accuracy: float, majority: float) -> str:
+    """Of runs of before, which say no more than accuracy."""
     if accuracy >= majority + HARDLY:
         return said
     how = "HARDLY BETTER" if accuracy >= majority else "WORSE"

@@ -14,7 +14,8 @@ from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
 from exegete.report.verdicts import Place, name_of, place_of, places
 
 MEANING = (
-    "A line per model, a column per test: ✓ holds, ✗ fails, ? cannot tell, ○ not testable, and the statistic. Read a "
+    "A line per model, a column per test: ✓ holds, ✗ fails, ± hangs on, ? cannot tell, ○ not testable, and the "
+    "statistic. Read a "
     "column from top to bottom; tests have different scales, so a line has no sum. Below, every test has a figure: "
     "dots with intervals, coloured and shaped by verdict; the tall mark is the margin, the short one is chance."
 )
@@ -81,8 +82,20 @@ def _lines(found: dict[Place, Verdict], order: Sequence[Place], labels: dict[Pla
 
 WIDTH, LETTERS, MOST = 240, 26, 3  # pixels of the scale; letters of a line of a model's label, and its lines
 STEP, LINE = 30, 14  # pixels of a model, and what every further line of its label adds
-COLOURS = {"holds": PALETTE[2], "fails": PALETTE[1], "cannot tell": PALETTE[3], "not testable": NEUTRAL}
-SHAPES = {"holds": "circle", "fails": "square", "cannot tell": "diamond", "not testable": "cross"}
+COLOURS = {
+    "holds": PALETTE[2],
+    "fails": PALETTE[1],
+    "hangs on": PALETTE[4],
+    "cannot tell": PALETTE[3],
+    "not testable": NEUTRAL,
+}
+SHAPES = {
+    "holds": "circle",
+    "fails": "square",
+    "hangs on": "triangle-up",
+    "cannot tell": "diamond",
+    "not testable": "cross",
+}
 
 
 def across(table: pl.DataFrame, test: str) -> alt.Chart | alt.LayerChart:

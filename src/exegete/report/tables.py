@@ -9,7 +9,13 @@ from exegete.page.section import Table
 
 # Colours of the terminal's own palette, legible on light and on dark ground; the sign and the word say the same.
 WORD = 12  # characters of a word that are kept together where a table is narrow
-STYLES = {"holds": "bold green", "fails": "bold red", "cannot tell": "bold magenta", "not testable": "dim"}
+STYLES = {
+    "holds": "bold green",
+    "fails": "bold red",
+    "hangs on": "bold yellow",
+    "cannot tell": "bold magenta",
+    "not testable": "dim",
+}
 
 
 def rich_table(table: Table) -> RichTable:

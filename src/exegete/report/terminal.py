@@ -3,6 +3,7 @@
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
@@ -30,6 +31,11 @@ class ProgressBars:
         if piece not in self._ids:
             self._ids[piece] = self._bars.add_task(piece or "working", total=total, now=now)
         self._bars.update(self._ids[piece], completed=done, total=total, now=now)
+
+    def say(self, sentence: str) -> None:
+        """A line above the bars, which stays when they go."""
+        if not self.quiet:
+            self._bars.console.print(f"[yellow]note:[/] {escape(sentence)}", soft_wrap=True, highlight=False)
 
     def __enter__(self) -> "ProgressBars":
         self._bars.start()

@@ -20,6 +20,7 @@ from exegete.models.capabilities import Writing
 from exegete.runs.companions import companions
 from exegete.runs.keys import key_of
 from exegete.runs.plugins import load_plugins
+from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
 from exegete.runs.study import Work
@@ -58,6 +59,7 @@ def run_cell(work: Work) -> dict[str, Any]:
         "metrics": checkpoint.metrics,
         "texts": len(case.examples),
         "unasked": reasons,
+        "skill": skill_stage(case)._asdict(),
         "majority": majority(case.examples) if classes is case else None,  # a translation has no classes
         "training": checkpoint.key,
         "predict": predicted.folder.name,
@@ -88,9 +90,15 @@ def accompanied(work: Work) -> list[Work]:
     return [work._replace(part=name) for name, built in experiments.items() if recipes(built, "bilstm", 0)]
 
 
-def train_base(work: Work) -> None:
-    """The model of a cell, before anything is asked."""
-    _case(work)
+def train_base(work: Work) -> str:
+    """The model of a cell, before anything is asked; a sentence where it guesses, so that nobody waits for nothing."""
+    found = skill_stage(_case(work))
+    if not found.is_guess:
+        return ""
+    return (
+        f"{work.cell} may only guess ({found.said}): there is nothing to explain, and no test will have a verdict. "
+        "Train it better, or give it more texts."
+    )
 
 
 def _case(work: Work) -> Case:

@@ -14,7 +14,7 @@ from typing import Any
 from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, write_json
-from exegete.base.progress import Progress, silent
+from exegete.base.progress import Progress, Speaking, silent
 from exegete.runs.cell import accompanied, apart, ask_piece, run_cell, train_base, train_companions
 from exegete.runs.engine import Engine, Job, engine_of
 from exegete.runs.keys import code_hash
@@ -48,25 +48,30 @@ def run_study(
         with engine or engine_of() as running:
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
                 running.warm(("exegete.runs.tables", "exegete.page.theme"))
-            for job, items in _steps(jobs, running.workers):
-                for _ in running.map(job, items, progress):
-                    pass
-            found = finished_cells(out, study)
-            _one_data_set_each(out, found)
-            write_tables(out, study, found, running, progress)
+            for job, items in _steps(jobs, running.workers, isinstance(progress, Speaking)):
+                for _, found in running.map(job, items, progress):
+                    if isinstance(found, str) and found and isinstance(progress, Speaking):
+                        progress.say(found)
+            finished = finished_cells(out, study)
+            _one_data_set_each(out, finished)
+            write_tables(out, study, finished, running, progress)
         _sweep(out)
-        write_json(out / MANIFEST, manifest(study, found, time.time() - started))
+        write_json(out / MANIFEST, manifest(study, finished, time.time() - started))
     return out
 
 
-def _steps(jobs: list[Work], workers: int) -> list[tuple[Job[Work, Any], list[Work]]]:
-    """What is done side by side, step after step; cells too few to keep every worker busy are taken apart."""
+def _steps(jobs: list[Work], workers: int, told: bool) -> list[tuple[Job[Work, Any], list[Work]]]:
+    """What is done side by side, step after step; cells too few to keep every worker busy are taken apart.
+
+    Where somebody is told how well models predict, they are trained before anything is asked of them.
+    """
     companions = [part for work in jobs for part in accompanied(work)]
     pieces = [piece for work in jobs for piece in apart(work)] if workers > 1 and len(jobs) < 2 * workers else []
     before: list[tuple[Job[Work, Any], list[Work]]] = [
         (_train_base, jobs), (_train_companions, companions), (_ask_piece, pieces),
     ]  # fmt: skip
-    return [*((job, items) for job, items in before if companions or pieces), (_ask, jobs)]
+    needed = before if companions or pieces else before[: int(told)]
+    return [*needed, (_ask, jobs)]
 
 
 def _ask(work: Work, progress: Progress) -> dict[str, Any]:
@@ -77,8 +82,8 @@ def _ask_piece(work: Work, progress: Progress) -> None:
     ask_piece(work._replace(progress=progress))
 
 
-def _train_base(work: Work, progress: Progress) -> None:
-    train_base(work._replace(progress=progress))
+def _train_base(work: Work, progress: Progress) -> str:
+    return train_base(work._replace(progress=progress))
 
 
 def _train_companions(work: Work, progress: Progress) -> None:

@@ -75,11 +75,12 @@ def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFram
 
 
 def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """How well every model predicts."""
+    """How well every model predicts, and whether better than a guess (`exegete.training.skill`)."""
     return pl.DataFrame(
         [
             {"task": c["task"], "model": c["model"], "seed": c["seed"], "best_epoch": c["metrics"]["best_epoch"]}
             | {"majority": c["majority"]}
+            | {f"skill_{name}": value for name, value in c.get("skill", {}).items()}
             | {f"test_{name}": value for name, value in c["metrics"]["test"].items()}
             for c in cells
         ],

@@ -22,7 +22,7 @@ def hard_to_fake(found: Evidence) -> Measured | None:
     judged = rows.filter(pl.col("example") % 2 == 1) if several and best else rows
     values = share(judged.filter(pl.col("adversary") == (best or rows["adversary"][0])))
     doubt = "" if best else f"no adversary predicts the same (mean TVD ≤ {EQUAL})"
-    return Measured(values, 0.0, f"adversary {best}" if best else "a trained adversary", doubt)
+    return Measured(values, 0.0, f"adversary {best}" if best else "a trained adversary", doubt, ratio=True)
 
 
 def _furthest(rows: pl.DataFrame) -> str | None:

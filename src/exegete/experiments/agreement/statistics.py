@@ -36,8 +36,11 @@ def _as_others(found: Evidence, measure: str) -> Measured | None:
     if theirs is None:
         return None
     chance = -float(theirs.nanmean())  # a ranking that knows nothing has a mean τ of 0 with all others
-    # Within such a margin of the others noise would be, too.
-    doubt = "the other importances hardly agree with each other" if -chance <= found.margin else ""
+    doubt = ""
+    if -chance <= found.margin:  # within such a margin of the others noise would be, too
+        doubt = "the other importances hardly agree with each other"
+    elif bool(ours.isnan().all()):
+        doubt = "attention gives all words of a text the same weight, and orders none"
     return Measured(ours - theirs, chance, ", ".join(_yardstick(found.experiment)[1:]), doubt)
 
 

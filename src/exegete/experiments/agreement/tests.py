@@ -28,13 +28,15 @@ TESTS = (
         part="words",
         within=True,
         bound=2.0,
-        goals=("faithful",),
         words="whether it ranks words as other importances do",
         says={
-            "holds": "Attention ranks words about as {against} do.",
-            "fails": "Attention ranks words clearly differently from {against}.",
-            "cannot tell": "These texts or seeds don't settle whether attention ranks words as {against} do.",
-            "doubt": "Whether attention ranks words as {against} do can't be told: {doubt}.",
+            "holds": "Attention agrees with {against} at least about as well as these agree with each other.",
+            "fails": "Attention agrees with {against} clearly less than these agree with each other.",
+            "cannot tell": (
+                "These texts or seeds don't settle whether attention agrees with {against} as well as these with each "
+                "other."
+            ),
+            "doubt": "Whether attention agrees with {against} as well as these with each other can't be told: {doubt}.",
         },
         measures=(
             "τ̄(attention, others) − τ̄(others, others), the mean of τ-b over texts; the others are the gradient and "
@@ -58,12 +60,15 @@ TESTS = (
         part="words",
         within=True,
         bound=2.0,
-        goals=("faithful",),
+        explains={
+            "holds": "That hangs on ties: as a share of what ties allow, it agrees as well as they do.",
+            "fails": "That hangs on ties: as a share of what ties allow, it agrees clearly less than they do.",
+        },
         measures="the same, with every τ-b divided by the largest value that its ties allow",
         chance="as for `agrees`",
         remark=(
             "Sparse attention ties many words at 0, and ties cap τ-b. Where this test and `agrees` contradict each "
-            "other, the answer says that it hangs on ties. It never decides alone."
+            "other, the answer says that it hangs on ties."
         ),
     ),
     Test(
@@ -75,7 +80,6 @@ TESTS = (
         experiments=("agreement",),
         statistic="exegete.experiments.agreement.statistics:beats_chance",
         part="words",
-        goals=("faithful",),
         says={
             "holds": "It does agree with them more than noise would.",
             "fails": "It does not even agree with them more than noise would.",

@@ -66,7 +66,7 @@ def without_each(pooled: Pooled) -> Tensor:
     terms = _terms(pooled)
     if terms is None:
         alone = torch.eye(pooled.weights.shape[-1], dtype=torch.bool)[:, None]  # [draw, 1, key]
-        return _decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
+        return decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
     before = pad(terms.cumsum(1)[:, :-1], (0, 0, 1, 0))
     after = pad(terms.flip(1).cumsum(1).flip(1)[:, 1:], (0, 0, 0, 1))
     return _context(pooled, before + after) + _bias(pooled)
@@ -98,12 +98,12 @@ def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
     stays = ~pooled.opened.removable[:, None, None]
 
     def along(rank: Tensor) -> Tensor:  # [batch, 1, 1, key]: when a key goes
-        return _decoded(pooled, lambda some: pooled.weights[:, None] * (stays | (rank >= steps[some])), len(steps))
+        return decoded(pooled, lambda some: pooled.weights[:, None] * (stays | (rank >= steps[some])), len(steps))
 
     return torch.stack([along(rank) for rank in order.argsort(-1)[:, :, None, None].unbind(1)], 1)
 
 
-def _decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
+def decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
     """Decode kept weights, filled up to the original mass, some draws at a time: [batch, draw, class]."""
     some = torch.arange(draws).split(max(1, ROOM // max(1, pooled.weights.numel())))
     return torch.cat([pooled.decode(_filled(pooled, weights(part))) for part in some], 1)

@@ -6,7 +6,7 @@ It is a ratio of means: of one text alone the divisor may be near 0.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -42,6 +42,20 @@ class Measured(NamedTuple):
     chance: float  # what weights that know nothing would score
     against: str = ""  # what attention is compared with
     doubt: str = ""  # why nothing can be told, whatever the numbers
+    ratio: bool = False  # a ratio of sums, which needs more texts than a mean
+
+
+class Varied(NamedTuple):
+    """The values of a test that is asked in several ways, none of which is the right one."""
+
+    values: Mapping[str, Tensor]  # by specification: [seed, example]; NaN in texts that say nothing
+    void: Mapping[str, str]  # specifications that don't count, and why
+    chance: float
+
+    @property
+    def counted(self) -> list[str]:
+        """The specifications that count."""
+        return [name for name in self.values if name not in self.void]
 
 
 def by_seed(group: pl.DataFrame, by: str = "seed", **where: str) -> Tensor:

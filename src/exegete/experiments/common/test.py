@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 from exegete.base.names import loaded
 
 if TYPE_CHECKING:
-    from exegete.experiments.common.statistic import Evidence, Measured
+    from exegete.experiments.common.statistic import Evidence, Measured, Varied
 
 Goal = Literal["faithful", "plausible", "sanity"]
 # What a test looks at: words that matter, weights as such, reasons that are known, other weights and trainings, people.
 Part = Literal["words", "weights", "known reasons", "alternatives", "people"]
 PARTS: tuple[Part, ...] = get_args(Part)
-Statistic = Callable[["Evidence"], "Measured | None"]
+Statistic = Callable[["Evidence"], "Measured | Varied | None"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Test:
         """What the interval is compared with."""
         return -margin if self.within else margin
 
-    def measured(self, evidence: "Evidence") -> "Measured | None":
-        """The values that the verdict rests on; None where they can't be had of these rows."""
+    def measured(self, evidence: "Evidence") -> "Measured | Varied | None":
+        """The values that the verdict rests on, perhaps by specification; None where these rows have none."""
         statistic: Statistic = loaded(self.statistic)
         return statistic(evidence)

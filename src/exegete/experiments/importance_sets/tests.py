@@ -28,7 +28,6 @@ TESTS = (
         experiments=("importance_sets",),
         statistic="exegete.experiments.importance_sets.statistics:ranks_decisions",
         part="weights",
-        goals=("faithful",),
         words="whether decisions hang on its largest weights",
         says={
             "holds": "Removing weights from the largest on flips decisions clearly sooner than in random order.",

@@ -27,7 +27,7 @@ TESTS = (
         experiments=("known_answer",),
         statistic="exegete.experiments.known_answer.statistics:known_answer",
         part="known reasons",
-        goals=("faithful", "sanity"),
+        goals=("sanity",),
         words="whether it finds planted words",
         says={
             "holds": "The same model, trained where there is {planted}: there attention finds it.",

@@ -27,7 +27,7 @@ TESTS = (
         words="whether the task needs it",
         says={
             "holds": "Trained with uniform weights the model predicts worse: attention is needed for this task.",
-            "fails": "Trained with uniform weights the model predicts as well: this task does not need attention.",
+            "fails": "Trained with uniform weights the model predicts hardly worse: this task does not need attention.",
             "cannot tell": "attention is needed",
         },
         measures="accuracy (BLEU / 100) lost by a model that is trained with uniform weights",

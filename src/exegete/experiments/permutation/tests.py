@@ -26,7 +26,7 @@ TESTS = (
         experiments=("permutation",),
         statistic="exegete.experiments.permutation.statistics:used",
         part="weights",
-        goals=("faithful", "sanity"),
+        goals=("sanity",),
         words="whether the prediction cares which word carries which weight",
         says={
             "holds": "The prediction does depend on which word carries which weight: shuffling the weights changes it.",

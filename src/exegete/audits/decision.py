@@ -1,0 +1,177 @@
+"""Decision: may attention be read? From the verdicts of the tests that decide, to one of five answers and why.
+
+| evidence over the specifications that count | answer |
+|---|---|
+| `reads` and `ranks` hold | yes |
+| so, but most weight lies on words whose removal raises the prediction (`supports` fails) | yes by size |
+| `reads` fails, and zeroing weights does nothing | no: attention is computed and not read |
+| `reads` fails, `locates` holds | no: it says which states count, and states are not words |
+| `reads` fails, else | no: what words do does not go through their weights |
+| `ranks` fails | no: it does not order words by what they do (above ½: partly) |
+| one specification surely holds, another surely fails | it hangs on how words are removed |
+| otherwise | undecided, with what would settle it |
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from exegete.experiments.common.test import Goal
+from exegete.experiments.tests import declared
+from exegete.page.section import Variant, Verdict
+
+Answer = Literal["yes", "yes by size", "no", "hangs on", "undecided"]
+ANSWERS: dict[Answer, str] = {
+    "yes": "Yes.",
+    "yes by size": "Yes, by size.",
+    "no": "No.",
+    "hangs on": "It hangs on how a word is removed.",
+    "undecided": "Undecided.",
+}
+PARTLY = 0.5  # Γ from which on weights order words in part
+NOT_ASKED = "What decides was not asked: add the experiment `mediation`"
+NO_VOTE = "What decides was not calibrated for an audit like this one, so it has no vote."
+Named = Mapping[str, Verdict]  # the tests of one model on one task
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer for one model on one task, what it rests on, and how much of what decides was answered."""
+
+    answer: Answer
+    why: str  # a sentence
+    answered: int = 0  # specifications of the deciding tests
+    asked: int = 0
+
+    @property
+    def settled(self) -> bool:
+        """Whether it says what to read: attention, for all but the sign, or something instead."""
+        return self.answer not in ("hangs on", "undecided")
+
+    @property
+    def first(self) -> str:
+        """The answer with its coverage and its reason."""
+        coverage = f" ({self.answered} of {self.asked} specifications answered)" if self.asked else ""
+        return f"{ANSWERS[self.answer][:-1]}{coverage}. {self.why}"
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+def decide(named: Named, goal: Goal = "faithful") -> Decision:
+    """What the tests of one model decide for a goal."""
+    return _by_votes(named) if goal != "faithful" else _faithful(named)
+
+
+def _faithful(named: Named) -> Decision:
+    reads, ranks = named.get("reads"), named.get("ranks")
+    if reads is None or ranks is None:
+        missing = reads or ranks
+        why = f"It can't be tested: {missing.doubt}" if missing and missing.doubt else NOT_ASKED
+        return Decision("undecided", f"{why}.")
+    if not (reads.votes and ranks.votes):
+        return Decision("undecided", NO_VOTE)
+    variants = (*reads.variants, *ranks.variants)
+    if reads.doubt and reads.doubt == ranks.doubt:
+        return Decision("undecided", f"{reads.doubt[0].upper()}{reads.doubt[1:]}.", 0, len(variants))
+    coverage = (sum(v.verdict in ("holds", "fails") for v in variants), len(variants))
+    answer, why = _told(reads, ranks, named.get("locates"), named.get("supports"))
+    return Decision(answer, why, *coverage)
+
+
+def _told(reads: Verdict, ranks: Verdict, locates: Verdict | None, supports: Verdict | None) -> tuple[Answer, str]:
+    """The first row of the table that fits, in words."""
+    both = {reads.verdict, ranks.verdict}
+    if both == {"holds"}:
+        if supports is not None and supports.verdict == "fails":
+            return "yes by size", f"{_ranks(ranks)}; its words mostly hold the prediction back."
+        return "yes", f"{_ranks(ranks)}, and words act through their own weights (M {_span(reads)})."
+    if reads.verdict == "fails":
+        return "no", _unread(reads, locates)
+    if ranks.verdict == "fails":
+        return "no", _unordered(ranks, locates)
+    if "hangs on" in both:
+        return "hangs on", " ".join(_hanging(test) for test in (reads, ranks) if test.verdict == "hangs on")
+    open_ = [test for test in (reads, ranks) if test.verdict != "holds"]
+    return "undecided", " ".join(dict.fromkeys(_open(test) for test in open_))
+
+
+def _ranks(ranks: Verdict) -> str:
+    return f"Its weights order words by how much they matter (Γ {_span(ranks)})"
+
+
+def _unread(reads: Verdict, locates: Verdict | None) -> str:
+    if locates is not None and locates.variants and all(v.void for v in locates.variants):
+        return f"Attention is computed and not read: zeroing a weight changes next to nothing (M {_span(reads)})."
+    if locates is not None and locates.verdict == "holds":
+        return (
+            "Its attention says which states count, and states are not words: what a word does hardly goes through "
+            f"its own weight (M {_span(reads)}, Γ of states {_span(locates)})."
+        )
+    return f"What a word does to the prediction hardly goes through its own weight (M {_span(reads)})."
+
+
+def _unordered(ranks: Verdict, locates: Verdict | None) -> str:
+    means = _means(ranks)
+    states = locates is not None and locates.verdict == "holds"
+    of_states = (
+        f" It says which states count (Γ {_span(locates)}), and states are not words." if states and locates else ""
+    )
+    if means and min(means) > PARTLY:
+        return f"Its weights order words by how much they matter only partly (Γ {_span(ranks)}).{of_states}"
+    return f"Its weights do not order words by how much they matter (Γ {_span(ranks)}).{of_states}"
+
+
+def _hanging(test: Verdict) -> str:
+    held, failed = ([v for v in test.variants if v.verdict == said] for said in ("holds", "fails"))
+    what = {"reads": "Words act through their own weights", "ranks": "Weights order words by how much they matter"}
+    return f"{what[test.name]} by {_listed(held)}, and do not by {_listed(failed)}."
+
+
+def _listed(variants: list[Variant]) -> str:
+    return "; ".join(f"{v.name} ({v.statistic:.2f})" for v in variants if v.statistic is not None)
+
+
+def _open(test: Verdict) -> str:
+    said = declared()[test.name].says["cannot tell"]
+    rest = f" {test.doubt[0].upper()}{test.doubt[1:]}." if test.doubt else f" {test.settle}" if test.settle else ""
+    return f"{said}{rest}"
+
+
+def _means(test: Verdict) -> list[float]:
+    return [v.statistic for v in test.variants if v.statistic is not None and not v.void]
+
+
+def _span(test: Verdict) -> str:
+    """The means of all specifications that count, as people read a range."""
+    means = _means(test)
+    if not means:
+        return "has no value"
+    low, high = f"{min(means):.2f}", f"{max(means):.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _is_void(line: Verdict) -> bool:
+    """Another training, on texts with planted words, that did not learn them says nothing of this model's attention."""
+    return line.name == "known_answer" and bool(line.doubt)
+
+
+def _something_found(deciding: Sequence[Verdict]) -> bool:
+    """That weights are used is needed, and not enough: what must be found, or marked, has been."""
+    return any(line.name != "used" for line in deciding)
+
+
+def _by_votes(named: Named) -> Decision:
+    """For other goals: one failure is enough for no; yes needs all."""
+    asked = [line for line in named.values() if line.votes and line.verdict != "not testable"]
+    deciding = [line for line in asked if not _is_void(line)]
+    failed = [line.label for line in deciding if line.verdict == "fails" and not line.doubt]
+    if failed:
+        return Decision("no", f"What decides fails: {', '.join(failed)}.")
+    open_ = [line.label for line in deciding if line.verdict != "holds" or line.doubt]
+    if open_:
+        return Decision("undecided", f"What decides is not settled: {', '.join(open_)}.")
+    if _something_found(deciding):
+        return Decision("yes", f"All that decides holds: {', '.join(line.label for line in deciding)}.")
+    return Decision("undecided", "That weights are used is not enough." if deciding else "What decides was not asked.")

@@ -1,0 +1,233 @@
+"""Mediation: does a word act on the prediction through its own weight, and do weights order words by what they do?
+
+Let e_t be what the predicted class loses without word t, and w_t what it loses when the weight of word t is zeroed and
+all states stay as they are (exegete.experiments.mediation.effects). Of every text,
+
+    reads      M = 1 − Σ_t (e_t − w_t)² / Σ_t e_t²         how much of what words do goes through their own weights
+    ranks      Γ(|e| | α)                                  whether weights order words by how much they matter
+    locates    Γ(|w| | α)                                  whether weights order *states* by how much they matter
+
+Γ is the Gini correlation (exegete.measures.gini). M is 1 where e = w; where weights do nothing it is 0; where they do
+something else than the words it falls below, without end: it is cut at −1. `opposed` is the share of attention on words
+whose removal raises the prediction.
+
+Removing a word can be done in several ways, none of which is the right one, so all of them are asked: *specifications*
+are removal × company × scale. A text is void in one where no word matters: its largest effect is below ½ log-odds, or
+below 0.01 of probability where that is the scale.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError, unknown
+from exegete.base.names import parse
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
+from exegete.experiments.mediation.effects import (
+    LEAST,
+    SCALES,
+    Asking,
+    Company,
+    Effects,
+    Removal,
+    Words,
+    corpus,
+    effects,
+    judged,
+    sees_unknown,
+)
+from exegete.importance.attention import without_attention
+from exegete.measures.gini import gini_correlation
+from exegete.models.contract import Predictor
+from exegete.models.opened import unopened
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Task
+
+ATTENTION = "attention"
+METHODS = (
+    ATTENTION, "attention_x_gradient", "gradient:norm=l2", "gradient_x_input", "integrated_gradients", "lrp", "random",
+)  # fmt: skip
+MATTERS = 0.5  # log-odds that some word of a text must move, or nothing can be ranked
+VISIBLE = 0.01  # and of probability, where that is the scale: near 0 and 1 it hardly moves whatever is removed
+FLOOR = -1.0  # of M
+ROUNDING = 1e-4  # of the largest effect of a text: what is smaller has no sign
+UNREAD = 0.05  # of what words do, √(Σ w² / Σ e²): below it weights do nothing, and have no order
+TEST = "test"
+TEXTS, WORDS = 16, 1_024  # asked about together: enough for full passes
+SPECIFICATION = ("removal", "company", "scale")
+Columns = dict[str, Any]  # tensors [text], or one word for all
+
+
+@dataclass(frozen=True)
+class Mediation(Question):
+    """What words do, what their weights do, and how scores order them."""
+
+    of_summary = ("mediation",)
+
+    methods: tuple[str, ...] = METHODS
+    removals: tuple[Removal, ...] = ("delete", "resample")  # the unknown word may be asked, too, and informs
+    companies: tuple[Company, ...] = ("alone", "company")
+    draws: int = 8  # halves, and words in a word's place
+    words: int = 48  # of a text that are asked about, at most
+    choose_on: str = "dev"  # the split on which what to read instead is chosen; none: it is not asked
+    texts: int | None = None  # of each split; all, unless given
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if ATTENTION not in {parse(method).name for method in self.methods}:
+            raise UsageError("experiment 'mediation': methods must hold attention, which is what is asked about")
+        for kind, given, known in (("removal", self.removals, Removal), ("company", self.companies, Company)):
+            if not given or len(set(given)) < len(given):
+                raise UsageError(f"experiment 'mediation': name at least one {kind}, and each once")
+            for name in given:
+                if name not in get_args(known):
+                    raise unknown(kind, name, get_args(known))
+        if self.draws < 1 or self.words < LEAST:
+            raise UsageError(f"experiment 'mediation': draws is 1 or more, words {LEAST} or more")
+        if self.choose_on == TEST:
+            raise UsageError("experiment 'mediation': choose what to read instead on another split than test")
+
+    @property
+    def importances(self) -> tuple[str, ...]:
+        """Every method."""
+        return self.methods
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """One to choose on, if any, and one to report."""
+        return (self.choose_on, TEST) if self.choose_on else (TEST,)
+
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
+        """There must be weights that can be zeroed."""
+        return without_attention(model) or unopened(model)
+
+    def rows(self, subject: Subject) -> pl.DataFrame:
+        """One row per example, specification and method; only attention's have more than Γ of words.
+
+        Texts of fewer than four words are asked nothing, and have no rows.
+        """
+        words, askings = corpus(subject.task, subject.model, subject.split), list(self._askings(subject))
+        parts = [
+            part
+            for members in _portions(subject)
+            for asking in askings
+            for part in self._asked(subject, members, asking, words)
+        ]
+        return _frame(parts).sort("example", maintain_order=True)
+
+    def _asked(self, subject: Subject, members: list[int], asking: Asking, words: Words) -> Iterator[Columns]:
+        """What some texts say in one removal and company."""
+        batch = subject.model.collate([subject.examples[i] for i in members])
+        asked = judged(batch, self.words, self.seed)
+        found = effects(subject.model, batch, subject.predicted[members], asked, asking, words)
+        yield from self._found(subject, members, batch, asking, found)
+
+    def _askings(self, subject: Subject) -> Iterator[Asking]:
+        """Every removal that means something to this model, in every company.
+
+        To choose what to read instead, words are removed from whole texts alone and nothing is drawn: that is enough
+        for an order of methods, at a tenth of the cost.
+        """
+        choosing = subject.split == self.choose_on
+        for removal in self.removals:
+            if (removal == "unknown" and not sees_unknown(subject.task, subject.model)) or (
+                choosing and removal == "resample"
+            ):
+                continue
+            for company in self.companies:
+                if not choosing or company == "alone":
+                    yield Asking(removal, company, self.draws, self.seed)
+
+    def _found(
+        self, subject: Subject, members: list[int], batch: Batch, asking: Asking, found: Effects
+    ) -> Iterator[Columns]:
+        """Columns of the texts of a batch, one set per scale and method."""
+        words = (~found.removed[0].isnan()).sum(-1)
+        odds, chances = found.removed.abs().nan_to_num(0.0).amax(-1)  # [text] each
+        matters = {"log-odds": odds >= MATTERS, "probability": (odds >= MATTERS) & (chances >= VISIBLE)}
+        for place, scale in enumerate(SCALES):
+            removed, unweighted = found.removed[place], found.unweighted[place]
+            facts: Columns = {"example": batch.ids, "n": batch.lengths, "words": words, "void": ~matters[scale]}
+            facts["largest"] = removed.abs().nan_to_num(0.0).amax(-1)
+            for method in (method for method in self.methods if method not in subject.refused):
+                scores = _on_tokens(subject.scores[method][members], batch)
+                columns = facts | {"ranks": gini_correlation(scores.abs(), removed.abs())}
+                columns |= _of_weights(scores, removed, unweighted) if parse(method).name == ATTENTION else {}
+                said = zip((*SPECIFICATION, "method"), (asking.removal, asking.company, scale, method), strict=True)
+                yield columns | dict(said)
+
+    def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """By specification and method: means over texts that are not void, with n and interval; and pooled."""
+        from exegete.experiments.mediation.statistics import summary
+
+        return summary(rows)
+
+
+def _on_tokens(scores: Tensor, batch: Batch) -> Tensor:
+    """Scores of words, [text, word], at their tokens: [text, token], NaN elsewhere."""
+    found = torch.full(batch.tokens.shape, torch.nan, dtype=torch.float64)
+    place = (batch.words.cumsum(-1) - 1).clamp(min=0)
+    return found.where(~batch.words, scores.double().gather(1, place))
+
+
+def _of_weights(attention: Tensor, removed: Tensor, unweighted: Tensor) -> dict[str, Tensor]:
+    """What only attention has: M, Γ of weights, the share of it on opposed words; and the sums of M."""
+    effect = removed.square().nansum(-1)
+    missed, moved = (x.square().nansum(-1) for x in (removed - unweighted, unweighted))
+    there = ~removed.isnan()
+    mass, against = (
+        attention.where(there, 0.0),
+        removed < -ROUNDING * removed.abs().nan_to_num(0.0).amax(-1, keepdim=True),
+    )
+    return {
+        "reads": (1 - missed / effect.where(effect > 0, torch.nan)).clamp(min=FLOOR),
+        "locates": gini_correlation(attention, unweighted.abs()).where(moved >= UNREAD**2 * effect, torch.nan),
+        "opposed": (mass * against).sum(-1) / mass.sum(-1).where(mass.sum(-1) > 0, torch.nan),
+        "effect": effect, "missed": missed, "moved": moved,
+    }  # fmt: skip
+
+
+NUMBERS = ("ranks", "reads", "locates", "opposed", "effect", "missed", "moved", "largest")
+WHOLE, SAID = ("example", "n", "words"), (*SPECIFICATION, "method")
+SCHEMA = pl.Schema(
+    dict.fromkeys(WHOLE, pl.Int64)
+    | dict.fromkeys(SAID, pl.String)
+    | dict.fromkeys(NUMBERS, pl.Float64)
+    | {"void": pl.Boolean}
+)
+
+
+def _frame(parts: Sequence[Columns]) -> pl.DataFrame:
+    """All columns as rows, one part after the other; what a part doesn't have is null."""
+    sizes = [len(part["example"]) for part in parts]
+    columns = {name: _joined([part.get(name) for part in parts], sizes) for name in SCHEMA}
+    return pl.DataFrame(columns, schema=SCHEMA).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _joined(parts: Sequence[Tensor | str | None], sizes: Sequence[int]) -> Any:
+    """A column of many parts: numbers, NaN where there are none, or what is the same for a whole part."""
+    if any(isinstance(part, str) for part in parts):
+        return [part for part, size in zip(parts, sizes, strict=True) for _ in range(size)]
+    filled = [
+        part if isinstance(part, Tensor) else torch.full((size,), torch.nan, dtype=torch.float64)
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return torch.cat(filled).numpy() if filled else []
+
+
+def _portions(subject: Subject) -> Iterator[list[int]]:
+    """Texts that are long enough, short ones first, some at a time."""
+    some: list[int] = []
+    order = sorted(range(len(subject.examples)), key=lambda i: len(subject.examples[i]))
+    for i in (i for i in order if len(subject.examples[i]) >= LEAST):
+        if some and (len(some) == TEXTS or (len(some) + 1) * len(subject.examples[i]) > WORDS):
+            yield some
+            some = []
+        some.append(i)
+    if some:
+        yield some

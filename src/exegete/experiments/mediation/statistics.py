@@ -1,0 +1,121 @@
+"""What the audit asks of mediation, by specification, and the summary of its rows.
+
+A specification counts where words matter: in most texts some word moves the prediction by ½ log-odds or more. Texts
+where none does are void: they have no order to find.
+"""
+
+import math
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from exegete.base.names import parse
+from exegete.experiments.common.statistic import Evidence, Varied, by_seed
+from exegete.experiments.common.summaries import by_keys, number
+from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD
+from exegete.measures.student import one_sided
+
+KEYS = ("task", "model", "split", *SPECIFICATION, "method")
+VALUES = ("ranks", "reads", "locates", "opposed")
+VOID = "in {share:.0%} of the texts no word matters enough to be ranked"
+STILL = "zeroing a weight hardly changes anything"
+
+
+def reads(found: Evidence) -> Varied:
+    """M: how much of what words do goes through their own weights."""
+    return _varied(found, pl.col("reads"))
+
+
+def ranks(found: Evidence) -> Varied:
+    """Γ of words, given attention."""
+    return _varied(found, pl.col("ranks"))
+
+
+def locates(found: Evidence) -> Varied:
+    """Γ of weights, given attention; void where weights do nothing."""
+    varied = _varied(found, pl.col("locates"))
+    still = {
+        name: STILL
+        for name, rows in _specifications(found).items()
+        if name not in varied.void and float(rows.filter(~pl.col("void")).select(_still().mean()).item() or 0) > 0.5
+    }
+    return varied._replace(void=dict(varied.void) | still)
+
+
+def supports(found: Evidence) -> Varied:
+    """The share of attention on words whose removal does not raise the prediction."""
+    return _varied(found, 1 - pl.col("opposed"), chance=0.5)
+
+
+def _still() -> pl.Expr:
+    """Whether the weights of a text do nothing beside its words: √(Σ w² / Σ e²) is small."""
+    return pl.col("moved") < UNREAD**2 * pl.col("effect")
+
+
+def _varied(found: Evidence, value: pl.Expr, chance: float = 0.0) -> Varied:
+    """A value of attention's rows by specification; NaN in void texts."""
+    values, void = {}, {}
+    for name, rows in _specifications(found).items():
+        values[name] = by_seed(rows.with_columns(value=pl.when(~pl.col("void")).then(value)))
+        share = float(rows["void"].mean() or 0.0)  # type: ignore[arg-type]
+        if share > 0.5:
+            void[name] = VOID.format(share=share)
+    return Varied(values, void, chance)
+
+
+def _specifications(found: Evidence) -> dict[str, pl.DataFrame]:
+    """Attention's rows on the test texts, by specification that decides.
+
+    Where another word stands in a word's place, it has an effect of its own. Models that are faithful by construction
+    fail there if it is the unknown word, to which training gave a meaning, or on the scale of probability, where one
+    word in the other direction outweighs many: these only inform.
+    """
+    neutral = (pl.col("removal") == "delete") | ((pl.col("removal") == "resample") & (pl.col("scale") == "log-odds"))
+    own = found.rows.filter(pl.col("split") == TEST, _is_attention(found.rows), neutral)
+    groups = own.partition_by(SPECIFICATION, as_dict=True, maintain_order=True)
+    return {name_of(*map(str, key)): rows for key, rows in groups.items()}
+
+
+def _is_attention(rows: pl.DataFrame) -> pl.Expr:
+    names = [m for m in rows["method"].unique() if parse(m).name == ATTENTION]
+    return pl.col("method").is_in(names)
+
+
+def name_of(removal: str, company: str, scale: str) -> str:
+    """A specification in words.
+
+    >>> name_of("resample", "company", "log-odds")
+    'resample in company, log-odds'
+    """
+    return f"{removal} {'alone' if company == 'alone' else 'in company'}, {scale}"
+
+
+def gammas(rows: pl.DataFrame, split: str, method: str, counted: list[str]) -> Tensor:
+    """Γ of a method by text, the mean over the specifications that count: [seed, example]."""
+    named = pl.format("{}|{}|{}", *SPECIFICATION)
+    kept = rows.filter(pl.col("split") == split, pl.col("method") == method).with_columns(of=named)
+    parts = [by_seed(part.with_columns(value=pl.when(~pl.col("void")).then(pl.col("ranks"))))
+             for (name,), part in kept.partition_by(["of"], as_dict=True, maintain_order=True).items()
+             if name_of(*str(name).split("|")) in counted]  # fmt: skip
+    return torch.stack(parts).nanmean(0) if parts else torch.full((1, 0), math.nan)
+
+
+def summary(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means over texts that are not void, with their intervals; the share that is; and M of all texts together."""
+    return by_keys(rows, KEYS, _numbers)
+
+
+def _numbers(group: pl.DataFrame) -> dict[str, Any]:
+    kept = group.filter(~pl.col("void"))
+    found: dict[str, Any] = {
+        "seeds": group["seed"].n_unique(), "n": kept.height, "void": number(group["void"].mean()),
+    }  # fmt: skip
+    for name in VALUES:
+        interval = one_sided(by_seed(group.with_columns(value=pl.when(~pl.col("void")).then(pl.col(name)))), 0.025)
+        found |= {name: number(interval.mean)}
+        found |= {f"{name}_low": number(interval.low), f"{name}_high": number(interval.high)}
+    missed, effect = (float(kept[name].sum()) for name in ("missed", "effect"))
+    pooled = 1 - missed / effect if effect else math.nan
+    return found | {"reads_pooled": number(pooled)}
