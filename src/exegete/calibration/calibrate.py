@@ -1,217 +1,154 @@
-"""Calibrating: what does every test of the audit say of models whose truth is known? (PROTOCOLS 16)
+"""Calibrating: what does the audit answer of models whose truth is known?
 
-On the ladder attention decides 0 to 100 % of the logit by construction; a model that was never trained has no attention
-worth reading. Each of them is audited as any other: one audit per training, over all of its texts, and one per disjoint
-set of `SET` texts, which says how small an audit may be. Tests of a way of training need five seeds: there an audit is
-of five trainings. What follows from the verdicts is in `exegete.calibration.votes`.
+Every draw of every family is audited at the very settings of the default and of the quick audit, by the tests that
+decide and by no others, and its answer is counted against its truth. A draw is a line of `draws.jsonl`, keyed by
+settings, criteria and code: a calibration that was stopped goes on where it was.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import product
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 import torch
 
-from exegete.audits.context import Context, context_of
-from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria
-from exegete.audits.judge import judge
-from exegete.base.errors import UsageError
-from exegete.base.files import read_json, write_json, write_text
-from exegete.base.names import parse
-from exegete.base.noise import stable_seed, uniform
+from exegete.audits.criteria import Criteria, load_criteria
+from exegete.base.errors import ExegeteError
+from exegete.base.files import said_plainly, write_json, write_text
 from exegete.base.progress import Progress, silent
-from exegete.calibration.votes import ALL, FAITHFUL, NULL, UNFAITHFUL, tally, votes
-from exegete.experiments.tests import declared, judged_experiments
+from exegete.calibration.count import counted, crossed, passes, summary
+from exegete.calibration.draws import AUDITS, Asked, line_of, mediation_of
+from exegete.calibration.thresholds import left_out
+from exegete.calibration.votes import votes_file
+from exegete.models.truths.families import FAMILIES
 from exegete.runs.engine import Engine
-from exegete.runs.run import MANIFEST, finished_cells, read_manifest, run_study
-from exegete.runs.study import Study, load_study
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.keys import code_hash, key_of
 from exegete.runs.tables import write_csv
-from exegete.training.checkpoint import FACTS, is_checkpoint
 
-STILL = 1e-20  # a learning rate up to which float32 weights stay as they were drawn
-STUDIES = ("calibration", "null_attention", "null")
-KEPT = ("exegete", "code", "python", "libraries", "machine", "seconds")  # of a run's manifest
-SET = 200  # texts of a small audit
-Rows = Mapping[str, pl.DataFrame]
+DRAWS = 60
+LINES = "draws.jsonl"
+SHOWN = ("audit", "family", "number", "known", "truth", "ranks", "reads", "opposed", "answer")
+SCRIPT = "exegete calibrate --draws {draws} --out {out}\n"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What every test said at every rung, and whether it may vote."""
+    """What the audit said of every draw, and what was counted."""
 
-    frame: pl.DataFrame  # test, rung, seeds, texts, n, holds, fails, cannot_tell, share, low, high
-    votes: pl.DataFrame  # test, tells_apart, power, false_alarm, difference, low, high, n, n_null, votes, why
+    lines: Sequence[dict[str, Any]]
+    criteria: Criteria
+
+    @property
+    def draws(self) -> pl.DataFrame:
+        """A row per draw."""
+        shown = [{name: line[name] for name in SHOWN} for line in self.lines]
+        return pl.DataFrame(shown, infer_schema_length=None).sort("audit", "family", "number", maintain_order=True)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """Truth × answer by family."""
+        return counted(self.draws)
+
+    @property
+    def thresholds(self) -> pl.DataFrame:
+        """What the other families would choose."""
+        ours = (self.criteria["reads"].margin, self.criteria["ranks"].margin)
+        return left_out(self.lines, ours)
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
-        return {"calibration": self.frame.to_dicts(), "votes": self.votes.to_dicts()}
+        table = self.table
+        told = {"passes": passes(table), **summary(table)}
+        return told | {"families": table.to_dicts(), "left_out": self.thresholds.to_dicts()}
 
 
-class _Part(NamedTuple):
-    """One audit: some seeds of a model, and some of their texts."""
+class Wanted(NamedTuple):
+    """What is drawn and audited."""
 
-    rung: str
-    seeds: int
-    texts: str
-    rows: Rows
-    context: Context
+    families: tuple[str, ...] = tuple(FAMILIES)
+    draws: int = DRAWS
+    audits: tuple[str, ...] = tuple(AUDITS)
+    criteria: Path | None = None
 
-
-def calibrate(runs: Sequence[Path], criteria: Criteria, guarded: bool = True) -> Calibration:
-    """Judge complete runs of models whose truth is known, and count.
-
-    Guarded: as the audit, which can't tell anything of a model that only guesses. Otherwise its tests are on their own.
-    """
-    found = pl.concat([verdicts_of(run, criteria, guarded) for run in runs]) if runs else _no_verdicts()
-    missing = {FAITHFUL, UNFAITHFUL} - set(found["rung"])
-    if missing:
-        raise UsageError(
-            "a calibration needs both ends of the ladder, ladder:share=0 and ladder:share=1: add a run of them "
-            "(exegete run calibration)"
-        )
-    frame = tally(found)
-    return Calibration(frame, votes(frame))
+    @property
+    def asked(self) -> list[Asked]:
+        """Every draw; families side by side, so that one that was stopped has some of each."""
+        return [Asked(f, number, audit) for audit in self.audits for number in range(self.draws) for f in self.families]
 
 
-def rung_of(model: str, study: Study) -> str:
-    """What is known of a model: the share that attention decides, or that it was never trained."""
-    spec = parse(_spec(model))
-    if study.training.lr <= STILL and not is_checkpoint(Path(model)):
-        return f"{NULL} {spec.name}"
-    if spec.name == "ladder":
-        return f"{100 * float(spec.settings.get('share', 1.0)):g} %"
-    raise UsageError(
-        f"nobody knows what a test should say of {model} in study '{study.name}': a calibration is of models of the "
-        f"ladder (ladder:share=0 to 1) and of models that were never trained (lr={STILL:g} or less)"
-    )
+class _Work(NamedTuple):
+    asked: Asked
+    criteria: Path | None
 
 
-def _spec(model: str) -> str:
-    """The model's settings; those of a checkpoint are in its folder."""
-    folder = Path(model)
-    return str(read_json(folder / FACTS, "checkpoint")["model"]) if is_checkpoint(folder) else model
+def calibrate(wanted: Wanted, folder: Path, engine: Engine | None = None, progress: Progress = silent) -> Calibration:
+    """Audit every draw, or go on with it."""
+    criteria = load_criteria(wanted.criteria)
+    keys = {audit: key_for(audit, criteria) for audit in wanted.audits}
+    path = folder / LINES
+    known = {_name(line): line for line in _kept(path) if line["key"] == keys.get(line["audit"])}
+    left = [_Work(asked, wanted.criteria) for asked in wanted.asked if asked not in known]
+    engine = engine or LocalEngine(1)
+    with said_plainly(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf8") as file, engine:
+            for done, (work, line) in enumerate(engine.map(_audited, left)):
+                known[work.asked] = line = line | {"key": keys[work.asked.audit]}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                file.flush()
+                progress("draws", len(wanted.asked) - len(left) + done + 1, len(wanted.asked))
+    return Calibration([known[asked] for asked in wanted.asked], criteria)
 
 
-def verdicts_of(run: Path, criteria: Criteria, guarded: bool = True) -> pl.DataFrame:
-    """A line per audit and test: rung, seeds, texts, test, recipe, verdict."""
-    study = Study(**read_manifest(run)["study"])
-    rungs = {model: rung_of(model, study) for model in study.models}
-    built, judged = study.built_experiments(), judged_experiments()
-    paths = {name: run / "tables" / f"{name}.parquet" for name in judged if name in built}
-    rows = {name: pl.read_parquet(path) for name, path in paths.items() if path.is_file()}
-    if not rows:
-        raise UsageError(f"{run} has no experiment that the audit judges: add one of {', '.join(judged)}")
-    cells = finished_cells(run, study) if guarded else []
-    lines = [
-        (
-            part.rung,
-            part.seeds,
-            part.texts,
-            test.name,
-            part.seeds > 1 or declared()[test.name].about == "recipe",
-            test.verdict,
-        )
-        for part in _parts(rows, study, rungs, cells)
-        for test in judge(part.rows, study, criteria, run, pl.DataFrame(), part.context).tests
-    ]
-    return pl.DataFrame(lines, _no_verdicts().schema, orient="row")
+def _name(line: dict[str, Any]) -> Asked:
+    return Asked(line["family"], line["number"], line["audit"])
 
 
-def _no_verdicts() -> pl.DataFrame:
-    kinds = {"rung": pl.String, "seeds": pl.Int64, "texts": pl.String, "test": pl.String}
-    return pl.DataFrame(schema=kinds | {"recipe": pl.Boolean, "verdict": pl.String})
+def _audited(work: _Work, progress: Progress) -> dict[str, Any]:  # noqa: ARG001
+    return line_of(work.asked, load_criteria(work.criteria))
 
 
-def _parts(rows: Rows, study: Study, rungs: Mapping[str, str], cells: Sequence[Mapping[str, Any]]) -> Iterator[_Part]:
-    """Every seed alone and every group of five seeds, of all texts and of disjoint sets of them."""
-    groups = [*((seed,) for seed in study.seeds), *_groups(study.seeds)]
-    for (task, model), seeds in product(product(study.tasks, study.models), groups):
-        own = _only(rows, pl.col("task") == task, pl.col("model") == model, pl.col("seed").is_in(seeds))
-        if own:
-            there = [c for c in cells if (c["task"], c["model"]) == (task, model) and c["seed"] in seeds]
-            for texts, some in _sets(own, study.split):
-                yield _Part(rungs[model], len(seeds), texts, some, context_of(there))
+def _kept(path: Path) -> Iterator[dict[str, Any]]:
+    """Lines that are whole; the last one may have been cut."""
+    if not path.is_file():
+        return
+    lines = path.read_text(encoding="utf8").splitlines()
+    for place, line in enumerate(lines):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            if place < len(lines) - 1:
+                raise ExegeteError(f"{path} is broken in line {place + 1}: remove that line") from None
 
 
-def _groups(seeds: Sequence[int]) -> list[tuple[int, ...]]:
-    """Disjoint groups of as many seeds as a claim about a way of training needs; what is left over is left out.
-
-    >>> _groups([0, 1, 2, 3, 4, 5, 6])
-    [(0, 1, 2, 3, 4)]
-    """
-    whole = range(0, len(seeds) - SEEDS_FOR_A_RECIPE + 1, SEEDS_FOR_A_RECIPE)
-    return [tuple(seeds[start : start + SEEDS_FOR_A_RECIPE]) for start in whole]
+def key_for(audit: str, criteria: Criteria) -> str:
+    """Of all that determines what is said of a draw: how it is asked, by which criteria, and the code."""
+    asked, code = asdict(mediation_of(audit)), code_hash("exegete.calibration.draws")
+    return key_of(asked=asked, criteria=criteria.model_dump(), code=code)
 
 
-def _sets(rows: Rows, split: str) -> Iterator[tuple[str, Rows]]:
-    """All texts; then disjoint sets of `SET`, of experiments that have at least two. Other splits stay whole."""
-    yield ALL, rows
-    places = {name: _places(frame, split) for name, frame in rows.items()}
-    for number in range(max((len(ids) // SET for ids in places.values()), default=0)):
-        some = {
-            name: _only_texts(rows[name], split, ids[number * SET : (number + 1) * SET])
-            for name, ids in places.items()
-            if len(ids) >= max(2, number + 1) * SET
-        }
-        if some:
-            yield str(SET), some
-
-
-def _places(frame: pl.DataFrame, split: str) -> list[int]:
-    """The texts of a split in an order that is random and always the same."""
-    ids = frame.filter(pl.col("split") == split)["example"].unique().sort()
-    drawn = uniform(stable_seed("calibration"), torch.from_numpy(ids.to_numpy().astype("int64")))
-    return [int(ids[place]) for place in drawn.argsort().tolist()]
-
-
-def _only_texts(frame: pl.DataFrame, split: str, examples: Sequence[int]) -> pl.DataFrame:
-    return frame.filter((pl.col("split") != split) | pl.col("example").is_in(examples))
-
-
-def _only(rows: Rows, *where: pl.Expr) -> dict[str, pl.DataFrame]:
-    kept = {name: frame.filter(*where) for name, frame in rows.items()}
-    return {name: frame for name, frame in kept.items() if not frame.is_empty()}
-
-
-def run_all(folder: Path, engine: Engine | None = None, progress: Progress = silent) -> list[Path]:
-    """Run the ladder and the null models, or go on with them, each in a folder of its name."""
-    return [run_study(load_study(name), folder / name, None, engine, progress) for name in STUDIES]
-
-
-def keep(found: Calibration, runs: Sequence[Path], criteria: Criteria, folder: Path) -> Path:
+def keep(found: Calibration, wanted: Wanted, folder: Path) -> Path:
     """Write tables, figure, votes and, last, where they come from; returns the figure."""
     from exegete.calibration.figure import calibration
     from exegete.page.theme import to_svg
 
-    figure, tests = folder / "calibration.svg", found.votes["test"].to_list()
-    write_csv(folder / "calibration.csv", found.frame)
-    write_csv(folder / "votes.csv", found.votes)
-    write_text(folder / "votes.toml", votes_file(found.votes, criteria))
-    write_text(figure, to_svg(calibration(found.frame.filter(pl.col("texts") == ALL), tests)))
-    manifests = {run.name: read_manifest(run) for run in runs}
-    of_runs = {
-        name: {key: told.get(key) for key in KEPT} | {"study": told["study"]} for name, told in manifests.items()
+    draws, table, figure = found.draws, found.table, folder / "calibration.svg"
+    tables = {"draws": draws, "families": table, "truth_answer": crossed(draws), "left_out": found.thresholds}
+    for name, frame in tables.items():
+        write_csv(folder / f"{name}.csv", frame)
+    write_text(figure, to_svg(calibration(draws)))
+    write_text(folder / "votes.toml", votes_file(table, found.criteria))
+    write_text(folder / "calibrate.sh", SCRIPT.format(draws=wanted.draws, out=folder))
+    keys = {audit: key_for(audit, found.criteria) for audit in wanted.audits}
+    made = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "code": code_hash("exegete.calibration.draws"),
     }
-    write_json(folder / MANIFEST, {"criteria": criteria.model_dump(), "runs": of_runs})
+    asked = wanted._asdict() | {"criteria": found.criteria.model_dump()}
+    write_json(folder / "manifest.json", {"keys": keys, "wanted": asked, **made, **summary(table)})
     return figure
-
-
-def votes_file(votes: pl.DataFrame, criteria: Criteria) -> str:
-    """The votes as the audit reads them; a test that was not asked at both ends is not named, and stays as it is."""
-    lines = [
-        "# Which tests may decide an audit: those that tell models that are faithful by construction from those that",
-        "# are not, without false alarms. Written by `exegete calibrate`: power and false_alarm are shares of audits",
-        "# that say *holds*, n is the number of audits.",
-        f"version = {criteria.version}",
-        f'date = "{datetime.now(UTC).date().isoformat()}"',
-    ]
-    for row in votes.filter(pl.col("difference").is_not_null()).sort("test").to_dicts():
-        numbers = [f"{name} = {round(row[name], 4)}" for name in ("power", "false_alarm")]
-        lines += ["", f"[{row['test']}]", f"votes = {str(row['votes']).lower()}", *numbers]
-        lines += [f"n = {row['n'] + row['n_null']}", f"why = {json.dumps(row['why'], ensure_ascii=False)}"]
-    return "\n".join(lines) + "\n"

@@ -14,27 +14,28 @@ if TYPE_CHECKING:
 
 @app.command()
 def calibrate(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="RUN…", help="Complete runs to judge; none: the studies are run.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="For the tables, the figure and the votes.")] = Path("runs/calibrated"),
+    draws: Annotated[int, typer.Option(min=1, help="Models of every family.")] = 60,
+    family: Annotated[list[str] | None, typer.Option(help="Only this family of truths; repeat for several.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Only at the settings of the quick audit.")] = False,
+    out: Annotated[Path, typer.Option(help="For the tables, the figure and the votes.")] = Path("runs/calibration"),
     criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Which tests of the audit tell faithful attention from unfaithful? Run it where the truth is known."""
-    from exegete.audits.criteria import load_criteria
+    """What does the audit answer of models whose truth is known? Goes on where it was stopped."""
+    from exegete.calibration.calibrate import Wanted, keep
     from exegete.calibration.calibrate import calibrate as calibrated
-    from exegete.calibration.calibrate import keep, run_all
+    from exegete.calibration.draws import AUDITS
+    from exegete.calibration.families import known
     from exegete.report.terminal import ProgressBars
     from exegete.runs.engine import engine_of
 
-    wanted = load_criteria(criteria)
+    families = tuple(known(name) for name in family) if family else Wanted().families
+    wanted = Wanted(families, draws, ("quick",) if quick else tuple(AUDITS), criteria)
     with ProgressBars(quiet or as_json) as bars:
-        judged = runs or run_all(Path("runs"), engine_of(workers=workers), bars)
-    found = calibrated(judged, wanted)
-    figure = keep(found, judged, wanted, out)
+        found = calibrated(wanted, out, engine_of(workers=workers), bars)
+    figure = keep(found, wanted, out)
     if as_json:
         print_json(found.to_json() | {"figure": str(figure), "votes_file": str(out / "votes.toml")})
     else:
@@ -42,18 +43,21 @@ def calibrate(
 
 
 def _show(found: "Calibration", figure: Path) -> None:
-    """The verdict on every test, then the shares at every rung."""
-    from exegete.page.columns import count, interval, share, text
+    """Truth × answer by family, and the thresholds that the others would choose."""
+    from exegete.calibration.count import ANSWERS
+    from exegete.calibration.votes import why
+    from exegete.page.columns import count, number, share, text
     from exegete.page.section import Table
     from exegete.report.tables import rich_table
 
-    console = Console(highlight=False)
-    columns = (
-        text("test"), text("tells_apart"), share("power"), share("false_alarm"),
-        interval("low", "high", "power − false alarm, 95 % interval"), count("n"), text("vote"),
-    )  # fmt: skip
-    frame = found.votes.with_columns(vote=found.votes["votes"].replace_strict({True: "votes", False: "no vote"}))
-    console.print(rich_table(Table("Does the test tell the ends of the ladder apart?", frame, columns=columns)))
-    for test, why in found.votes.select("test", "why").iter_rows():
-        console.print(f"[dim]{escaped(f'{test}: {why}')}[/]")
+    console, table = Console(highlight=False), found.table
+    said = [count(answer) for answer in ANSWERS]
+    verdict = table["passes"].replace_strict({True: "passes", False: "does not"}, return_dtype=None)
+    columns = (text("audit"), text("family"), text("known"), count("n"), *said, count("right"), count("wrong"),
+               share("wrong_at_most"), text("verdict"))  # fmt: skip
+    shown = table.with_columns(verdict=verdict)
+    console.print(rich_table(Table("What the audit answers, by family", shown, columns=columns)))
+    columns = (text("family"), number("reads"), number("ranks"), count("n"), count("right"), count("wrong"))
+    console.print(rich_table(Table("Thresholds that the other families choose", found.thresholds, columns=columns)))
+    console.print(f"[dim]{escaped(why(table))}[/]")
     print(f"figure: {figure}")

@@ -1,0 +1,1 @@
+exegete calibrate --draws 12 --out results/calibration

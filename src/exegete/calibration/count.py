@@ -1,0 +1,96 @@
+"""Counting: truth × answer by family, with bounds, and whether each family passes.
+
+An answer is *wrong* where it says *no* of a model whose attention may be read, or *yes*, also by size, of one whose may
+not; *right* where it says so the right way round; all else is no answer. Every share of wrong answers has Clopper &
+Pearson's one-sided bound at 95 %. A family passes with at most `ALARMS` wrong, at least `RIGHT` of its draws right, and
+a bound of at most `PER_FAMILY`; all families together with a bound of at most `POOLED`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from exegete.measures.proportions import clopper_pearson
+
+ANSWERS = ("yes", "yes by size", "no", "hangs on", "undecided")
+SAYS_YES = ("yes", "yes by size")
+ALL = "all families"
+ALARMS, RIGHT = 1, 0.9
+PER_FAMILY, POOLED = 0.10, 0.05
+BETWEEN = "between"  # a draw that no answer is wrong about
+
+
+def bound(wrong: int, n: int) -> float:
+    """So much may be wrong at most, at 95 %, one-sided.
+
+    >>> [round(bound(wrong, 60), 3) for wrong in (0, 1, 2)]
+    [0.049, 0.077, 0.101]
+    """
+    return clopper_pearson(wrong, n, 0.9)[1] if n else 1.0
+
+
+def is_right() -> pl.Expr:
+    """Whether an answer is that of the truth."""
+    yes = pl.col("answer").is_in(SAYS_YES)
+    return ((pl.col("truth") == "yes") & yes) | ((pl.col("truth") == "no") & (pl.col("answer") == "no"))
+
+
+def is_wrong() -> pl.Expr:
+    """Whether it is the other one."""
+    yes = pl.col("answer").is_in(SAYS_YES)
+    return ((pl.col("truth") == "no") & yes) | ((pl.col("truth") == "yes") & (pl.col("answer") == "no"))
+
+
+def counted(draws: pl.DataFrame) -> pl.DataFrame:
+    """A row per audit and family, and one for all: how many draws have a truth, what was said of them, and bounds."""
+    families = [_row(audit, family, group) for (audit, family), group in _groups(draws, "audit", "family")]
+    pooled = [_row(audit, ALL, group) for (audit,), group in _groups(draws, "audit")]
+    return pl.DataFrame([*families, *pooled], infer_schema_length=None)
+
+
+def _groups(draws: pl.DataFrame, *by: str) -> Any:
+    return draws.group_by(*by, maintain_order=True)
+
+
+def _row(audit: Any, family: Any, group: pl.DataFrame) -> dict[str, Any]:
+    kept = group.filter(pl.col("truth") != BETWEEN)
+    said = {answer: kept.filter(pl.col("answer") == answer).height for answer in ANSWERS}
+    right, wrong = (int(kept.select(which().sum()).item() or 0) for which in (is_right, is_wrong))
+    n, most = kept.height, POOLED if family == ALL else PER_FAMILY
+    enough = family == ALL or (wrong <= ALARMS and right >= RIGHT * n)
+    known = "" if family == ALL else str(group["known"][0])
+    return {
+        "audit": audit, "family": family, "known": known, "n": n, "between": group.height - n, **said,
+        "right": right, "wrong": wrong, "wrong_at_most": bound(wrong, n), "passes": enough and bound(wrong, n) <= most,
+    }  # fmt: skip
+
+
+def crossed(draws: pl.DataFrame) -> pl.DataFrame:
+    """Truth × answer, a row per audit and truth: the table in one glance."""
+    return pl.DataFrame([
+        {"audit": audit, "truth": truth, "n": group.height}
+        | {answer: group.filter(pl.col("answer") == answer).height for answer in ANSWERS}
+        for (audit, truth), group in _groups(draws.sort("audit", "truth"), "audit", "truth")
+    ])  # fmt: skip
+
+
+def passes(table: pl.DataFrame) -> bool:
+    """Whether every family does, and all together."""
+    return bool(table["passes"].all())
+
+
+def is_safe(table: pl.DataFrame) -> bool:
+    """Whether no family has more wrong answers than one, and all together are surely wrong in at most one of twenty.
+
+    A test that misses what is there costs an answer; one that is wrong costs more. So this decides on votes.
+    """
+    families, pooled = table.filter(pl.col("family") != ALL), table.filter(pl.col("family") == ALL)
+    return bool((families["wrong"] <= ALARMS).all() and (pooled["wrong_at_most"] <= POOLED).all())
+
+
+def summary(table: pl.DataFrame) -> Mapping[str, Any]:
+    """The numbers of all families together, over all audits."""
+    whole = table.filter(pl.col("family") == ALL)
+    n, right, wrong = (int(whole[name].sum()) for name in ("n", "right", "wrong"))
+    return {"draws": n, "right": right, "wrong": wrong, "wrong_at_most": bound(wrong, n)}

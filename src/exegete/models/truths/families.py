@@ -1,0 +1,291 @@
+"""Families of truths: hand-set models with drawn parameters, of which we know by construction what attention is worth.
+
+A family is one declaration: a name, what its construction says of attention, why, and how its parameters are drawn.
+Whatever it does not draw itself is drawn as in `_language` and `Knobs` below. A draw is keyed by the family's name and
+a number, and is a model and a task that are the same in every process. What a single draw is worth is graded by what
+its words and weights do (exegete.calibration.truth), not by the declaration.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from exegete.base.noise import normal, stable_seed, uniform
+from exegete.models.truths.hand_set import LABELS, HandSet, Wiring
+from exegete.models.truths.texts import COMMON, Language
+from exegete.tasks.example import Example, Task
+from exegete.tasks.vocabulary import SPECIAL, UNKNOWN
+
+TEXTS = {"train": 300, "test": 160, "population": 300}
+LOW = -3.0  # the score of a word that doesn't matter: its gate is nearly closed
+SINK = 6.0  # what a sink scores above all others
+Known = Literal["yes", "no"]
+
+
+class Dice:
+    """Numbers by name, of one draw."""
+
+    def __init__(self, *key: object) -> None:
+        self.key = key
+
+    def real(self, name: str, low: float, high: float) -> float:
+        """Between two numbers."""
+        return low + (high - low) * float(uniform(stable_seed(*self.key, name), 0))
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return int(self.real(name, low, high + 1))
+
+    def coin(self, name: str) -> bool:
+        """Heads or tails."""
+        return self.real(name, 0, 1) < 0.5
+
+    def reals(self, name: str, count: int) -> Tensor:
+        """Uniform numbers."""
+        return uniform(stable_seed(*self.key, name), torch.arange(count))
+
+    def normals(self, name: str, count: int) -> Tensor:
+        """Standard normal numbers."""
+        return normal(stable_seed(*self.key, name), torch.arange(count))
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """How scores and values of words are set, and how the model is wired."""
+
+    order: Literal["size", "copy", "random", "reverse", "flat"] = "size"  # what scores follow
+    sharp: float = 5.0  # a cue's score above other words
+    tail: float = 0.5  # spread of the scores of other words
+    least: float = 1.0  # the smallest cue, of the largest: 1, all are alike
+    hum: float = 0.02  # values of other words, of a cue's
+    loud: float = 0.0  # value of a tenth of the other words, which get no attention
+    missed: float = 0.0  # cues that get no attention, and act by the mean alone
+    strength: float = 0.0  # of words that modify the next one
+    sink: bool = False  # the most frequent word takes nearly all weight
+    gain: float = 3.0  # the median size of a logit
+    lean: float = 0.0  # a constant in the logit, of the gain
+
+
+class Drawn(NamedTuple):
+    """What a family draws."""
+
+    language: dict[str, Any]
+    knobs: dict[str, Any]
+    wiring: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A declaration."""
+
+    name: str
+    known: Known
+    why: str
+    draw: Callable[[Dice], Drawn]
+
+
+class Truth(NamedTuple):
+    """One draw."""
+
+    family: Family
+    number: int
+    model: HandSet
+    task: Task
+
+
+def drawn(family: Family, number: int) -> Truth:
+    """A model and a task by the family's name and a number."""
+    dice = Dice("truth", family.name, number)
+    own = family.draw(dice)
+    language = replace(_language(dice), **own.language)
+    knobs = Knobs(**_common(dice) | own.knobs)
+    wiring = Wiring(**own.wiring)
+    texts = {split: language.texts(split, count) for split, count in TEXTS.items()}
+    name = f"truth:family={family.name.replace(' ', '_')},number={number}"
+    model = HandSet(name, language.vocabulary(bool(wiring.room)), _table(language, knobs, dice), wiring)
+    model.wiring = _scaled(model, texts["train"], knobs)
+    noise = dice.real("noise", 0.0, 0.15)
+    return Truth(family, number, model, _task(name, model, texts, noise, dice))
+
+
+def _language(dice: Dice) -> Language:
+    fillers, shortest = dice.whole("fillers", 150, 600), dice.whole("shortest", 6, 10)
+    return Language(
+        seed=stable_seed(*dice.key, "texts"), fillers=fillers, rare=int(fillers * dice.real("rare", 0.2, 0.5)),
+        zipf=dice.real("zipf", 0.8, 1.3), shortest=shortest, longest=shortest + dice.whole("longer", 4, 14),
+        kinds=2 * dice.whole("kinds", 4, 20), balance=dice.real("balance", 0.25, 0.75),
+    )  # fmt: skip
+
+
+def _common(dice: Dice) -> dict[str, Any]:
+    return {
+        "sharp": dice.real("sharp", 3.0, 8.0), "tail": dice.real("tail", 0.2, 1.2), "hum": dice.real("hum", 0.0, 0.15),
+        "gain": dice.real("gain", 2.0, 5.0),
+    }  # fmt: skip
+
+
+def _table(language: Language, knobs: Knobs, dice: Dice) -> Tensor:
+    """Score, value and strength of every row of the vocabulary: [row, 3]."""
+    cues, fillers = language.kinds, language.fillers - language.rare
+    sign = torch.where(torch.arange(cues) % 2 == 1, 1.0, -1.0).double()
+    cue = sign * (knobs.least + (1 - knobs.least) * dice.reals("sizes", cues))
+    other = knobs.hum * dice.normals("hums", fillers)
+    loud = (dice.reals("loud", fillers) < 0.1) & bool(knobs.loud)
+    other = torch.where(loud, knobs.loud * dice.normals("louds", fillers).sign(), other)
+    value = torch.cat([cue, other])
+    score = LOW + knobs.tail * dice.normals("tails", cues + fillers) + _order(value, cues, knobs, dice)
+    score[cues:][loud] = LOW - 2 * knobs.sharp
+    missed = dice.reals("missed", cues) < knobs.missed
+    score[:cues][missed], value[:cues][missed] = LOW, cue[missed] * (language.shortest + language.longest) / 2
+    strength = torch.zeros_like(value)
+    strength[cues + COMMON : cues + COMMON + language.modifiers] = knobs.strength
+    if knobs.sink:
+        score[cues], value[cues] = score.max() + SINK, 0.0
+    special = torch.zeros(len(SPECIAL), 3, dtype=torch.float64)
+    special[UNKNOWN, 0] = LOW
+    return torch.cat([special, torch.stack([score, value, strength], -1)])
+
+
+def _order(value: Tensor, cues: int, knobs: Knobs, dice: Dice) -> Tensor:
+    """What is added to the scores of words, by what they follow."""
+    is_cue = torch.arange(len(value)) < cues
+    if knobs.order in ("size", "reverse"):
+        return torch.where(is_cue, value.abs(), 0.0) * (knobs.sharp if knobs.order == "size" else -knobs.sharp)
+    if knobs.order == "copy":
+        return value.abs().clamp(min=1e-3).log()
+    return knobs.sharp / 2 * dice.normals("orders", len(value)) if knobs.order == "random" else torch.zeros_like(value)
+
+
+@torch.no_grad()
+def _scaled(model: HandSet, texts: list[tuple[str, ...]], knobs: Knobs) -> Wiring:
+    """The wiring with a gain under which the median logit has the size that was drawn."""
+    plain = replace(model.wiring, ceiling=0.0)
+    model.wiring, ceiling = plain, model.wiring.ceiling
+    size = float((2 * model.logits(model.collate(_examples(texts)))[:, 1]).abs().median())
+    gain = knobs.gain / max(size, 1e-6)
+    return replace(plain, gain=gain, bias=knobs.lean * knobs.gain, ceiling=ceiling * knobs.gain)
+
+
+def _examples(texts: list[tuple[str, ...]], labels: list[int] | None = None, first: int = 0) -> tuple[Example, ...]:
+    return tuple(Example(first + i, (text,), labels[i] if labels else 0) for i, text in enumerate(texts))
+
+
+@torch.no_grad()
+def _task(name: str, model: HandSet, texts: dict[str, list[tuple[str, ...]]], noise: float, dice: Dice) -> Task:
+    """Texts with the model's own classes, of which a share is wrong."""
+    splits, first = {}, 0
+    for split, some in texts.items():
+        said = model.logits(model.collate(_examples(some))).argmax(-1)
+        labels = (said ^ (dice.reals(f"noise {split}", len(some)) < noise).long()).tolist()
+        splits[split] = _examples(some, labels, first)
+        first += len(some)
+    return Task(name, LABELS, splits, "drawn", min_df=1)
+
+
+def _room(dice: Dice, most: int) -> dict[str, Any]:
+    """Softmax or a null key, as a coin falls."""
+    return {"room": most + 2} if dice.coin("null key") else {}
+
+
+def _sharp(dice: Dice) -> Drawn:
+    return Drawn({}, {"sharp": dice.real("sharp", 6.0, 10.0), "tail": dice.real("tail", 0.5, 2.0)}, _room(dice, 1))
+
+
+def _loud(dice: Dice) -> Drawn:
+    return Drawn({"most": dice.whole("most", 1, 2)}, {"loud": dice.real("loud", 2.0, 10.0)}, {})
+
+
+def _signed(dice: Dice) -> Drawn:
+    most = dice.whole("most", 3, 5)
+    return Drawn({"fewest": 2, "most": most, "pure": dice.real("pure", 0.6, 0.8)}, {}, {"room": most + 2})
+
+
+def _graded(dice: Dice) -> Drawn:
+    most = dice.whole("most", 2, 4)
+    knobs = {"least": dice.real("least", 0.2, 0.7), "sharp": dice.real("sharp", 4.0, 10.0)}
+    return Drawn({"fewest": 1, "most": most}, knobs, {"room": most + 2})
+
+
+def _redundant(dice: Dice) -> Drawn:
+    few = Drawn({"fewest": 2, "most": dice.whole("most", 2, 3)}, {}, {})
+    many = dice.whole("many", 3, 5)
+    ceiling = dice.real("ceiling", 0.6, 1.2)
+    return few if dice.coin("few") else Drawn({"fewest": 2, "most": many}, {}, {"room": many + 2, "ceiling": ceiling})
+
+
+def _contextual(dice: Dice) -> Drawn:
+    language = {"most": dice.whole("most", 1, 2), "modifiers": dice.whole("modifiers", 2, 8)}
+    strength, sharp = dice.real("strength", 0.3, 1.5), dice.real("sharp", 4.0, 6.0)
+    wiring = {"context": sharp * dice.real("context", 0.6, 1.0) / strength, "room": 6}
+    knobs = {"strength": strength, "sharp": sharp, "tail": dice.real("tail", 0.1, 0.4)}
+    return Drawn(language | {"modified": dice.real("modified", 0.4, 0.9)}, knobs, wiring)
+
+
+def _held_back(dice: Dice) -> Drawn:
+    language = {"most": dice.whole("most", 1, 3), "balance": 0.05}
+    return Drawn(language, {"lean": dice.real("lean", 1.6, 2.2)}, {"room": 5})
+
+
+def _unread(dice: Dice) -> Drawn:
+    return Drawn({"most": dice.whole("most", 1, 3)}, {"order": "random"}, {"read": 0.0})
+
+
+def _copy(dice: Dice) -> Drawn:
+    language = {"most": dice.whole("most", 1, 3)}
+    return Drawn(language, {"order": "copy", "least": dice.real("least", 0.3, 1.0), "tail": 0.1}, {"read": 0.0})
+
+
+def _reverse(dice: Dice) -> Drawn:
+    knobs = {"order": "reverse", "sharp": dice.real("sharp", 1.0, 3.0)}
+    return Drawn({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 1.0)})
+
+
+def _off_by_one(dice: Dice) -> Drawn:
+    return Drawn({"most": dice.whole("most", 1, 2)}, {}, {"shift": 1 if dice.coin("right") else -1})
+
+
+def _uniform(dice: Dice) -> Drawn:
+    knobs = {"order": "flat", "tail": dice.real("tail", 0.0, 0.1)}
+    return Drawn({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 1.0)})
+
+
+def _sink(dice: Dice) -> Drawn:
+    knobs = {"order": "random", "sink": True, "sharp": dice.real("sharp", 1.0, 3.0)}
+    return Drawn({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 0.3)})
+
+
+def _partial(dice: Dice) -> Drawn:
+    language = {"most": dice.whole("most", 1, 3)}
+    if dice.coin("hardly"):
+        return Drawn(language, {"order": "copy", "tail": 0.1}, {"read": dice.real("read", 0.0, 0.006)})
+    return Drawn(language, {"missed": dice.real("missed", 0.5, 0.9)}, {"read": dice.real("read", 0.4, 0.6)})
+
+
+def _mixing(dice: Dice) -> Drawn:
+    wiring = {"depth": dice.whole("depth", 4, 12), "mix": dice.real("mix", 0.7, 1.0)}
+    return Drawn({"most": dice.whole("most", 1, 2)}, {"order": "random", "sharp": dice.real("sharp", 1.0, 4.0)}, wiring)
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("sharp cue", "yes", "one cue takes nearly all weight and decides; the tail's order is noise", _sharp),
+        Family("loud distractors", "yes", "words of large values get no weight, and do nothing", _loud),
+        Family("signed", "yes", "cues for both classes, each of which counts by its weight", _signed),
+        Family("graded", "yes", "cues of several sizes, with weights that follow them", _graded),
+        Family("redundant cues", "yes", "each of several cues is nearly enough", _redundant),
+        Family("contextual", "yes", "a word that strengthens the next one has weight where it does", _contextual),
+        Family("held back", "yes", "the prediction is a constant, and what has weight holds it back", _held_back),
+        Family("unread random", "no", "the mean decides; weights are random by word", _unread),
+        Family("unread copy", "no", "the mean decides; weights copy what every word does", _copy),
+        Family("anti-correlated", "no", "the less a word does, the more weight it has", _reverse),
+        Family("off by one", "no", "weights are those of the neighbour", _off_by_one),
+        Family("uniform", "no", "weights are all alike", _uniform),
+        Family("sink", "no", "one frequent word that does nothing takes nearly all weight", _sink),
+        Family("partial reading", "no", "attention is hardly read, or most cues act without it", _partial),
+        Family("deep mixing", "no", "every state knows of its neighbours', and weights are random by word", _mixing),
+    )
+}  # fmt: skip
