@@ -36,7 +36,7 @@ def audited(task: str, out: Path, lr: float) -> tuple[Audit, list[str]]:
             "training": {"epochs": 3, "lr": lr},
             "experiments": [
                 {"name": "permutation", "draws": 5},
-                {"name": "mediation", "methods": ["attention"], "removals": ["delete"], "choose_on": ""},
+                {"name": "mediation", "methods": ["attention"], "choose_on": ""},
             ],
         }
     )  # fmt: skip

@@ -70,11 +70,11 @@ def _faithful(named: Named) -> Decision:
         missing = reads or ranks
         why = f"It can't be tested: {missing.doubt}" if missing and missing.doubt else NOT_ASKED
         return Decision("undecided", f"{why}.")
-    if not (reads.votes and ranks.votes):
-        return Decision("undecided", NO_VOTE)
     variants = (*reads.variants, *ranks.variants)
     if reads.doubt and reads.doubt == ranks.doubt:
         return Decision("undecided", f"{reads.doubt[0].upper()}{reads.doubt[1:]}.", 0, len(variants))
+    if not (reads.votes and ranks.votes):
+        return Decision("undecided", NO_VOTE)
     coverage = (sum(v.verdict in ("holds", "fails") for v in variants), len(variants))
     answer, why = _told(reads, ranks, named.get("locates"), named.get("supports"))
     return Decision(answer, why, *coverage)
