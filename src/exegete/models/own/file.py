@@ -68,7 +68,10 @@ def _imported(path: Path, name: str) -> ModuleType:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[None]:
-    """Inside, modules that lie beside the file can be imported; those that have changed since are imported anew."""
+    """Inside, modules that lie beside the file can be imported; those that have changed since are imported anew.
+
+    Nothing compiled is left there: Python takes it for the source if that changes within the second at equal size.
+    """
     for source in _sources(path)[1:]:
         now, name = hashlib.sha256(source.read_bytes()).hexdigest(), _name(source, path.parent)
         there = getattr(sys.modules.get(name), "__file__", None)
@@ -77,9 +80,11 @@ def _beside(path: Path) -> Iterator[None]:
         _loaded[source] = now
     importlib.invalidate_caches()
     sys.path.insert(0, str(path.parent))
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = writes
         sys.path.remove(str(path.parent))
 
 
