@@ -1,16 +1,18 @@
 """Do intervals and rules keep their word? `python -m tools.simulations FOLDER` simulates both, and keeps what it found.
 
-*Intervals*: samples of kinds of values that audits have (about normal; skewed; nearly all at the ceiling; many ties;
-rarely far off), of as many texts as verdicts are given for. How often does the true mean lie beyond either end?
-Percentiles of the bootstrap and Student's t stand beside the bootstrap-t.
+*Intervals*: samples of kinds of values that audits have (about normal; skewed; at the ceiling, mostly or nearly always;
+many ties; rarely far off), of as many texts as verdicts are given for. How often does the true mean lie beyond either
+end? Those that decide are bounded; the bootstrap-t informs, and
+percentiles of the bootstrap and Student's t stand beside them. Of several seeds that share their texts, too.
 
-*Rules*: twelve specifications that share most of what is particular to a text, at means that make a verdict wrong. How
+*Rules*: six specifications that share most of what is particular to a text, at means that make a verdict wrong. How
 often is it given? (exegete.audits.rules)
 """
 
 import math
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import altair as alt
@@ -19,17 +21,23 @@ import torch
 from torch import Tensor
 
 from exegete.audits.rules import Varying, ruled
+from exegete.base.files import write_text
+from exegete.measures.bounded import bounded
 from exegete.measures.statistics import bootstrap_mean, t_interval
 from exegete.measures.student import one_sided
 from exegete.page.panels import series
+from exegete.page.section import Outcome
 from exegete.page.theme import figure, inline, to_svg
 from exegete.runs.tables import write_csv
 
-SAMPLES = 2000
-TEXTS, ALPHAS = (40, 60, 120, 200), (0.05, 0.05 / 24)
+SAMPLES = 6_000
+BESIDE = 1_000  # of the ways that stand beside ours
+SPECIFICATIONS, SHARED = 6, 0.7
+TEXTS, ALPHAS = (40, 60, 100, 200), (0.05, 0.05 / (2 * SPECIFICATIONS))
+SEEDS = (3, 5)
 TRUTH = 2_000_000  # values behind a true mean
-SPECIFICATIONS, SHARED = 12, 0.7
 THRESHOLD, SPREAD = 0.7, 0.25
+VERDICTS: tuple[Outcome, ...] = ("holds", "fails", "hangs on", "cannot tell")
 
 Draw = Callable[[int, torch.Generator], Tensor]
 
@@ -50,6 +58,25 @@ def inflated(n: int, of: torch.Generator) -> Tensor:
     return torch.where(torch.rand(n, generator=of) < 0.7, torch.ones_like(rest), rest)
 
 
+def nearly(n: int, of: torch.Generator) -> Tensor:
+    """Nineteen of twenty at the ceiling, the rest anywhere: in a sample of few texts hardly one is off."""
+    rest = torch.rand(n, generator=of, dtype=torch.float64) * 2 - 1
+    return torch.where(torch.rand(n, generator=of) < 0.95, torch.ones_like(rest), rest)
+
+
+def around(n: int, of: torch.Generator) -> Tensor:
+    """Nine of ten at the ceiling, the rest not far from it."""
+    rest = 1 - torch.rand(n, generator=of, dtype=torch.float64) / 2
+    return torch.where(torch.rand(n, generator=of) < 0.9, torch.ones_like(rest), rest)
+
+
+def outlying(n: int, of: torch.Generator) -> Tensor:
+    """Close together but for one of twenty, which lies anywhere below: what few texts do to an order that is right."""
+    bulk = 1 - 0.1 * torch.rand(n, generator=of, dtype=torch.float64)
+    rest = torch.rand(n, generator=of, dtype=torch.float64) * 1.5 - 1
+    return torch.where(torch.rand(n, generator=of) < 0.95, bulk, rest)
+
+
 def tied(n: int, of: torch.Generator) -> Tensor:
     """Five different values, as of short texts."""
     return (torch.randn(n, generator=of, dtype=torch.float64) * 0.8).round().clamp(-2, 2) / 2
@@ -62,9 +89,12 @@ def rare(n: int, of: torch.Generator) -> Tensor:
 
 
 KINDS: dict[str, Draw] = {
-    "about normal": normal, "skewed": skewed, "at the ceiling": inflated, "tied": tied, "rarely far": rare,
+    "about normal": normal, "skewed": skewed, "mostly 1": inflated, "nearly always 1": nearly,
+    "1 or little less": around, "few far below": outlying, "tied": tied, "rarely far": rare,
 }  # fmt: skip
+OURS = "bounded"
 WAYS: dict[str, Callable[[Tensor, float], tuple[float, float]]] = {
+    OURS: lambda values, alpha: bounded(values[None], alpha)[1:3],
     "bootstrap-t": lambda values, alpha: one_sided(values[None], alpha)[1:3],
     "percentiles": lambda values, alpha: bootstrap_mean(values, 1 - 2 * alpha, math.ceil(40 / alpha))[1:3],
     "Student's t": lambda values, alpha: t_interval(values, 1 - 2 * alpha)[1:3],
@@ -81,34 +111,57 @@ def coverage(samples: int = SAMPLES) -> pl.DataFrame:
             drawn = [draw(texts, of) for _ in range(samples)]
             for alpha in ALPHAS:
                 for way, interval in WAYS.items():
-                    ends = [interval(values, alpha) for values in drawn]
-                    rows.append(
-                        {
-                            "kind": kind, "texts": texts, "alpha": alpha, "way": way, "samples": samples,
-                            "below": sum(truth < low for low, _ in ends) / samples,
-                            "above": sum(truth > high for _, high in ends) / samples,
-                        }
-                    )  # fmt: skip
+                    asked = {"kind": kind, "texts": texts, "alpha": alpha, "way": way}
+                    some = drawn if way in (OURS, "bootstrap-t") else drawn[:BESIDE]
+                    rows.append(asked | _missed([interval(values, alpha) for values in some], truth))
     return pl.DataFrame(rows)
+
+
+def _missed(ends: list[tuple[float, float]], truth: float) -> dict[str, float]:
+    n = len(ends)
+    below, above = sum(truth < low for low, _ in ends), sum(truth > high for _, high in ends)
+    return {"samples": n, "below": below / n, "above": above / n}
+
+
+def clustered(samples: int = BESIDE) -> pl.DataFrame:
+    """The same of several seeds that share their texts, by how much of a value is the seed's, and the text's."""
+    rows = []
+    for seeds, texts, (of_seed, of_text) in product(SEEDS, TEXTS, ((0.0, 0.3), (0.1, 0.3), (0.3, 0.1))):
+        of = torch.Generator().manual_seed(seeds * 1000 + texts)
+        drawn = [_crossed(seeds, texts, of_seed, of_text, of) for _ in range(samples)]
+        asked = {"seeds": seeds, "texts": texts, "of_seed": of_seed, "of_text": of_text}
+        rows += [
+            asked | {"alpha": alpha} | _missed([bounded(values, alpha, 10.0)[1:3] for values in drawn], 0.0)
+            for alpha in ALPHAS
+        ]
+    return pl.DataFrame(rows)
+
+
+def _crossed(seeds: int, texts: int, of_seed: float, of_text: float, of: torch.Generator) -> Tensor:
+    """Values with the mean 0, [seed, text]: what a seed has, what a text has, and what both together have."""
+    seed, text, both = (
+        torch.randn(*shape, generator=of).double() for shape in ((seeds, 1), (1, texts), (seeds, texts))
+    )
+    return of_seed * seed + of_text * text + 0.2 * both
 
 
 # What every scenario's specifications have as their means, for two tests; and the verdict that would be wrong.
 SCENARIOS: dict[str, tuple[list[float], list[float], str]] = {
-    "all at the threshold": ([THRESHOLD] * 12, [THRESHOLD] * 12, "any"),
-    "one below, yes is wrong": ([THRESHOLD - 0.001, *[0.9] * 11], [0.9] * 12, "holds"),
-    "one above, no is wrong": ([THRESHOLD + 0.001, *[0.5] * 11], [0.9] * 12, "fails"),
-    "half above, half below by little": ([0.72] * 6 + [0.68] * 6, [0.9] * 12, "none"),
-    "all above by little": ([0.73] * 12, [0.73] * 12, "hangs on"),
+    "all at the threshold": ([THRESHOLD] * 6, [THRESHOLD] * 6, "any"),
+    "one just below, yes is wrong": ([THRESHOLD - 0.001, *[0.9] * 5], [0.9] * 6, "holds"),
+    "one just above, no is wrong": ([THRESHOLD + 0.001, *[0.5] * 5], [0.9] * 6, "fails"),
+    "half above, half below by little": ([0.72] * 3 + [0.68] * 3, [0.9] * 6, "none: all are true in part"),
+    "all above by little": ([0.73] * 6, [0.73] * 6, "hangs on"),
 }
 
 
-def rules(samples: int = SAMPLES, texts: int = 120) -> pl.DataFrame:
+def rules(samples: int = BESIDE, texts: int = 100) -> pl.DataFrame:
     """How often each verdict is given by the first test of every scenario."""
     rows = []
     for place, (name, (first, second, wrong)) in enumerate(SCENARIOS.items()):
         of = torch.Generator().manual_seed(place)
         said = [ruled([_varying(first, texts, of), _varying(second, texts, of)])[0].outcome for _ in range(samples)]
-        shares = {verdict: said.count(verdict) / samples for verdict in ("holds", "fails", "hangs on", "cannot tell")}
+        shares = {verdict: said.count(verdict) / samples for verdict in VERDICTS}
         rows.append({"scenario": name, "wrong": wrong, "texts": texts, "samples": samples} | shares)
     return pl.DataFrame(rows)
 
@@ -151,14 +204,33 @@ def missing(table: pl.DataFrame) -> alt.FacetChart:
     )
 
 
+@figure(lambda table: table.unpivot(VERDICTS, index=["scenario"], variable_name="verdict"), "nothing was simulated")
+def given(table: pl.DataFrame) -> alt.LayerChart:
+    """How often each verdict is given by a test whose specifications lie where one would be wrong. Dashed: 5 %."""
+    colour, shape = series("verdict", VERDICTS)
+    base = alt.Chart(inline(table)).encode(
+        x=alt.X("value:Q", title="share of samples", axis=alt.Axis(format="%")),
+        y=alt.Y("scenario:N", title=None, sort=list(SCENARIOS), axis=alt.Axis(labelLimit=260)),
+    )
+    drawn = alt.LayerChart(
+        layer=[
+            base.mark_point(filled=True, size=70, opacity=1).encode(color=colour, shape=shape),
+            alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0.05)),
+        ]
+    )
+    return drawn.properties(width=420, height=150)
+
+
 def main(folder: Path, samples: int = SAMPLES) -> None:
-    """Simulate, and keep tables and figure."""
-    found, said = coverage(samples), rules(samples)
-    write_csv(folder / "coverage.csv", found)
-    write_csv(folder / "rules.csv", said)
-    (folder / "coverage.svg").write_text(to_svg(missing(found)), encoding="utf8")
-    worst = max(misses(found.filter(pl.col("way") == "bootstrap-t"))["times"].to_list())
-    print(f"bootstrap-t misses at most {worst:.2f} times as often as promised")
+    """Simulate, and keep tables and figures."""
+    beside = min(samples, BESIDE)
+    found, shared, said = coverage(samples), clustered(beside), rules(beside)
+    for name, table in (("coverage", found), ("seeds", shared), ("rules", said)):
+        write_csv(folder / f"{name}.csv", table)
+    write_text(folder / "coverage.svg", to_svg(missing(found)))
+    write_text(folder / "rules.svg", to_svg(given(said)))
+    worst = max(misses(found.filter(pl.col("way") == OURS))["times"].to_list())
+    print(f"bounded intervals miss at most {worst:.2f} times as often as promised")
     print(said)
 
 

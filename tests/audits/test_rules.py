@@ -7,19 +7,28 @@ import torch
 from torch import Tensor
 
 from exegete.audits.rules import ERROR, TEXTS, Ruled, Varying, ruled
-from exegete.measures.student import one_sided
+from exegete.measures.bounded import bounded
 
-SHAPE = torch.special.ndtri((torch.arange(100, dtype=torch.float64) + 0.5) / 100) / 10  # standard error near 0.01
+SHAPE = torch.special.ndtri((torch.arange(100, dtype=torch.float64) + 0.5) / 100) / 10  # as a normal sample
 
 
 def around(mean: float, n: int = 100) -> Tensor:
-    """Values with this mean and a standard error of 0.01, for 100 of them."""
+    """Values with this mean, of a standard deviation of 0.1."""
     values: Tensor = (mean + SHAPE[:n])[None]
     return values
 
 
 def asked(*means: float, void: dict[str, str] | None = None, threshold: float = 0.5) -> Varying:
     return Varying(threshold, 1.0, {str(i): around(mean) for i, mean in enumerate(means)}, void or {})
+
+
+def just(alpha: float, above: bool = True) -> float:
+    """A mean that is sure to lie above (or below) the threshold ½ at this error, and at hardly any smaller one."""
+    sign = 1 if above else -1
+    arms = (0.5 + sign * 0.0002 * step for step in range(1000))
+    return next(
+        m for m in arms if (bounded(around(m), alpha).low > 0.5 if above else bounded(around(m), alpha).high < 0.5)
+    )
 
 
 def outcome(*means: float) -> str:
@@ -35,7 +44,7 @@ def outcome(*means: float) -> str:
         ((0.4, 0.495), "cannot tell"),
         ((0.4, 0.6), "hangs on"),
         ((0.4, 0.505), "cannot tell"),  # it needs two ends that are sure
-        ((0.4, 0.518), "cannot tell"),  # at 5 % this holds, at 5 % / 2 not
+        ((0.4, just(ERROR)), "cannot tell"),  # at 5 % this holds, at 5 % / 2 not
         ((0.4, 0.5, 0.6), "hangs on"),
     ],
 )
@@ -44,30 +53,31 @@ def test_a_test_holds_or_fails_in_every_specification(means: tuple[float, ...], 
 
 
 def test_holding_in_many_needs_no_correction() -> None:
-    """1.8 standard errors: sure at 5 %, one-sided, and not at any corrected level."""
-    assert outcome(*[0.518] * 20) == "holds"
-    assert one_sided(around(0.518), ERROR / 2).low < 0.5 < one_sided(around(0.518), ERROR).low
+    """Sure at 5 %, one-sided, and not at any corrected level."""
+    assert outcome(*[just(ERROR)] * 20) == "holds"
+    assert bounded(around(just(ERROR)), ERROR / 2).low < 0.5 < bounded(around(just(ERROR)), ERROR).low
 
 
 def test_failures_are_corrected_for_the_number_of_tests() -> None:
     """Holm: the surest at 5 % / 2, then the other at 5 %."""
-    alone, beside = ruled([asked(0.482)]), ruled([asked(0.482), asked(0.5)])
+    alone, beside = ruled([asked(just(ERROR, above=False))]), ruled([asked(just(ERROR, above=False)), asked(0.5)])
     assert (alone[0].outcome, beside[0].outcome) == ("fails", "cannot tell")
-    surely = ruled([asked(0.482), asked(0.4)])
+    surely = ruled([asked(just(ERROR, above=False)), asked(0.4)])
     assert [test.outcome for test in surely] == ["fails", "fails"]
-    with_void = ruled([asked(0.482), asked(0.5, void={"0": "no word matters"})])
+    with_void = ruled([asked(just(ERROR, above=False)), asked(0.5, void={"0": "no word matters"})])
     assert with_void[0].outcome == "fails"  # what can't be asked is no test
 
 
 def test_the_least_sure_specification_is_the_p_of_its_test() -> None:
-    found = ruled([asked(0.2, 0.482), asked(0.5)])
+    found = ruled([asked(0.2, just(ERROR, above=False)), asked(0.5)])
     assert found[0].outcome == "cannot tell"  # the largest p is over 5 % / 2
 
 
 @pytest.mark.parametrize(("tests", "expected"), [(1, "hangs on"), (8, "cannot tell")])
 def test_to_hang_on_is_searched_among_all_tests_and_specifications(tests: int, expected: str) -> None:
-    """2.2 standard errors on either side: enough at 5 % / 2, and not at 5 % / 16."""
-    found = ruled([asked(0.478, 0.522), *[asked(0.5, 0.5)] * (tests - 1)])
+    """On either side enough at 5 % / 2, and not at 5 % / 16."""
+    ends = just(ERROR / 2, above=False), just(ERROR / 2)
+    found = ruled([asked(*ends), *[asked(0.5, 0.5)] * (tests - 1)])
     assert found[0].outcome == expected
 
 
@@ -96,7 +106,7 @@ def test_the_decisive_specification_is_the_worst_for_the_verdict() -> None:
 
 def test_what_a_specification_says_is_as_sure_as_the_outcome_needs() -> None:
     """One that holds at 5 % only is not named as what a verdict hangs on."""
-    found = ruled([asked(0.3, 0.7, 0.518)])[0]
+    found = ruled([asked(0.3, 0.7, just(ERROR))])[0]
     assert found.outcome == "hangs on"
     assert [v.verdict for v in found.variants] == ["fails", "holds", "cannot tell"]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from exegete.measures.student import one_sided
+from exegete.measures.bounded import bounded
 from exegete.page.section import Outcome, Variant
 
 ERROR = 0.05
@@ -55,7 +55,7 @@ class _Judged:
         self.test = test
         self.void = dict(test.void) | {name: why for name, why in few.items() if why}
         self.counted = [name for name in test.values if name not in self.void]
-        self.interval = cache(lambda name, alpha: one_sided(test.values[name], alpha, test.bound))
+        self.interval = cache(lambda name, alpha: bounded(test.values[name], alpha, test.bound))
 
     def holds(self, name: str, alpha: float) -> bool:
         return bool(self.interval(name, alpha).low > self.test.threshold)

@@ -16,7 +16,7 @@ from exegete.experiments.common.statistic import Evidence, Varied
 from exegete.experiments.mediation.experiment import ATTENTION, Mediation
 from exegete.experiments.tests import declared
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.measures.student import one_sided
+from exegete.measures.bounded import bounded
 from exegete.models.contract import Predictor
 from exegete.runs.study import Study, load_study
 from exegete.tasks.choosing import chosen
@@ -96,5 +96,5 @@ def _ends(rows: pl.DataFrame, experiment: Mediation, criteria: Criteria) -> dict
 
 
 def _interval(values: torch.Tensor, levels: tuple[float, ...]) -> list[float]:
-    intervals = [one_sided(values, level) for level in levels]
+    intervals = [bounded(values, level) for level in levels]
     return [intervals[0].mean, *(end for each in intervals for end in (each.low, each.high))]

@@ -18,7 +18,7 @@ from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.settings import TrainingSettings
 
-TEXTS = {"train": 500, "dev": 100, "test": 160, "population": 40}
+TEXTS = {"train": 500, "dev": 100, "test": 200, "population": 40}
 SETTINGS = TrainingSettings(epochs=8, patience=3, metric="accuracy", batch=32, lr=0.01, weight_decay=0.0)
 BILSTM = "bilstm:size=16,hidden=12,scale=1"
 

@@ -1,18 +1,14 @@
-"""Bootstrap-t: intervals of means over texts that keep their word, also for few texts and skewed values.
+"""Bootstrap-t: intervals of means over texts where values spread, shorter than bounded ones, for what informs.
 
-Percentiles of resampled means are too narrow where values are skewed: they miss up to six times as often as they say.
-The bootstrap-t (Efron 1982; Hall 1988) resamples what is studentised instead,
+It resamples what is studentised (Efron 1982; Hall 1988),
 
     t* = (mean* − mean) / se*,    low = mean − t*_(1 − α) se,    high = mean − t*_(α) se,
 
 so that a sample whose large values are rare, and whose spread they decide, gets a longer arm on that side. It needs
-values that vary. Where nearly all are one value (less than `OFF` are another), the sample says nothing of the rest but
-how rare it is, and the interval is that of a bounded variable: with the share of this value at least p, exactly
-(Clopper & Pearson 1934), the mean lies within p · value + (1 − p) · [−bound, bound].
-
-Values that are all 0 or 1 are a share, and have its exact interval: 20 of 20 is not [1, 1]. Only where
-nearly all are 0, an unseen −1 is as likely as the few 1 (of a difference of two right answers, say): these are bounded
-as above, with the exact upper end.
+values that vary, and enough of them to have seen what is rare. With fewer than `FEW` texts, or where nearly all are one
+value (less than `OFF` are another), the ends are the bounded ones (exegete.measures.bounded). Where a few lie far off
+and the others close together, t* is too long instead: samples without these few have next to no spread. So each end is
+the nearer one of both.
 
 Every α is one-sided: low and high each miss with probability α.
 """
@@ -23,39 +19,24 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from exegete.measures.proportions import clopper_pearson
-from exegete.measures.statistics import Interval, crossed_mean, within
+from exegete.measures.bounded import bounded, draws, is_share
+from exegete.measures.statistics import Interval
 
+FEW = 100  # texts: of fewer, values that were not seen may decide the mean
 OFF = 10  # values off the mode from which on they can be studentised
 SAME = 1e-3  # values that agree to so much are one
-BEYOND = 40  # resampled t beyond each end
-DRAWS = 4000  # at least
 
 
 def one_sided(values: Tensor, alpha: float, bound: float = 1.0) -> Interval:
-    """The mean of [seed, example] with both of its one-sided ends; NaN is no value.
-
-    Over examples for one seed; over seeds and the examples that they share for several.
-    """
-    if len(values) > 1:
-        return within(crossed_mean(values, 1 - 2 * alpha), bound)
+    """The mean of [seed, example], within ±bound, with both of its one-sided ends; NaN is no value."""
+    safe = bounded(values, alpha, bound)
     here = values[0].detach().double().cpu()
-    there = ~here.isnan()
-    n, undefined = int(there.sum()), int((~there).sum())
-    if n == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, undefined)
-    own = here[there]
-    if _is_share(own):
-        low, high = clopper_pearson(int(own.sum()), n, 1 - 2 * alpha)
-    else:
-        low, high = _bounded(own, alpha, bound) if off_mode(own) < OFF else _studentised(here, alpha)
-    return within(Interval(own.mean().item(), low, high, n, undefined), bound)
-
-
-def _is_share(values: Tensor) -> bool:
-    """Whether values are hits and misses, with hits enough to say that none of them is negative."""
-    hits = int((values == 1).sum())
-    return hits >= OFF and hits + int((values == 0).sum()) == len(values)
+    own = here[~here.isnan()]
+    few = safe.n < FEW and math.isfinite(bound)
+    if len(values) > 1 or few or is_share(own) or off_mode(own) < OFF:
+        return safe
+    low, high = _studentised(here, alpha)
+    return safe._replace(low=max(low, safe.low), high=min(high, safe.high))
 
 
 def off_mode(values: Tensor) -> int:
@@ -68,20 +49,11 @@ def off_mode(values: Tensor) -> int:
     return len(values) - int(counts.max())
 
 
-def _bounded(values: Tensor, alpha: float, bound: float) -> tuple[float, float]:
-    """Where the mean of a bounded variable lies that is nearly always one value."""
-    kinds, counts = (values / SAME).round().unique(return_counts=True)
-    mode, count = float(kinds[counts.argmax()]) * SAME, int(counts.max())
-    share = clopper_pearson(count, len(values), 1 - 2 * alpha)[0]
-    return share * mode - (1 - share) * bound, share * mode + (1 - share) * bound
-
-
 def _studentised(values: Tensor, alpha: float) -> tuple[float, float]:
     """By t*, over texts that have a value; the samples are those of all texts, so that they are the same for all."""
     there = ~values.isnan()
-    counts = _counts(len(values), max(DRAWS, math.ceil(BEYOND / alpha)))
     kept = values.nan_to_num(0.0)
-    sums = counts @ torch.stack([there.double(), kept, kept.square()], 1)  # [draw, 3]
+    sums = _counts(len(values), draws(alpha)) @ torch.stack([there.double(), kept, kept.square()], 1)  # [draw, 3]
     drawn = sums[(sums[:, 0] > 1)]
     n, total, squares = drawn.unbind(1)
     mean, own = total / n, values[there]
@@ -93,10 +65,10 @@ def _studentised(values: Tensor, alpha: float) -> tuple[float, float]:
 
 
 @lru_cache(4)
-def _counts(n: int, draws: int, seed: int = 0) -> Tensor:
+def _counts(n: int, samples: int, seed: int = 0) -> Tensor:
     """How often every sample has each of n texts: [draw, n]."""
     generator = torch.Generator().manual_seed(seed)
-    counts = torch.zeros(draws, n, dtype=torch.float64)
+    counts = torch.zeros(samples, n, dtype=torch.float64)
     for some in counts.split(max(1, (1 << 20) // n)):
         picked = torch.randint(n, (len(some), n), generator=generator)
         some.scatter_add_(1, picked, torch.ones_like(picked).double())

@@ -15,7 +15,7 @@ from exegete.base.names import parse
 from exegete.experiments.common.statistic import Evidence, Varied, by_seed
 from exegete.experiments.common.summaries import by_keys, number
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD
-from exegete.measures.student import one_sided
+from exegete.measures.bounded import bounded
 
 KEYS = ("task", "model", "split", *SPECIFICATION, "method")
 VALUES = ("ranks", "reads", "locates", "opposed")
@@ -113,7 +113,7 @@ def _numbers(group: pl.DataFrame) -> dict[str, Any]:
         "seeds": group["seed"].n_unique(), "n": kept.height, "void": number(group["void"].mean()),
     }  # fmt: skip
     for name in VALUES:
-        interval = one_sided(by_seed(group.with_columns(value=pl.when(~pl.col("void")).then(pl.col(name)))), 0.025)
+        interval = bounded(by_seed(group.with_columns(value=pl.when(~pl.col("void")).then(pl.col(name)))), 0.025)
         found |= {name: number(interval.mean)}
         found |= {f"{name}_low": number(interval.low), f"{name}_high": number(interval.high)}
     missed, effect = (float(kept[name].sum()) for name in ("missed", "effect"))

@@ -19,7 +19,7 @@ from exegete.models.truths.texts import COMMON, Language
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import SPECIAL, UNKNOWN
 
-TEXTS = {"train": 300, "test": 160, "population": 300}
+TEXTS = {"train": 300, "test": 200, "population": 300}
 LOW = -3.0  # the score of a word that doesn't matter: its gate is nearly closed
 SINK = 6.0  # what a sink scores above all others
 Known = Literal["yes", "no"]
