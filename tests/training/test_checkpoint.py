@@ -34,6 +34,20 @@ def test_a_model_comes_back_as_it_was(saved: Path) -> None:
     assert torch.equal(back.trace(batch).logits, model.trace(batch).logits)
 
 
+@pytest.mark.parametrize(("task", "names"), [("imdb:subset=jw", ("negative", "positive")), ("agnews", ("0", "1"))])
+def test_a_film_review_that_was_of_class_0_or_1_is_negative_or_positive(
+    saved: Path, task: str, names: tuple[str, ...]
+) -> None:
+    """As 0.1 wrote it; what it predicts stays."""
+    before = load_checkpoint(saved)
+    facts = json.loads((saved / "checkpoint.json").read_text())
+    (saved / "checkpoint.json").write_text(json.dumps(facts | {"task": task, "labels": ["0", "1"]}))
+    after = load_checkpoint(saved)
+    assert after.classifier.labels == names
+    batch = after.classifier.collate(small_task().split("test"))
+    assert torch.equal(after.classifier.trace(batch).logits, before.classifier.trace(batch).logits)
+
+
 def test_no_file_of_a_checkpoint_is_a_pickle(saved: Path) -> None:
     assert sorted(p.name for p in saved.iterdir()) == ["checkpoint.json", "model.safetensors"]
 

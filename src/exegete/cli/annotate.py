@@ -30,7 +30,7 @@ def annotate_draw(
     prediction: Annotated[
         str, typer.Option(help="What permuted items show: the prediction under permuted or original weights.")
     ] = "permuted",
-    labels: Annotated[str, typer.Option(help="What annotators call the classes: 0=negative,1=positive")] = "",
+    labels: Annotated[str, typer.Option(help="What annotators call numbered classes: 0=baseball,1=hockey")] = "",
     as_json: Json = False,
 ) -> None:
     """Draw items for annotators, blind and shuffled, with the key that they must not see."""

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import NamedTuple, Protocol, TypeVar
 
 from exegete.base.errors import ExegeteError, unknown
+from exegete.tasks.class_names import named
 from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.splitting import PROPORTIONS, by_place, place, take
@@ -59,8 +60,9 @@ def prepare(
     drafts = {split: _drafted(split, found, settings, said) for split, found in rows.items()}
     whole = with_all_splits(name, drafts, said)
     kept = {split: _selected(split, whole[split], settings, said) for split in SPLITS}
-    labels = _labels(name, kept)
-    splits = {split: _numbered(found, labels, settings.explained) for split, found in kept.items()}
+    written = _labels(name, kept)
+    splits = {split: _numbered(found, written, settings.explained) for split, found in kept.items()}
+    labels = named(written, name)
     if settings.planting:
         splits, note = settings.planting(splits, labels, settings.min_df)
         said.append(note)
@@ -68,6 +70,7 @@ def prepare(
     return Task(
         name=name,
         labels=labels,
+        written=written,
         splits=splits,
         origin=origin,
         notes=tuple(said),

@@ -18,6 +18,7 @@ from exegete.models.capabilities import Trainable, Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.module import hash_tensors
 from exegete.models.settings import MODELS, OwnSettings
+from exegete.tasks.class_names import named
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
 
@@ -96,7 +97,8 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         )
     try:
         vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
-        model = make_model(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
+        labels = named(facts["labels"], facts["task"])  # before 0.2 a film review was of class 0 or 1
+        model = make_model(facts["model"], vocabulary, labels, facts["size"])
         model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
         checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in _FIELDS})
     except (KeyError, TypeError, RuntimeError) as error:
