@@ -7,11 +7,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INCLUDED = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """One fenced block: where it is, its language, and what it says with its files included."""
+    """One fenced block: where it is, its language, and what it says."""
 
     where: str
     language: str
@@ -21,7 +20,7 @@ class Block(NamedTuple):
 def blocks(language: str) -> list[Block]:
     """All blocks of a language ("" for none), on all pages."""
     return [
-        Block(f"{page.relative_to(ROOT)}:{_line(text, match.start())}", match[1], _included(match[2]))
+        Block(f"{page.relative_to(ROOT)}:{_line(text, match.start())}", match[1], match[2])
         for page in PAGES
         for text in [page.read_text(encoding="utf8")]
         for match in _FENCE.finditer(text)
@@ -31,7 +30,3 @@ def blocks(language: str) -> list[Block]:
 
 def _line(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
-
-
-def _included(text: str) -> str:
-    return _INCLUDED.sub(lambda match: (ROOT / match[1]).read_text(encoding="utf8").rstrip("\n"), text)

@@ -1,4 +1,4 @@
-"""The how-to pages on own models and on given scores, as they stand there, on a made-up file."""
+"""The pages on own models and on given scores, as they stand there, on a made-up file."""
 
 import random
 import re
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def said(page: str, command: str) -> list[str]:
     """The arguments of a command on a page."""
-    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf8")
+    text = (ROOT / "docs" / page).read_text(encoding="utf8")
     [line] = re.findall(rf"^exegete ({command} .*)$", text, re.MULTILINE)
     return shlex.split(line)
 
@@ -45,14 +45,14 @@ def run(arguments: list[str]) -> str:
 
 
 def test_the_own_model_is_trained_and_explained(folder: Path) -> None:
-    run([argument.replace("epochs=3", "epochs=1") for argument in said("own-model.md", "train")])
+    run([argument.replace("epochs=3", "epochs=1") for argument in said("reference/own-model.md", "train")])
     assert load_checkpoint(folder / "checkpoints" / "mine").task == "file:reviews.csv"
-    shown = run([*said("own-model.md", "explain"), "--with", "attention,gradient_x_input"])
+    shown = run([*said("reference/own-model.md", "explain"), "--with", "attention,gradient_x_input"])
     assert '"gradient_x_input"' in shown
 
 
 def test_the_table_is_written_filled_and_read(folder: Path) -> None:
-    run(said("scores-of-another-tool.md", "tokens"))
+    run(said("how-to/scores-of-another-tool.md", "tokens"))
     [block] = [b for b in blocks("python") if "scores-of-another-tool" in b.where]
     exec(compile(block.text, block.where, "exec"), {})
     task = load_task("file:reviews.csv")

@@ -87,9 +87,8 @@ TESTS = (
         },
         measures="τ̄(attention, others)",
         remark=(
-            "Easy to pass with hundreds of texts; it decides only together with `agrees`, or where there is but one "
-            "other method. By [calibration](../concepts/calibration.md) it has no vote: it holds in 8 of 23 audits "
-            "of unfaithful models."
+            "Easy to pass with hundreds of texts: it holds in 8 of 23 audits of models whose random attention nothing "
+            "reads."
         ),
     ),
 )

@@ -77,9 +77,8 @@ TESTS = (
         chance="random words' comprehensiveness minus the best method's",
         remark=(
             "Where even the best method's words hardly matter, nothing can be told, and it says so. Attention has no "
-            "sign, so words against the class may come first: `faithful_by_size` takes the sign from all. By "
-            "[calibration](../concepts/calibration.md) it has no vote: it does not hold even for a model that is "
-            "faithful by construction. It still names the method to read for the class that a word speaks for."
+            "sign, so words against the class may come first: `faithful_by_size` takes the sign from all. It does not "
+            "hold even for models that are faithful by construction, for the same reason."
         ),
     ),
     Test(
@@ -112,8 +111,8 @@ TESTS = (
         measures="the same, with every method's words ranked by |score|, and the best method chosen so",
         chance="as for `faithful`",
         remark=(
-            "It tells how much of a failure of `faithful` is the missing sign, and decides in its place: on models "
-            "that are faithful by construction it holds in 3 of 3 trainings, `faithful` in none."
+            "It tells how much of a failure of `faithful` is the missing sign: on models that are faithful by "
+            "construction it holds in 3 of 3 trainings, `faithful` in none."
         ),
     ),
     Test(
@@ -144,7 +143,7 @@ TESTS = (
         chance="the best method's sufficiency minus that of random words",
         remark=(
             "Words that are enough need not be words that are needed: a prediction may have two reasons. It answers "
-            "the purpose *which words are enough* and does not decide."
+            "the purpose *which words are enough*."
         ),
     ),
 )

@@ -1,0 +1,42 @@
+"""What is in the box: everything that has a name, from the catalogues."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from exegete.cli import app
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.tests import built_in
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.interventions.catalogue import INTERVENTIONS
+from exegete.measures.catalogue import MEASURES
+from exegete.models.projections import PROJECTIONS
+from exegete.models.settings import MODELS
+from exegete.papers.catalogue import PAPERS
+from exegete.tasks.catalogue import TASKS
+from tools.pages.place import to
+
+READERS = ("file:PATH", "hf:OWNER/NAME", "parallel:PATH")  # of any data
+
+
+def box(page: Path) -> str:
+    """Kinds of things, their names, and where to read on."""
+    commands: Iterable[str] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    rows: list[tuple[str, Iterable[str], str, str]] = [
+        ("commands", commands, "all options", "reference/command-line.md"),
+        ("tasks", (*TASKS, *READERS), "your own texts", "how-to/own-data.md"),
+        ("models", MODELS, "your own module", "own-model.md"),
+        ("projections", PROJECTIONS, "settings", "reference/settings.md"),
+        ("interventions", INTERVENTIONS, "your own", "how-to/add-an-intervention.md"),
+        ("importances", IMPORTANCES, "your own", "how-to/add-an-importance.md"),
+        ("measures", MEASURES, "your own", "how-to/add-a-measure.md"),
+        ("experiments", EXPERIMENTS, "your own", "how-to/add-an-experiment.md"),
+        ("tests of the audit", built_in(), "your own", "how-to/add-a-test.md"),
+        ("papers", PAPERS, "printed beside ours", "how-to/reproduce.md"),
+    ]
+    lines = [
+        f"| {kind} | {', '.join(f'`{name}`' for name in names)} | [{said}]({to(f'docs/{where}', page)}) |\n"
+        for kind, names, said, where in rows
+    ]
+    return "| kind | names | more |\n|---|---|---|\n" + "".join(lines)

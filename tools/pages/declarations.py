@@ -1,0 +1,62 @@
+"""The audit's tests and goals, as they are declared: the page of tests, and the tables of other pages."""
+
+from pathlib import Path
+from typing import get_args
+
+from exegete.audits.goals import USERS, votes
+from exegete.experiments.common.test import Goal, Test
+from exegete.experiments.tests import built_in, by_part, note_of
+from tools.pages.place import to
+
+PAGE = "docs/tests/index.md"
+GOALS: tuple[Goal, ...] = get_args(Goal)
+
+
+def table(page: Path) -> str:
+    """All tests, with links to what is said of each."""
+    rows = [
+        f"| [`{t.name}`]({to(f'{PAGE}#{t.name}', page)}) | {t.question} | {t.source} | {t.about} | "
+        f"{', '.join(_decides(t))} |\n"
+        for t in _ordered()
+    ]
+    return "| test | question | source | about | decides for |\n|---|---|---|---|---|\n" + "".join(rows)
+
+
+def goals() -> str:
+    """Whom an answer is for, and which tests give it."""
+    deciding = {goal: [t.name for t in built_in().values() if goal in _decides(t)] for goal in GOALS}
+    rows = [f"| `{goal}` | {USERS[goal]} | {', '.join(f'`{name}`' for name in deciding[goal])} |\n" for goal in GOALS]
+    return "| goal | for | tests that decide |\n|---|---|---|\n" + "".join(rows)
+
+
+def every_test(page: Path) -> str:
+    """A section for every test."""
+    return "\n".join(_section(test, page) for test in _ordered())
+
+
+def _section(test: Test, page: Path) -> str:
+    note = note_of(test.experiments[0])
+    assert note is not None
+    goals = " and ".join(f"`--goal {goal}`" for goal in _decides(test))
+    lines = {
+        "experiment": ", ".join(f"`{name}`" for name in test.experiments),
+        "statistic": test.measures,
+        "holds if": test.criterion.format(margin=test.margin),
+        "threshold": f"{test.threshold(test.margin):g}".replace("-", "−"),
+        "chance": test.chance,
+        "decides": f"for {goals}" if goals else "no goal: it informs",
+        "more": f"[{note.title}]({to(f'docs/{note.page}', page)})",
+    }
+    rows = "\n".join(f"| {name} | {said} |" for name, said in lines.items())
+    return f"## {test.name}\n\n**{test.question}** ({test.source})\n\n| | |\n|---|---|\n{rows}\n\n{test.remark}\n"
+
+
+def _ordered() -> list[Test]:
+    """What decides for a developer, then the others by what they look at."""
+    first = [test for test in built_in().values() if "faithful" in test.goals]
+    return [*first, *(test for test in by_part() if test not in first)]
+
+
+def _decides(test: Test) -> list[Goal]:
+    """The goals that it decides: declared, and calibrated."""
+    return [goal for goal in GOALS if votes(test.name, goal)]
