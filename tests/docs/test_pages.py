@@ -30,8 +30,9 @@ def _named(block: Block) -> str:
 
 
 def _quoted() -> list[tuple[str, str]]:
-    """Every line of a block that begins with exegete, and every inline `exegete COMMAND …`."""
-    lines = [(b.where, line) for b in blocks("") for line in b.text.splitlines() if line.startswith("exegete ")]
+    """Every line of a block that calls exegete, there or in .venv, and every inline `exegete COMMAND …`."""
+    told = [(b.where, line.removeprefix(".venv/bin/")) for b in blocks("") for line in b.text.splitlines()]
+    lines = [(where, line) for where, line in told if line.startswith("exegete ")]
     for page in PAGES:
         prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.MULTILINE | re.DOTALL)
         lines += [(page.name, command) for command in re.findall(r"`(exegete [a-z]+[^`]*)`", prose)]

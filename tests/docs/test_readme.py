@@ -1,5 +1,6 @@
-"""The README's example and the example notebook run."""
+"""The README's example and the example notebooks run."""
 
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -32,15 +33,24 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_wheels
 @pytest.mark.filterwarnings("ignore")  # of jupyter's own making
-def test_the_notebook(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.ipynb")))
+def test_a_notebook(name: str, tmp_path: Path) -> None:
+    """As it stands, but on fewer texts where it takes a whole data set."""
     import nbformat
     from nbclient import NotebookClient
 
-    text = (ROOT / "examples" / "agreement.ipynb").read_text(encoding="utf8")
-    notebook = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+    text = (ROOT / "examples" / name).read_text(encoding="utf8")
+    notebook = nbformat.reads(text.replace('\\"rotten_tomatoes\\"', f'\\"{SMALL}\\"'), as_version=4)  # type: ignore[no-untyped-call]
     assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are stripped before a commit"
     NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("text/html" in output.get("data", {}) for output in shown)
+
+
+@pytest.mark.parametrize("name", ["agreement.ipynb", "first_audit.ipynb"])
+def test_links_of_a_notebook_lead_somewhere(name: str) -> None:
+    text = (ROOT / "examples" / name).read_text(encoding="utf8")
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        assert (ROOT / "examples" / target).exists(), target
