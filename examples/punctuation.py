@@ -59,7 +59,7 @@ add_test(
         experiments=("punctuation",),
         statistic=spared,
         part="weights",
-        goals=("faithful",),
+        goals=("sanity",),
         words="whether it spares punctuation",
         says={
             "holds": "It spares punctuation.",

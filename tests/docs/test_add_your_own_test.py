@@ -37,7 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audit]:
         patch.chdir(folder)
         patch.setattr(declarations, "_ADDED", {})  # other audits of this process don't ask it
         study = load_study("punctuation.toml")
-        yield audit_study(study, folder / "run", folder / "mine.toml", engine=LocalEngine(1))
+        yield audit_study(study, folder / "run", folder / "mine.toml", "sanity", engine=LocalEngine(1))
 
 
 def test_one_declaration_makes_a_line_of_the_scorecard(found: Audit) -> None:
@@ -49,6 +49,12 @@ def test_one_declaration_makes_a_line_of_the_scorecard(found: Audit) -> None:
     assert (line.n, line.threshold, found.criteria_version) == (len(rows), 0.9, 9)
     assert line.criterion.endswith("is above 0.9")
     assert line.votes
+
+
+def test_it_decides_for_its_goal(found: Audit) -> None:
+    (decision,) = found.decisions.values()
+    assert decision.answer == {"fails": "no", "cannot tell": "undecided"}[found.tests[0].verdict]
+    assert "spares punctuation" in decision.why
 
 
 def test_the_answer_says_its_sentence(found: Audit) -> None:

@@ -1,5 +1,6 @@
 """What is in the box: everything that has a name, from the catalogues."""
 
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from exegete.models.projections import PROJECTIONS
 from exegete.models.settings import MODELS
 from exegete.papers.catalogue import PAPERS
 from exegete.tasks.catalogue import TASKS
-from tools.pages.place import to
+from tools.pages.place import ROOT, to
 
+LIBRARY = "src/exegete/runs/library"
 READERS = ("file:PATH", "hf:OWNER/NAME", "parallel:PATH")  # of any data
 
 
@@ -40,3 +42,12 @@ def box(page: Path) -> str:
         for kind, names, said, where in rows
     ]
     return "| kind | names | more |\n|---|---|---|\n" + "".join(lines)
+
+
+def studies() -> str:
+    """The studies that come with Exegete, by name and title."""
+    lines = [
+        f"| `{path.stem}` | {tomllib.loads(path.read_text(encoding='utf8'))['title']} |\n"
+        for path in sorted((ROOT / LIBRARY).glob("*.toml"))
+    ]
+    return "| name | what it asks |\n|---|---|\n" + "".join(lines)

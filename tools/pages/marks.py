@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.pages.box import box
+from tools.pages.box import box, studies
 from tools.pages.declarations import every_test, goals, table
 from tools.pages.place import ROOT
 from tools.pages.stubs import names_that_stay, stub
@@ -18,7 +18,13 @@ def file(name: str) -> str:
     return f"```{'python' if name.endswith('.py') else 'toml'}\n{text}\n```\n"
 
 
-PLAIN: dict[str, Callable[..., str]] = {"api": stub, "file": file, "goals": goals, "plugins": names_that_stay}
+PLAIN: dict[str, Callable[..., str]] = {
+    "api": stub,
+    "file": file,
+    "goals": goals,
+    "plugins": names_that_stay,
+    "studies": studies,
+}
 LINKED: dict[str, Callable[[Path], str]] = {"box": box, "every-test": every_test, "tests": table}  # from this page
 
 
