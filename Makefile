@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # Empty is unset: where bytecode isn't kept, every process of a test run compiles a thousand files anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test slow data every-cpu check docs bench clean
+.PHONY: audit test slow data every-cpu check docs pages bench clean
 
 audit: $(VENV)/.audit
 	$(BIN)/exegete audit --out runs/audit
@@ -39,6 +39,10 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs serve
+
+# What pages take from the code, written anew.
+pages: $(VENV)/.dev
+	$(BIN)/python -m tools.pages
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -38,7 +38,7 @@ def test_include_marks_are_found() -> None:
 
 @pytest.mark.parametrize("page", pages(), ids=_named)
 def test_what_is_read_from_the_code_is_up_to_date(page: Path) -> None:
-    assert page.read_text(encoding="utf8") == written(page), "run `python -m tools.pages`"
+    assert page.read_text(encoding="utf8") == written(page), "run `make pages`"
 
 
 def test_marks_are_found() -> None:
