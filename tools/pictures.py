@@ -33,12 +33,12 @@ def told(run: Path) -> str:
 
 def last_lines(said: str) -> str:
     """Scorecard and answer; what stands between (what each test asks, what would settle it) is left out."""
-    card = re.search(r"^Scorecard\n.*?\n(?=\n)", said, re.MULTILINE | re.DOTALL)
-    answer = re.search(r"^For a .*", said, re.MULTILINE | re.DOTALL)
+    text = re.sub(r"[ \t]+$", "", said, flags=re.MULTILINE)  # a terminal's lines are filled up
+    card = re.search(r"^Scorecard\n.*?\n(?=\n)", text, re.MULTILINE | re.DOTALL)
+    answer = re.search(r"^For a .*", text, re.MULTILINE | re.DOTALL)
     if card is None or answer is None:
         raise SystemExit("the output of `exegete audit` has no scorecard or no answer: see what it prints")
-    lines = f"{card[0]}\n…\n\n{answer[0]}".splitlines()
-    return "\n".join(line.rstrip() for line in lines)
+    return f"{card[0]}\n…\n\n{answer[0].rstrip()}"
 
 
 def written(page: str, block: str) -> str:

@@ -6,7 +6,7 @@ from tools.pictures import MARKS, last_lines, written
 SAID = """Agreement
 pair  τ
 
-Scorecard
+Scorecard{filled}
 test     verdict
 reads    ✓ holds
 reads and ranks decide.
@@ -18,7 +18,7 @@ For a developer of the model:
 Yes.
 
 report: runs/audit/report.html
-"""
+""".replace("{filled}", "   ")  # as a table's title in a terminal
 
 
 def test_scorecard_and_answer() -> None:
