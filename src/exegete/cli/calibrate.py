@@ -46,17 +46,14 @@ def _show(found: "Calibration", figure: Path) -> None:
     """Truth × answer by family, and the thresholds that the others would choose."""
     from exegete.calibration.count import ANSWERS
     from exegete.calibration.votes import why
-    from exegete.page.columns import count, number, share, text
+    from exegete.page.columns import count, number, text
     from exegete.page.section import Table
     from exegete.report.tables import rich_table
 
     console, table = Console(highlight=False), found.table
-    said = [count(answer) for answer in ANSWERS]
-    verdict = table["passes"].replace_strict({True: "passes", False: "does not"}, return_dtype=None)
-    columns = (text("audit"), text("family"), text("known"), count("n"), *said, count("right"), count("wrong"),
-               share("wrong_at_most"), text("verdict"))  # fmt: skip
-    shown = table.with_columns(verdict=verdict)
-    console.print(rich_table(Table("What the audit answers, by family", shown, columns=columns)))
+    columns = (text("family"), count("n"), *(count(answer) for answer in ANSWERS), count("wrong"))
+    for (audit,), part in table.partition_by(["audit"], as_dict=True, maintain_order=True).items():
+        console.print(rich_table(Table(f"What the {audit} audit answers, by family", part, columns=columns)))
     columns = (text("family"), number("reads"), number("ranks"), count("n"), count("right"), count("wrong"))
     console.print(rich_table(Table("Thresholds that the other families choose", found.thresholds, columns=columns)))
     console.print(f"[dim]{escaped(why(table))}[/]")
