@@ -25,7 +25,8 @@ from exegete.experiments.multiverse.shares import TOGETHER, decomposed, shares
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
-from exegete.page.theme import inline_svg, to_svg
+from exegete.page.drawing import drawing
+from exegete.page.theme import to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from tests.small import small_model, texts, without_repeats
@@ -241,7 +242,7 @@ def test_figures_draw_every_specification_in_order() -> None:
         assert said in drawn
     assert "Grey: single seeds" in drawn
     assert "Grey: single seeds" not in str(curves(summary, None).to_dict(validate=False)["title"])
-    assert "#1b1b1f" not in inline_svg(charts["shares"], "x").replace("var(--ink, #1b1b1f)", "")
+    assert "#1b1b1f" not in drawing(charts["shares"]).inline("x").replace("var(--ink, #1b1b1f)", "")
     assert shared(decomposed(rows, choices_of))["choice"].n_unique() == 5
     assert "nothing to show" in to_svg(draw_shares(pl.DataFrame()))
 

@@ -10,7 +10,8 @@ import pytest
 
 from exegete.experiments.agreement.figure import histogram, ties, topk
 from exegete.page.density import density
-from exegete.page.theme import INK, NEUTRAL, PALETTE, SENTINELS, inline_svg, nothing, save, to_png, to_svg
+from exegete.page.drawing import drawing
+from exegete.page.theme import INK, NEUTRAL, PALETTE, SENTINELS, nothing
 from tests.page.agreement_frames import agreement_rows, agreement_summary
 from tests.page.colours import DEFICIENCIES, contrast, nearest
 
@@ -40,12 +41,12 @@ def test_text_is_legible() -> None:
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_the_same_chart_gives_the_same_bytes(name: str) -> None:
-    assert to_svg(CHARTS[name]) == to_svg(CHARTS[name])
+    assert drawing(CHARTS[name]).svg == drawing(CHARTS[name]).svg
 
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_an_inline_drawing_has_the_pages_ink(name: str) -> None:
-    svg = inline_svg(CHARTS[name])
+    svg = drawing(CHARTS[name]).inline()
     ElementTree.fromstring(svg)
     assert not any(sentinel in svg.lower() for sentinel in SENTINELS.values())
     assert "var(--ink" in svg
@@ -57,19 +58,19 @@ def test_an_inline_drawing_has_the_pages_ink(name: str) -> None:
 
 
 def test_a_standalone_drawing_is_on_white() -> None:
-    svg = to_svg(CHARTS["ties"])
+    svg = drawing(CHARTS["ties"]).svg
     assert f'fill="{INK["paper"]}"' in svg
     assert "var(" not in svg
 
 
 def test_a_users_altair_theme_changes_nothing() -> None:
-    plain = to_svg(CHARTS["ties"])
+    plain = drawing(CHARTS["ties"]).svg
     with alt.theme.enable("dark"):
-        assert to_svg(CHARTS["ties"]) == plain
+        assert drawing(CHARTS["ties"]).svg == plain
 
 
 def test_ids_of_two_drawings_in_a_page_differ() -> None:
-    ids = [set(re.findall(r' id="([^"]+)"', inline_svg(CHARTS[name]))) for name in ("topk", "density")]
+    ids = [set(re.findall(r' id="([^"]+)"', drawing(CHARTS[name]).inline())) for name in ("topk", "density")]
     assert ids[0]
     assert not ids[0] & ids[1]
 
@@ -80,14 +81,14 @@ def test_hostile_labels_are_text() -> None:
         model=pl.lit(f'hf:{hostile} id="clip0"\''), task=pl.lit(hostile)
     )
     for chart in (histogram(rows), density(rows), nothing(hostile)):
-        svg = inline_svg(chart)
+        svg = drawing(chart).inline()
         ElementTree.fromstring(svg)
         assert "<script" not in svg
 
 
 def test_save_writes_both_files(tmp_path: Path) -> None:
-    svg, png = save(CHARTS["ties"], tmp_path / "figures", "ties")
-    assert svg.read_text() == to_svg(CHARTS["ties"])
+    svg, png = drawing(CHARTS["ties"]).save(tmp_path / "figures", "ties")
+    assert svg.read_text() == drawing(CHARTS["ties"]).svg
     assert png.read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in svg.parent.iterdir()) == ["ties.png", "ties.svg"]
-    assert len(to_png(CHARTS["ties"], scale=1)) < len(png.read_bytes())
+    assert len(drawing(CHARTS["ties"]).png(scale=1)) < len(png.read_bytes())

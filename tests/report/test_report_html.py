@@ -13,11 +13,12 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
+from exegete.page.drawing import drawing
 from exegete.page.heatmap import HeatMap, Row
 from exegete.page.html import file_link, filled
 from exegete.page.note import Note
 from exegete.page.section import Figure, Report, Section, Table, Verdict, anchor
-from exegete.page.theme import SENTINELS, inline, inline_svg, themed, to_svg
+from exegete.page.theme import SENTINELS, inline, themed
 from exegete.report.blocks import LONG, LONGEST, standalone
 from exegete.report.html import render
 from tests.page.colours import contrast
@@ -178,20 +179,22 @@ def test_files_to_take_away() -> None:
     links = {str(link["download"]): str(link["href"]) for link in READ.all("a") if "download" in link}
     drawings = [b64decode(href.partition("base64,")[2]) for name, href in links.items() if name.endswith(".svg")]
     assert len(drawings) == 1 + 2 * (2 + 1)  # of the comparison; and two figures and a text of each section
-    for drawing in drawings:
-        root = ET.fromstring(drawing)
+    for svg in drawings:
+        root = ET.fromstring(svg)
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
-        assert b"var(--" not in drawing
+        assert b"var(--" not in svg
     assert b64decode(links["exegete.bib"].partition("base64,")[2]).decode() == HOSTILE
     csv = next(href for name, href in links.items() if name.startswith("table-3"))
     assert pl.read_csv(b64decode(csv.partition("base64,")[2])).equals(FRAME)
 
 
 def test_a_file_is_the_drawing_on_white() -> None:
-    inlined = standalone(inline_svg(chart("a"), "f"))
+    inlined = standalone(drawing(chart("a")).inline("f"))
     body = inlined.partition("/>")[2]
     assert inlined.partition("/>")[0].endswith('fill="#ffffff"')
-    assert re.sub(r"\bf-(\d)", r"\1", body) == re.sub(r"\bf\w{8}-(\d)", r"\1", to_svg(chart("a")).partition("/>")[2])
+    assert re.sub(r"\bf-(\d)", r"\1", body) == re.sub(
+        r"\bf\w{8}-(\d)", r"\1", drawing(chart("a")).svg.partition("/>")[2]
+    )
 
 
 def test_long_tables_scroll_in_their_own_box() -> None:

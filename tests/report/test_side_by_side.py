@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from exegete.page.drawing import drawing
 from exegete.page.section import Report
-from exegete.page.theme import numbers
 from exegete.report.blocks import table_block
 from exegete.report.html import render
 from exegete.report.side_by_side import COLOURS, across, side_by_side
@@ -50,7 +50,7 @@ def test_signs_are_heard_as_words() -> None:
 def test_a_figure_compares_what_has_numbers() -> None:
     assert SECTION is not None
     assert [figure.title for figure in SECTION.figures] == ["faithful"]
-    drawn = numbers(SECTION.figures[0].chart)
+    drawn = drawing(SECTION.figures[0].chart).numbers
     assert drawn is not None
     assert drawn["statistic"].to_list() == [-0.2, -0.1]
     assert drawn["threshold"].to_list() == [-0.05, -0.05]

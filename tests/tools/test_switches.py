@@ -11,7 +11,8 @@ from tools.switches.switches import Switches, load_switches, main, switches
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import validate
-from exegete.page.theme import inline_svg, to_svg
+from exegete.page.drawing import drawing
+from exegete.page.theme import to_svg
 from exegete.runs.study import load_study
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -119,7 +120,7 @@ def test_the_figure_shows_every_panel_in_ink_that_follows_the_page(kept: Path) -
     drawn = to_svg(chart)
     for said in ("Is it so?", "And so?", "who asks", "luck", "left", "(one)", "TVD 0.01"):
         assert said in drawn
-    inline = inline_svg(chart, "x")  # what isn't ink of the theme would vanish on a dark page
+    inline = drawing(chart).inline("x")  # what isn't ink of the theme would vanish on a dark page
     assert 'fill="#000"' not in inline
     assert 'fill="black"' not in inline
     assert "nothing to show" in to_svg(draw(pl.DataFrame()))

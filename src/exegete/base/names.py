@@ -67,9 +67,19 @@ def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
         if key not in fields:
             raise unknown(f"setting of {owner}", key, fields)
     try:
-        return TypeAdapter(cls).validate_python(dict(settings))
+        return _adapter(cls).validate_python(dict(settings))
     except ValidationError as error:
         raise UsageError(f"{owner}: {_sentence(error.errors()[0], cls)}") from None
+
+
+_adapters: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def _adapter(cls: type[Any]) -> TypeAdapter[Any]:
+    """Made once: a millisecond each, and an audit asks for hundreds."""
+    if cls not in _adapters:
+        _adapters[cls] = TypeAdapter(cls)
+    return _adapters[cls]
 
 
 def _settings(cls: type[Any]) -> set[str]:
@@ -146,6 +156,11 @@ class Catalogue(Mapping[str, Entry]):
         if name in self._built_in:
             raise UsageError(f"there is already {self.kind} '{name}': choose another name")
         self._entries[name] = Entry(thing, summary)
+
+    @property
+    def has_own(self) -> bool:
+        """Whether it has things of a user's own, whose code we don't know."""
+        return len(self._entries) > len(self._built_in)
 
     def make(self, text: str) -> Any:
         """Build what `name:key=value,…` asks for."""

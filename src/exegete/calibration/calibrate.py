@@ -134,13 +134,13 @@ def key_for(audit: str, criteria: Criteria) -> str:
 def keep(found: Calibration, wanted: Wanted, folder: Path) -> Path:
     """Write tables, figure, votes and, last, where they come from; returns the figure."""
     from exegete.calibration.figure import calibration
-    from exegete.page.theme import to_svg
+    from exegete.page.drawing import drawing
 
     draws, table, figure = found.draws, found.table, folder / "calibration.svg"
     tables = {"draws": draws, "families": table, "truth_answer": crossed(draws), "left_out": found.thresholds}
     for name, frame in tables.items():
         write_csv(folder / f"{name}.csv", frame)
-    write_text(figure, to_svg(calibration(draws)))
+    write_text(figure, drawing(calibration(draws)).svg)
     write_text(folder / "votes.toml", votes_file(table, found.criteria))
     write_text(folder / "calibrate.sh", SCRIPT.format(draws=wanted.draws, out=folder))
     keys = {audit: key_for(audit, found.criteria) for audit in wanted.audits}

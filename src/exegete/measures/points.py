@@ -11,7 +11,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 import torch
-from scipy import stats
+from scipy import special
 from torch import Tensor
 
 FEWEST = 4
@@ -54,6 +54,8 @@ def related(x: Tensor, y: Tensor, level: float = 0.95) -> list[Related]:
 
 def _ranks(values: Tensor) -> Tensor:
     """Ranks, ties shared, centred and of length 1: a product of two such is ρ. [point]"""
+    from scipy import stats  # half a second that whoever only judges doesn't pay
+
     ranks = torch.from_numpy(stats.rankdata(values.numpy()))
     centred = ranks - ranks.mean()
     unit: Tensor = centred / centred.norm()
@@ -92,5 +94,5 @@ def _interval(name: str, value: float, n: int, level: float) -> tuple[float | No
     if freedom < 1 or abs(value) > 1 - 1e-9:
         return None, None
     variance = (1 + value**2 / 2) / freedom if name == "spearman" else 0.437 / freedom
-    half = float(stats.norm.ppf((1 + level) / 2)) * math.sqrt(variance)
+    half = float(special.ndtri((1 + level) / 2)) * math.sqrt(variance)
     return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)

@@ -2,7 +2,7 @@
 
 import math
 
-from scipy import stats
+from scipy import special
 
 
 def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -13,7 +13,7 @@ def wilson(share: float, n: int, level: float = 0.95) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson(0.0, 20)]
     [0.0, 0.161]
     """
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(special.ndtri((1 + level) / 2))
     centre, room = share + z * z / (2 * n), z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
     low, high = ((centre + side * room) / (1 + z * z / n) for side in (-1, 1))
     return low if share > 0 else 0.0, high if share < 1 else 1.0  # exactly, whatever the rounding
@@ -26,6 +26,6 @@ def clopper_pearson(count: int, n: int, level: float = 0.95) -> tuple[float, flo
     [0.0, 0.168]
     """
     tail = (1 - level) / 2
-    low = float(stats.beta.ppf(tail, count, n - count + 1)) if count else 0.0
-    high = float(stats.beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
     return low, high

@@ -14,7 +14,7 @@ against the rest; what an example adds to all of them is added up before it is s
 import math
 
 import torch
-from scipy import stats
+from scipy import special
 from torch import Tensor
 
 from exegete.measures.proportions import clopper_pearson
@@ -33,7 +33,7 @@ def auc_interval(probabilities: Tensor, label: Tensor, level: float = 0.95) -> I
     areas, added, by_chance = zip(*(_area(odds[:, c], label == c) for c in there), strict=True)
     area, k = sum(areas) / len(there), len(there)
     own = float((torch.stack(added).sum(0) / k).square().sum())
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(special.ndtri((1 + level) / 2))
     low, high = max(0.0, area - z * math.sqrt(own)), min(1.0, area + z * math.sqrt(own))
     if own == 0 and area == 1:  # none of the fewest was seen below the others
         fewest = min(min(int((label == c).sum()), int((label != c).sum())) for c in there)

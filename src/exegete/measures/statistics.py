@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
-from scipy import stats
+from scipy import special
 from torch import Tensor
 
 # Resampled values held at a time.
@@ -110,7 +110,7 @@ def _crossed_half_width(values: Tensor, level: float) -> float:
 
 def _t(df: int, level: float) -> float:
     """How many standard errors Student's t needs on either side for the level."""
-    return float(stats.t.ppf((1 + level) / 2, df))
+    return float(special.stdtrit(df, (1 + level) / 2))
 
 
 def within(interval: Interval, bound: float) -> Interval:

@@ -14,6 +14,8 @@ from exegete.page.note import Note
 if TYPE_CHECKING:  # heavy, and an explanation draws no chart
     from altair.typing import ChartType
 
+    from exegete.page.drawing import Drawing
+
 Outcome = Literal["holds", "fails", "hangs on", "cannot tell", "not testable"]
 
 
@@ -47,7 +49,7 @@ class Figure:
     """A chart with a title and a caption, and its numbers for those who can't see it (without: those it carries)."""
 
     title: str
-    chart: "ChartType"
+    chart: "ChartType | Drawing"
     caption: str = ""
     data: pl.DataFrame | None = None
 

@@ -6,9 +6,10 @@ import polars as pl
 from markupsafe import Markup
 
 from exegete.page.columns import SIGNS, Column
+from exegete.page.drawing import Drawing, drawing
 from exegete.page.html import file_link, filled
 from exegete.page.section import Figure, Table, anchor
-from exegete.page.theme import INK, inline_svg, numbers
+from exegete.page.theme import INK
 from exegete.report.tables import to_csv
 
 LONG = 30  # rows from which a table scrolls in a box of its own
@@ -39,27 +40,28 @@ def address(label: str) -> str:
 def figure_block(figure: Figure, label: str) -> Markup:
     """A drawing with real text, its caption, its SVG, and its numbers in a table that opens."""
     name = address(label)
-    data = numbers(figure.chart) if figure.data is None else figure.data
-    drawing = inline_svg(figure.chart, name)
-    file = file_link(standalone(drawing), "image/svg+xml", f"{anchor(label)}-{anchor(figure.title)}.svg", "SVG")
-    parts = {"image": _image(figure, drawing, name), "svg": file}
+    drawn = drawing(figure.chart)
+    data = drawn.numbers if figure.data is None else figure.data
+    inside = drawn.inline(name)
+    file = file_link(standalone(inside), "image/svg+xml", f"{anchor(label)}-{anchor(figure.title)}.svg", "SVG")
+    parts = {"image": _image(figure, drawn, inside, name), "svg": file}
     parts["numbers"] = Markup() if data is None else _numbers(data, figure.title, label)
     return filled("report/templates/figure.html", figure=figure, label=label, name=name, **parts)
 
 
-def standalone(drawing: str) -> str:
+def standalone(inside: str) -> str:
     """An inline drawing as a file of its own: ordinary ink on white. (To draw it a second time would take seconds.)"""
-    opening, _, rest = re.sub(r"var\(--\w+, (#[0-9a-f]{6})\)", r"\1", drawing).partition(">")
+    opening, _, rest = re.sub(r"var\(--\w+, (#[0-9a-f]{6})\)", r"\1", inside).partition(">")
     return f'{opening}><rect width="100%" height="100%" fill="{INK["paper"]}"/>{rest}'
 
 
-def _image(figure: Figure, drawing: str, name: str) -> Markup:
+def _image(figure: Figure, drawn: Drawing, inside: str, name: str) -> Markup:
     """The chart as one image to a screen reader: a title and a sentence."""
-    opening, _, rest = drawing.partition(">")
-    described = str(figure.chart.to_dict(validate=False).get("description", figure.caption))
+    opening, _, rest = inside.partition(">")
+    described = drawn.description or figure.caption
     said = Markup('<title id="{0}-title">{1}</title><desc id="{0}-description">{2}</desc>')
-    inside = said.format(name, figure.title, described)
-    return Markup(f'{opening} role="img" aria-labelledby="{name}-title {name}-description">{inside}{rest}')
+    told = said.format(name, figure.title, described)
+    return Markup(f'{opening} role="img" aria-labelledby="{name}-title {name}-description">{told}{rest}')
 
 
 def _numbers(data: pl.DataFrame, title: str, label: str) -> Markup:

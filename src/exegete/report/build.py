@@ -8,7 +8,8 @@ import polars as pl
 
 from exegete.audits.audit import judge_run
 from exegete.audits.scorecard import Audit
-from exegete.base.files import read_json, whole_file, write_text
+from exegete.base.files import read_json, whole_file, write_json, write_text
+from exegete.base.source import digest_of, package_hash
 from exegete.page.columns import count, number, text
 from exegete.page.section import Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
@@ -18,6 +19,7 @@ from exegete.report.html import render
 from exegete.report.side_by_side import side_by_side
 from exegete.report.telling import telling
 from exegete.report.verdicts import questions, scorecard, verdicts
+from exegete.runs.keys import key_of
 from exegete.runs.run import STUDY, read_manifest
 from exegete.runs.study import Study
 from exegete.runs.tables import write_csv
@@ -25,6 +27,7 @@ from exegete.training.skill import Skill
 
 __all__ = ["headlines", "keep_results", "notes", "predictions", "questions", "scorecard", "verdicts", "write_report"]
 
+PAGE, WRITTEN = "report.html", "report.json"  # the page, and what it was made of
 HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
 QUESTION = "May this model's attention be read as an explanation of its predictions, and if not, what should be read?"
 GOALS = {"faithful": "faithfulness", "plausible": "plausibility", "sanity": "sanity"}
@@ -35,12 +38,32 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
     manifest = read_manifest(run)
     study = Study.model_validate(read_json(run / STUDY, "run"))
     judged = audit or judge_run(study, run)
-    page = out or run / "report.html"
+    page = out or run / PAGE
+    key = _key(manifest, judged)
+    if out is None and _is_written(run, key):
+        return page
     beside = comparison(study, judged.frame)
     if beside is not None:
         write_csv(run / "tables" / "published.csv", beside.frame)
     write_text(page, render(_report(run, study, manifest, judged, beside)))
+    if out is None and key is not None:
+        write_json(run / WRITTEN, {"key": key, "page": digest_of(page)})
     return page
+
+
+def _key(manifest: dict[str, Any], audit: Audit) -> str | None:
+    """Everything that a page depends on; None where a user's own code has a part in it."""
+    if manifest.get("seal") is None:
+        return None
+    return key_of(manifest=manifest, package=package_hash(), audit=audit.to_json(), goal=audit.goal)
+
+
+def _is_written(run: Path, key: str | None) -> bool:
+    """Whether the page is there, of these very findings, and nobody has changed it."""
+    if key is None or not (run / WRITTEN).is_file() or not (run / PAGE).is_file():
+        return False
+    facts = read_json(run / WRITTEN, "report")
+    return bool(facts == {"key": key, "page": digest_of(run / PAGE)})
 
 
 def keep_results(run: Path, folder: Path) -> None:

@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, Row, lines_of
 from exegete.page.html import file_link, filled
+from exegete.page.ink import FONT, INK
 from exegete.page.section import Table, anchor
-from exegete.page.theme import FONT, INK
 from exegete.report.blocks import address, table_block
 
 ACROSS, LETTER, LINE = 84, 7.2, 26  # letters of a line in a file, and pixels

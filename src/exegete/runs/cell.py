@@ -23,7 +23,7 @@ from exegete.runs.plugins import load_plugins
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
-from exegete.runs.study import Work
+from exegete.runs.study import Cell, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
@@ -32,6 +32,7 @@ from exegete.training.checkpoint import Checkpoint, is_trained
 from exegete.training.recipe import Companion
 
 cached_task = lru_cache(maxsize=2)(load_task)
+_held: dict[tuple[str, Cell], Case] = {}
 
 
 def run_cell(work: Work) -> dict[str, Any]:
@@ -102,10 +103,14 @@ def train_base(work: Work) -> str:
 
 
 def _case(work: Work) -> Case:
-    """A cell's trained model, and the texts that it is asked about."""
+    """A cell's trained model, and the texts that it is asked about; the last one of a command is held."""
     load_plugins(work.study.plugins)
-    task = cached_task(work.cell.task)
-    return Case(work.run, work.study.split, task, trained(work, task), work.tell)
+    at = (work.begun, work.cell)
+    if not work.begun or at not in _held:
+        task = cached_task(work.cell.task)
+        _held.clear()
+        _held[at] = Case(work.run, work.study.split, task, trained(work, task), work.tell)
+    return _held[at]._replace(tell=work.tell)
 
 
 def train_companions(work: Work) -> None:

@@ -7,18 +7,20 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, write_json
 from exegete.base.progress import Progress, Speaking, silent
+from exegete.models.ours.module import hashed_once
 from exegete.runs.cell import accompanied, apart, ask_piece, run_cell, train_base, train_companions
 from exegete.runs.engine import Engine, Job, engine_of
 from exegete.runs.keys import code_hash
-from exegete.runs.store import peak_memory
+from exegete.runs.seal import libraries, seal_of
+from exegete.runs.store import DONE, peak_memory
 from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
@@ -26,7 +28,6 @@ from exegete.runs.training import INPUTS
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
 TOLD = ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")  # of every cell
-LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "captum", "safetensors")
 
 
 def run_study(
@@ -37,17 +38,22 @@ def run_study(
     progress: Progress = silent,
 ) -> Path:
     """Run or resume a study, or some cells of it; returns the run folder."""
-    started, code = time.time(), code_hash("exegete.runs.cell")  # of the code that is about to run
+    started = time.time()
     with locked(out):
         claim(out, study)
+        seal = seal_of(study)
+        if cells is None and seal is not None and is_sealed(out, seal):
+            return out
+        code = code_hash("exegete.runs.cell")  # of the code that is about to run
         wanted = cells or study.cells
         _no_other_code(out, study, wanted, code)
         _sweep(out)
         (out / MANIFEST).unlink(missing_ok=True)
-        jobs = [Work(out, study, cell, code) for cell in wanted]
+        begun = uuid4().hex
+        jobs = [Work(out, study, cell, code, begun=begun) for cell in wanted]
         with engine or engine_of() as running:
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
-                running.warm(("exegete.runs.tables", "exegete.page.theme"))
+                running.warm(("exegete.runs.tables", "exegete.page.drawing"))
             for job, items in _steps(jobs, running.workers, isinstance(progress, Speaking)):
                 for _, found in running.map(job, items, progress):
                     if isinstance(found, str) and found and isinstance(progress, Speaking):
@@ -56,8 +62,21 @@ def run_study(
             _one_data_set_each(out, finished)
             write_tables(out, study, finished, running, progress)
         _sweep(out)
-        write_json(out / MANIFEST, manifest(study, finished, time.time() - started))
+        kept = {"seal": seal, "written": sorted(_written(out))}
+        write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | kept)
     return out
+
+
+def is_sealed(out: Path, seal: str) -> bool:
+    """Whether a run is complete, everything that determines it is as it was, and nothing that it wrote is gone."""
+    facts = read_json(out / MANIFEST, "run") if (out / MANIFEST).is_file() else {}
+    return facts.get("seal") == seal and set(facts["written"]) <= _written(out)
+
+
+def _written(out: Path) -> set[str]:
+    """The tables and figures of a run, and its stages that are complete."""
+    shown = {f"{name}/{path.name}" for name in ("tables", "figures") for path in (out / name).glob("*")}
+    return shown | {f"stages/{done.parent.name}" for done in (out / "stages").glob(f"*/{DONE}")}
 
 
 def _steps(jobs: list[Work], workers: int, told: bool) -> list[tuple[Job[Work, Any], list[Work]]]:
@@ -75,19 +94,23 @@ def _steps(jobs: list[Work], workers: int, told: bool) -> list[tuple[Job[Work, A
 
 
 def _ask(work: Work, progress: Progress) -> dict[str, Any]:
-    return run_cell(work._replace(progress=progress))
+    with hashed_once():
+        return run_cell(work._replace(progress=progress))
 
 
 def _ask_piece(work: Work, progress: Progress) -> None:
-    ask_piece(work._replace(progress=progress))
+    with hashed_once():
+        ask_piece(work._replace(progress=progress))
 
 
 def _train_base(work: Work, progress: Progress) -> str:
-    return train_base(work._replace(progress=progress))
+    with hashed_once():
+        return train_base(work._replace(progress=progress))
 
 
 def _train_companions(work: Work, progress: Progress) -> None:
-    train_companions(work._replace(progress=progress))
+    with hashed_once():
+        train_companions(work._replace(progress=progress))
 
 
 def claim(out: Path, study: Study) -> None:
@@ -177,7 +200,7 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
         "cells": [{name: cell[name] for name in TOLD} for cell in cells],
         "code": ", ".join(sorted({cell["code"] for cell in cells})),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in LIBRARIES},
+        "libraries": libraries(),
         "machine": platform.machine(),
         "command": [_portable(word) for word in sys.argv],
         "seconds": round(seconds, 1),

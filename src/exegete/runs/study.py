@@ -98,6 +98,7 @@ class Work(NamedTuple):
     progress: Progress = silent
     part: str = ""  # the experiment or the companion that is at work, if one is
     split: str = ""  # the only split that is asked about, if one is
+    begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
 
     def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""

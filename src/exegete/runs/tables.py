@@ -40,7 +40,7 @@ def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engin
 
 
 def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
-    from exegete.page.theme import save
+    from exegete.experiments.common.drawn import draw
     from exegete.runs.plugins import load_plugins
 
     load_plugins(found.study.plugins)
@@ -55,8 +55,7 @@ def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
         every["leaderboard"] = with_costs(every["leaderboard"], every["costs"])
     for table, frame in every.items():
         write_csv(tables / f"{name}_{table}.csv", frame)
-    for figure, chart in built.figures(rows, summary).items():
-        save(chart, found.run / "figures", f"{name}_{figure}")
+    draw(found.run, name, built, rows, summary)
 
 
 def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFrame:

@@ -113,6 +113,18 @@ def _source(spec: Spec, prefix: str) -> type[Any]:
     return by_prefix.get(prefix) or TASKS[spec.name].load()
 
 
+def files_of(text: str) -> tuple[Path, ...] | None:
+    """The files that a task is read from; None where only reading it tells (the hub, a folder, what is generated)."""
+    settings, name = check_task(text), parse(text).name
+    if isinstance(settings, FileTask):
+        named = (Path(name.removeprefix("file:")), settings.dev, settings.test)
+        files = tuple(path.expanduser() for path in named if path is not None)
+        return files if all(path.is_file() for path in files) else None
+    if not isinstance(settings, NamedTask):
+        return None
+    return folder.files(name) if folder.has(name) else (reviews.path(),) if name in reviews.SOURCES else None
+
+
 def _read(spec: Spec, settings: TaskSettings, subset: str) -> Task:
     name = spec.name
     if folder.has(name):

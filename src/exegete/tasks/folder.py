@@ -36,14 +36,18 @@ def has(name: str) -> bool:
     return folder is not None and (folder / name).is_dir()
 
 
+def files(name: str) -> tuple[Path, ...]:
+    """The files of a data set."""
+    found = [(data_folder() or Path()) / name / f"{split}.jsonl.gz" for split in SPLITS]
+    return tuple(path for path in found if path.is_file())
+
+
 def read(name: str, subset: str = "all", make: Making = record) -> dict[str, Iterator[Row]]:
     """The rows of every split that is there; a `subset` (jw) keeps the rows whose field of that name is 1.
 
     `make` builds a record of a line's fields and its place.
     """
-    folder = (data_folder() or Path()) / name
-    files = {split: folder / f"{split}.jsonl.gz" for split in SPLITS}
-    found = {split: path for split, path in files.items() if path.is_file()}
+    found = {path.name.partition(".")[0]: path for path in files(name)}
     if "train" not in found:
         raise ExegeteError(f"{VARIABLE}/{name} has no train.jsonl.gz: see that the data set is whole")
     return {split: _rows(path, subset, make) for split, path in found.items()}

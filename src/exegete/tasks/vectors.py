@@ -58,15 +58,20 @@ def load_vectors(name: str, words: Sequence[str]) -> Vectors:
     )
 
 
-def _source(name: str, wanted: Collection[str]) -> _Source:
-    if name == "glove":
-        path = _glove()
-        return _from_npz(path, wanted, f"{folder.VARIABLE}/glove/{path.name}")
-    if name == "glove-50":
-        return _glove_50(wanted)
-    path = Path(name).expanduser()
+def file_of(name: str) -> Path:
+    """The file of vectors that are not in a package."""
+    path = _glove() if name == "glove" else Path(name).expanduser()
     if not path.is_file():
         raise _missing(name)
+    return path
+
+
+def _source(name: str, wanted: Collection[str]) -> _Source:
+    if name == "glove-50":
+        return _glove_50(wanted)
+    path = file_of(name)
+    if name == "glove":
+        return _from_npz(path, wanted, f"{folder.VARIABLE}/glove/{path.name}")
     return _from_npz(path, wanted, path.name) if path.suffix == ".npz" else _Source(*read_text(path, wanted), path.name)
 
 

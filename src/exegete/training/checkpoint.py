@@ -16,7 +16,7 @@ from exegete.base.names import parse
 from exegete.models.build import make_model
 from exegete.models.capabilities import Trainable, Writing
 from exegete.models.contract import Predictor
-from exegete.models.ours.module import hash_tensors
+from exegete.models.ours.module import weights_hash
 from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.class_names import named
 from exegete.tasks.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ class Checkpoint:
     @property
     def weights_hash(self) -> str:
         """A fingerprint of the weights."""
-        return hash_tensors(self.model.state_dict())
+        return weights_hash(self.model)
 
 
 _FIELDS = tuple(name for name in Checkpoint.__dataclass_fields__ if name != "model")

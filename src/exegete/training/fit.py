@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NoReturn
 
 import torch
@@ -53,8 +54,12 @@ class Fit:
         self.model, self.task, self.settings, self.seed = model, task, settings, seed
         self.intervene = None if intervene is None else bound(intervene, model)
         self.objective, self.moves = objective or _likelihood(task, settings), moves
-        self.optimiser = _optimiser(model, settings, moves)
         self.state = State()
+
+    @cached_property
+    def optimiser(self) -> torch.optim.Adam:
+        """Made when training begins: torch takes a second to make its first one, and most fits are found trained."""
+        return _optimiser(self.model, self.settings, self.moves)
 
     def run(self, save: Callable[[State], None] | None = None, progress: Progress = silent) -> State:
         """Train until the last epoch or until patience ends; leave the best epoch's weights in the model."""

@@ -13,9 +13,8 @@ def headline(found: Found) -> Table:
 
 def sections(found: Found) -> Iterator[Section]:
     """One section with everything."""
-    summary, rows = found.summary, found.rows
-    tables = [headline(found), *(Table(_spoken(n), frame) for n, frame in found.experiment.tables(rows).items())]
-    figures = [Figure(_spoken(n), chart) for n, chart in found.experiment.figures(rows, summary).items()]
+    tables = [headline(found), *(Table(_spoken(n), frame) for n, frame in found.experiment.tables(found.rows).items())]
+    figures = [Figure(_spoken(n), chart) for n, chart in found.charts().items()]
     yield Section(_spoken(found.name), "", (), tables, figures)
 
 

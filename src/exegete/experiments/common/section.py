@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
+from exegete.experiments.common.drawn import drawn
 from exegete.page.columns import Column, varying
 from exegete.page.labels import importance_labels
 from exegete.page.panels import named
@@ -38,9 +39,9 @@ class Found(NamedTuple):
         return pl.read_csv(self.run / "tables" / f"{self.name}_{name}.csv")
 
     def charts(self) -> Mapping[str, Any]:
-        """Its charts by name."""
-        found: Mapping[str, Any] = self.experiment.figures(self.rows, self.summary)
-        return found
+        """Its charts by name: as they were drawn with its tables, or else drawn now."""
+        found: Mapping[str, Any] | None = drawn(self.run, self.name, self.experiment)
+        return self.experiment.figures(self.rows, self.summary) if found is None else found
 
 
 class Sections(Protocol):

@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 import torch
-from scipy import stats
 from torch import Tensor
 
 from exegete.experiments.common.summaries import columns, interval_of, number
@@ -124,4 +123,6 @@ def sign_test(group: pl.DataFrame, sign: pl.Expr) -> float | None:
 
 def _exact(signs: pl.Series) -> float:
     above, below = int((signs > 0).sum()), int((signs < 0).sum())
+    from scipy import stats  # half a second that whoever only judges doesn't pay
+
     return float(stats.binomtest(above, above + below).pvalue) if above + below else 1.0

@@ -20,7 +20,6 @@ from typing import Any
 
 import polars as pl
 import torch
-from scipy import stats
 from torch import Tensor
 
 from exegete.base.ties import levels
@@ -126,6 +125,8 @@ def _grid(of: Tensor, values: Tensor) -> dict[str, Any]:
 
 
 def _pooled(of: Tensor, values: Tensor, seeds: list[Tensor]) -> dict[str, Any]:
+    from scipy import stats  # half a second that whoever only judges doesn't pay
+
     tau = float(stats.kendalltau(of.expand_as(values).flatten().numpy(), values.flatten().numpy()).statistic)
     p = over_trainings(seeds, across=True)
     texts = len(values)

@@ -23,7 +23,6 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 import torch
-from scipy import stats
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -211,6 +210,8 @@ def median_interval(values: Tensor, level: float = 0.95) -> Interval:
 
 
 def _order_statistics(values: Tensor, level: float) -> tuple[float, float]:
+    from scipy import stats  # half a second that whoever only judges doesn't pay
+
     n = len(values)
     below = int(stats.binom.ppf((1 - level) / 2, n, 0.5))  # values that may lie below the median, at the least
     ordered = values.sort().values

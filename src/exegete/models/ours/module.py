@@ -3,6 +3,8 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import torch
@@ -18,6 +20,13 @@ from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN, Vocabulary
 
 Keep = Collection[str] | None  # the sites of which a trace keeps weights and states; None: all
+
+
+class Weighted(Protocol):
+    """What has weights."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """By name."""
 
 
 class Embedded(Protocol):
@@ -93,7 +102,7 @@ class Model(nn.Module, ABC):
 
     def fingerprint(self) -> str:
         """Of weights, vocabulary, classes and name."""
-        parts = (self.spec, self.labels, self.reader.fingerprint, hash_tensors(self.state_dict()))
+        parts = (self.spec, self.labels, self.reader.fingerprint, weights_hash(self))
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def state(self) -> dict[str, Any]:
@@ -172,6 +181,34 @@ class Projecting:
     def null_keys(self, encoded: Encoded) -> Tensor | None:  # noqa: ARG002
         """Keys of value 0 that take the weight that no word has, [batch, key]; None: this model has none."""
         return None
+
+
+_Hashed = dict[Weighted, tuple[object, str]]
+_hashed: ContextVar[_Hashed | None] = ContextVar("hashed", default=None)
+
+
+@contextmanager
+def hashed_once() -> Iterator[None]:
+    """Inside, the weights of a module are hashed once, until something writes to them. Inner blocks join it."""
+    if _hashed.get() is not None:
+        yield
+        return
+    before = _hashed.set({})
+    try:
+        yield
+    finally:
+        _hashed.reset(before)
+
+
+def weights_hash(module: Weighted) -> str:
+    """A fingerprint of a module's weights."""
+    known, tensors = _hashed.get(), module.state_dict()
+    if known is None or any(tensor.is_inference() for tensor in tensors.values()):  # these don't count what is written
+        return hash_tensors(tensors)
+    state = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors.values())
+    if known.get(module, (None, ""))[0] != state:
+        known[module] = (state, hash_tensors(tensors))
+    return known[module][1]
 
 
 def hash_tensors(tensors: Mapping[str, Tensor]) -> str:

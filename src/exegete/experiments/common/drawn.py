@@ -1,0 +1,34 @@
+"""Drawn: the figures of an experiment, drawn when its tables are written and taken from there by every report."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from exegete.base.source import digest_of, is_ours, package_hash
+from exegete.experiments.common.contract import Experiment
+from exegete.page.drawing import Drawing, drawing, keep, kept
+
+
+def draw(run: Path, name: str, experiment: Experiment, rows: pl.DataFrame, summary: pl.DataFrame) -> None:
+    """Draw every figure of an experiment whose rows and summary are written, for its folder and for the report."""
+    folder = run / "figures"
+    found = {figure: drawing(chart) for figure, chart in experiment.figures(rows, summary).items()}
+    for figure, drawn in found.items():
+        drawn.save(folder, f"{name}_{figure}")
+    if is_ours(experiment):  # what a user's own code draws may change without our knowing
+        keep(folder / f"{name}.json", _key(run, name, experiment), found)
+
+
+def drawn(run: Path, name: str, experiment: Experiment) -> Mapping[str, Drawing] | None:
+    """What was drawn of these very tables by this very code; None: nothing."""
+    if not is_ours(experiment):
+        return None
+    return kept(run / "figures" / f"{name}.json", _key(run, name, experiment))
+
+
+def _key(run: Path, name: str, experiment: Experiment) -> str:
+    """Everything that figures depend on."""
+    tables = [run / "tables" / f"{name}{part}.parquet" for part in ("", "_summary")]
+    return hashlib.sha256(repr((digest_of(*tables), repr(experiment), package_hash())).encode()).hexdigest()[:16]

@@ -1,0 +1,73 @@
+"""Seal: everything that a run's numbers, tables and figures depend on, told without training or loading a model.
+
+A complete run with the same seal need not be run again: its study, the code and libraries, and the texts, vectors and
+checkpoints that were read are all as they were. What reads a user's own code can't be sealed; it is run, and every
+stage decides for itself whether it is done.
+"""
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+from exegete.base.names import Catalogue, parse
+from exegete.base.source import digest_of, is_ours, package_hash
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import builds
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.interventions.catalogue import INTERVENTIONS
+from exegete.measures.catalogue import MEASURES
+from exegete.models.settings import MODELS
+from exegete.runs.keys import key_of
+from exegete.runs.study import Study
+from exegete.tasks import installed, vectors
+from exegete.tasks.catalogue import files_of, load_task
+from exegete.training.checkpoint import FACTS, WEIGHTS, is_checkpoint
+
+LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "captum", "safetensors")
+CATALOGUES: tuple[Catalogue, ...] = (EXPERIMENTS, IMPORTANCES, INTERVENTIONS, MEASURES, MODELS)
+
+
+def seal_of(study: Study) -> str | None:
+    """A fingerprint of everything that determines a run of a study; None where a user's own code does."""
+    own = any(parse(model).name == "own" for model in study.models) or any(each.has_own for each in CATALOGUES)
+    if study.plugins or own or not all(map(is_ours, study.built_experiments().values())):
+        return None
+    return key_of(
+        study=study.model_dump(mode="json"),
+        package=package_hash(),
+        python=platform.python_version(),
+        machine=platform.machine(),
+        libraries=libraries(),
+        tasks=[_task(task) for task in study.tasks],
+        models=[_model(model) for model in study.models],
+        scores=_given(study),
+    )
+
+
+def libraries() -> dict[str, str]:
+    """The versions of what computes and draws."""
+    return {name: version(name) for name in LIBRARIES}
+
+
+def _task(task: str) -> str:
+    """What is in the files of a task; of one that has none, its texts."""
+    files = files_of(task)
+    return load_task(task).hash if files is None else f"{[path.name for path in files]} {digest_of(*files)}"
+
+
+def _model(model: str) -> str:
+    """What a model reads: a checkpoint's files, or its vectors."""
+    folder = Path(model)
+    if is_checkpoint(folder):
+        return digest_of(folder / FACTS, folder / WEIGHTS)
+    named = getattr(MODELS.make(model), "vectors", None)
+    if named is None:
+        return ""
+    return installed.origin(vectors.GLOVE_50) if named == "glove-50" else digest_of(vectors.file_of(named))
+
+
+def _given(study: Study) -> list[str]:
+    """What importances read from files of their own."""
+    wanted = {name for built in study.built_experiments().values() for name in (*built.importances, *builds(built))}
+    made = [IMPORTANCES.make(name) for name in sorted(wanted)]
+    return [str(content) for each in made if (content := getattr(each, "content", None)) is not None]
