@@ -163,7 +163,7 @@ def audit(
     """
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
-    from exegete.audits.gate import check, named_tests
+    from exegete.audits.gate import check, named_tests, refuse_unanswerable
     from exegete.runs.objects import engine_for
 
     _check_device(device)
@@ -172,6 +172,7 @@ def audit(
     asked = wanted.named(folder)
     gate = fail_on if isinstance(fail_on, str) else ",".join(fail_on)
     needed = named_tests(gate, asked) if gate else ()
+    refuse_unanswerable(needed, asked)
     with _shown(progress) as tell:
         judged = None if criteria is None else Path(criteria)
         found = audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)

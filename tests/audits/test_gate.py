@@ -7,12 +7,13 @@ from unittest.mock import patch
 import pytest
 
 from exegete.audits.audit import Asking, study_for
-from exegete.audits.gate import AuditFailedError, check, named_tests
+from exegete.audits.gate import AuditFailedError, check, named_tests, refuse_unanswerable
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
 from exegete.cli import main
 from exegete.page.section import Verdict as Line
 from exegete.runs.study import Study
+from tests.studied import reviews, small_study
 
 pytest_plugins = ["pytester"]
 
@@ -122,3 +123,14 @@ def test_the_plugin_refuses_what_cannot_be_answered(pytester: pytest.Pytester) -
         result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(failed=1)
     assert not asked.called
+
+
+def test_what_no_task_or_model_can_answer_is_refused_before_it_is_trained(tmp_path: Path) -> None:
+    file = reviews(tmp_path / "reviews.csv", 40)
+    entries = ({"name": "plausibility"}, {"name": "permutation"})
+    study = small_study("gated", file, ["average:size=8,hidden=8"], *entries)
+    with patch("exegete.training.fit.Fit.run") as trained:
+        refuse_unanswerable(("used",), study)
+        with pytest.raises(UsageError, match=r"'plausible': .*has no rationales"):
+            refuse_unanswerable(("used", "plausible"), study)
+    assert not trained.called

@@ -11,6 +11,7 @@ from exegete.audits.scorecard import Audit
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.experiments.tests import declared
 from exegete.page.section import Verdict
+from exegete.runs.cell import unasked
 from exegete.runs.study import Study
 
 STOPS = ("fails", "hangs on")
@@ -31,6 +32,18 @@ def named_tests(written: str, study: Study | None = None) -> tuple[str, ...]:
         if study is not None:
             _answerable(name, study)
     return names
+
+
+def refuse_unanswerable(names: Sequence[str], study: Study) -> None:
+    """Refuse, before anything is trained, a test that none of a study's tasks and models can answer."""
+    if not names:
+        return
+    reasons = [unasked(study, cell) for cell in study.cells]
+    for name in names:
+        asked = declared()[name].experiments
+        refused = [next((cell[each] for each in asked if each in cell), None) for cell in reasons]
+        if None not in refused:
+            raise UsageError(f"study '{study.name}' can't answer '{name}': {refused[0]}; or leave it out")
 
 
 def _answerable(name: str, study: Study) -> None:

@@ -13,16 +13,17 @@ from exegete.base.errors import ExegeteError
 # In the order of the help page: importing a command registers it.
 from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, annotate, tokens  # isort: skip
 from exegete.cli.app import app, escaped
+from exegete.cli.stopping import STOPPED, end, heard_at_once
 
 __all__ = ["app", "main"]
-STOPPED = 130  # what a shell expects after Ctrl-C
 COMMANDS = (listing, train, run, report, reproduce, audit, calibrate, explain, annotate, tokens)
 
 
 def main() -> None:
     """Run a command; what goes wrong is one sentence and an exit code."""
     try:
-        code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C
+        with heard_at_once():
+            code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C
     except ExegeteError as error:
         _stop(str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -41,4 +42,4 @@ def main() -> None:
 
 def _stop(sentence: str, code: int) -> NoReturn:
     Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {escaped(sentence)}")
-    sys.exit(code)
+    end(code)

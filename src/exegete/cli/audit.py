@@ -40,7 +40,7 @@ def audit(
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.criteria import load_criteria
-    from exegete.audits.gate import check, named_tests
+    from exegete.audits.gate import check, named_tests, refuse_unanswerable
     from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
     from exegete.runs.engine import engine_of
@@ -52,7 +52,8 @@ def audit(
     if strict and fail_on is None:
         raise UsageError("--strict says how --fail-on decides: name tests, as in --fail-on reads,ranks --strict")
     needed = named_tests(fail_on, asked) if fail_on is not None else ()  # a study's plugins may have tests of their own
-    load_criteria(criteria)  # a file that isn't there is told before the machine is timed
+    load_criteria(criteria)  # a file that isn't there is told before anything is read
+    refuse_unanswerable(needed, asked)
     if not (quiet or as_json):
         _announce(asked, folder, workers)
     with ProgressBars(quiet or as_json) as bars:

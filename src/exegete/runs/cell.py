@@ -16,6 +16,7 @@ import polars as pl
 
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
+from exegete.models.build import build_model
 from exegete.models.capabilities import Writing
 from exegete.runs.companions import companions
 from exegete.runs.keys import key_of
@@ -23,12 +24,12 @@ from exegete.runs.plugins import load_plugins
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
-from exegete.runs.study import Cell, Work
+from exegete.runs.study import Cell, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
-from exegete.training.checkpoint import Checkpoint, is_trained
+from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint
 from exegete.training.recipe import Companion
 
 cached_task = lru_cache(maxsize=2)(load_task)
@@ -137,6 +138,18 @@ def ask_piece(work: Work) -> None:
     if _unasked(work, case, built) is None:
         there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
         experiment_stage(there, work.part, built)
+
+
+def unasked(study: Study, cell: Cell) -> dict[str, str]:
+    """The experiments that can't be asked about a cell, each with the reason, told without training its model."""
+    load_plugins(study.plugins)
+    task, work = cached_task(cell.task), Work(Path(), study, cell, "")
+    given = Path(cell.model)
+    model = load_checkpoint(given).model if is_checkpoint(given) else build_model(cell.model, task, cell.seed)
+    case = Case(Path(), study.split, task, Checkpoint(model, cell.task, task.hash, cell.seed, {}, {}), work.tell)
+    every = study.built_experiments(cell.task)
+    absent = {name: "it is not asked about this task" for name in study.built_experiments() if name not in every}
+    return absent | {name: reason for name, built in every.items() if (reason := _unasked(work, case, built))}
 
 
 def _unasked(work: Work, case: Case, built: Experiment) -> str | None:

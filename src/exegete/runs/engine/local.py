@@ -46,9 +46,12 @@ class _Worker(SpawnProcess):
         main = sys.modules["__main__"]
         with _starting:
             spec, main.__spec__ = main.__spec__, ModuleSpec("__main__", None)
+            # Ctrl-C is the parent's to handle, from a worker's first moment: blocked here, it stays so there.
+            heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 super().start()
             finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, heard)
                 main.__spec__ = spec
 
 
@@ -126,7 +129,7 @@ class LocalEngine:
     ) -> None:
         if kind is not None:
             for worker in self._context.started:
-                worker.terminate()  # finished stages are on disk; nobody waits for the others after Ctrl-C or an error
+                worker.kill()  # finished stages are on disk; nobody waits for the others after Ctrl-C or an error
         self.close()
 
 
@@ -145,7 +148,6 @@ def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -
     global _messages
     _messages = messages
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
 
 
