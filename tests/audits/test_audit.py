@@ -7,7 +7,9 @@ import pytest
 
 from exegete.audits.audit import Asking, study_for, with_scores
 from exegete.base.errors import UsageError
-from exegete.runs.estimate import _told, estimate
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.estimate import STEP, Estimating, Piece, Plan, _told, planned, seconds_of
+from exegete.runs.run import run_study
 from exegete.runs.study import Study, load_study
 
 
@@ -40,11 +42,51 @@ def test_scores_of_another_tool_are_one_more_method(tmp_path: Path) -> None:
     assert study.name != "audit"
 
 
-def test_the_time_is_told_before_it_starts(study: Study, whole: Path, tmp_path: Path) -> None:
-    said = estimate(study, tmp_path, 2)
-    assert said.startswith("this takes about ")
-    assert "on 2 cores" in said
-    assert estimate(study, whole) == ""  # it is there
+class Heard:
+    """A listener who keeps sentences."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Nothing."""
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_first_piece_tells_the_time_once_and_a_complete_run_is_not_waited_for(
+    study: Study, whole: Path, tmp_path: Path
+) -> None:
+    heard = Heard()
+    run_study(study, tmp_path / "run", engine=LocalEngine(1), progress=Estimating(study, tmp_path / "run", heard, 2))
+    about = [sentence for sentence in heard.said if sentence.startswith("this takes about ")]
+    assert len(about) == 1
+    assert "on 2 cores" in about[0]
+    again = Heard()
+    run_study(study, whole, engine=LocalEngine(1), progress=Estimating(study, whole, again, 2))
+    assert again.said == []
+
+
+def test_a_plan_is_counted_from_words_epochs_and_methods(study: Study) -> None:
+    plan, more = planned(study), planned(study.model_copy(update={"seeds": (0, 1, 2, 3)}))
+    assert plan.trainings == len(study.cells) == 4
+    assert more.training == 2 * plan.training > 0
+    assert more.reading == 2 * plan.reading > 0
+    asked = [{"name": "agreement", "against": ["attention", "gradient", "lime:samples=500"], "ks": [], "topk": []}]
+    assert planned(study.model_copy(update={"experiments": tuple(asked)})).reading > 5 * plan.reading
+
+
+def test_time_is_work_over_speed() -> None:
+    fixed = seconds_of(Plan(0, 0, 1, 0), [Piece("reading", 1, 1)], 2)
+    plan = Plan(training=1000, reading=5000, trainings=1, experiments=0)
+    trained = seconds_of(plan, [Piece("training", 100, 10)], 2) - fixed  # 0.1 s a word; a reading a fifth of that
+    assert trained == pytest.approx(1000 * 0.1 + 5000 * 0.1 / STEP / 2)  # one training keeps one core busy
+    assert seconds_of(plan, [Piece("reading", 500, 10)], 2) - fixed == pytest.approx(trained)  # the same speed
+    assert seconds_of(plan, [Piece("training", 100, 20)], 2) - fixed == pytest.approx(2 * trained)
+    beside = seconds_of(plan._replace(trainings=2), [Piece("training", 100, 10)], 2) - fixed
+    assert beside == pytest.approx(trained - 50)
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,8 @@ def sleep(seconds: int, progress: object) -> None:
 
 def stopped(code: str) -> tuple[float, float, int, str]:
     """Seconds until it said something, and until it ended; its exit code; what it said."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    home = Path(__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True, cwd=home, **pipes) as process:
+    command, home, pipe = [sys.executable, "-c", code], Path(__file__).parents[2], subprocess.PIPE
+    with subprocess.Popen(command, start_new_session=True, cwd=home, stdout=pipe, stderr=pipe) as process:
         assert process.stderr is not None
         assert process.stdout is not None
         assert process.stdout.readline() == b"at work\n"

@@ -24,8 +24,7 @@ from exegete.calibration.draws import AUDITS, Asked, line_of, mediation_of
 from exegete.calibration.thresholds import left_out
 from exegete.calibration.votes import votes_file
 from exegete.models.truths.families import FAMILIES
-from exegete.runs.engine import Engine
-from exegete.runs.engine.local import LocalEngine
+from exegete.runs.engine import Engine, engine_of
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.tables import write_csv
 
@@ -92,7 +91,7 @@ def calibrate(wanted: Wanted, folder: Path, engine: Engine | None = None, progre
     path = folder / LINES
     known = {_name(line): line for line in _kept(path) if line["key"] == keys.get(line["audit"])}
     left = [_Work(asked, wanted.criteria) for asked in wanted.asked if asked not in known]
-    engine = engine or LocalEngine(1)
+    engine = engine or engine_of("local", 1)
     with said_plainly(path):
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf8") as file, engine:

@@ -10,7 +10,6 @@ from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json, show
 
 if TYPE_CHECKING:
     from exegete.audits.scorecard import Audit
-    from exegete.runs.study import Study
 
 
 @app.command()
@@ -44,6 +43,7 @@ def audit(
     from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
     from exegete.runs.engine import engine_of
+    from exegete.runs.estimate import Estimating
 
     aim = goals.goal(goal)
     wanted = Wanted(model, task, study, quick, tuple(scores or ()))
@@ -54,22 +54,12 @@ def audit(
     needed = named_tests(fail_on, asked) if fail_on is not None else ()  # a study's plugins may have tests of their own
     load_criteria(criteria)  # a file that isn't there is told before anything is read
     refuse_unanswerable(needed, asked)
-    if not (quiet or as_json):
-        _announce(asked, folder, workers)
     with ProgressBars(quiet or as_json) as bars:
-        found = audit_study(asked, folder, criteria, aim, engine_of(workers=workers), bars)
+        told = bars if bars.quiet else Estimating(asked, folder, bars, workers)
+        found = audit_study(asked, folder, criteria, aim, engine_of(workers=workers), told)
     _show_audit(found, as_json)
     for doubt in check(found, needed, strict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
-
-
-def _announce(study: "Study", folder: Path, workers: int | None) -> None:
-    """What it will take, before it starts."""
-    from exegete.runs.estimate import estimate
-
-    said = estimate(study, folder, workers)
-    if said:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[dim]{escaped(said)}[/]")
 
 
 def _show_audit(found: "Audit", as_json: bool) -> None:

@@ -111,7 +111,7 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
         results.add(written.keys_of(asks[alone]), _by_reuse(results.model, batch, written, asks[alone]))
     asks = asks[~alone]
     asks = asks[written.costs[asks].argsort(stable=True)]
-    for members in _passes(asks, written.costs[asks]):
+    for members in passes(asks, written.costs[asks]):
         results.add(written.keys_of(members), _forward(results.model, written, members))
 
 
@@ -135,7 +135,7 @@ def _by_reuse(model: Deleting, batch: Batch, written: Written, asks: Tensor) -> 
     return torch.where(deleted.any(-1, keepdim=True), without, found.whole[row]).double()
 
 
-def _passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+def passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
     """Asks sorted by length, cut into passes of one length; where a length has few, the next ones join, padded.
 
     The length of a text is what reading it takes: its tokens, or its pieces.

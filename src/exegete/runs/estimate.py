@@ -1,115 +1,186 @@
-"""Estimating: about how long an audit will take, said before it starts.
+"""Estimating: about how long an audit will take, said as soon as its first piece shows how fast this machine is.
 
-A few batches are trained and read, with the real model on the real texts; the rest is counting: trainings × epochs ×
-words, and texts × passes that an experiment runs for each. It is right within a factor of two or so: training may stop
-early, and stages that a run has already are not counted out.
+Nothing is run for it. The plan is counted: words that are trained on, and readings of words that the experiments need.
+The first pieces of the run itself, some batches of its first training (or its first predictions, where there is nothing
+to train), tell how long a word takes; a reading takes a fifth of a training step. The rest is a product. Trainings that
+stop early, and stages that a run has already, are not known beforehand.
 """
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from exegete.base.names import parse
+from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Experiment, recipes
-from exegete.models.build import build_model
 from exegete.runs.cell import cached_task
-from exegete.runs.engine.local import cores, one_thread
+from exegete.runs.engine.local import cores
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
-from exegete.tasks.example import Example, Task
+from exegete.tasks.example import Example
 from exegete.training.checkpoint import is_trained
-from exegete.training.evaluation import evaluate
-from exegete.training.fit import Fit
+from exegete.training.recipe import Recipe
 from exegete.training.settings import TrainingSettings
 
-PROBED = 128  # texts that are trained on and read
-STOPS = 0.7  # of the epochs, since patience ends most trainings
-# Readings of a text that an experiment needs for each of its methods, as measured on film reviews; others need few.
-READINGS = {
-    "faithfulness": 90,
-    "plausibility": 30,
-    "known_answer": 15,
-    "agreement": 8,
-    "adversary_search": 25,
-}  # a method
+STOPS = 0.7  # of the epochs, where patience may end a training
+STEP = 5.0  # readings that take as long as a training step
+START, EACH = 6.0, 1.0  # seconds for imports and the report, and for tables and figures of an experiment
+HEARD = 2.0  # seconds of a training after which its speed is believed
+# Readings of a text, or steps that take as long, by importance and by experiment, as measured on film reviews.
+PASSES = {"lrp": 130, "integrated_gradients": 80, "deeplift": 60, "smoothgrad": 100, "lime": 200, "kernel_shap": 200}
+BY_ERASING = ("occlusion", "leave_one_out", "replacement")  # one per word
+READINGS = {"adversary_search": 200, "known_answer": 15, "plausibility": 15}
 FEW = 5
-START = 12.0  # seconds for imports, tables, figures and the report
+FULL = 1.5  # erased texts against plain ones: they are written down, and passes are not all full
 
 
-class Speed(NamedTuple):
-    """Seconds for a word."""
+class Plan(NamedTuple):
+    """What there is to do, in words."""
 
-    training: float
-    reading: float
-
-
-def estimate(study: Study, run: Path, workers: int | None = None) -> str:
-    """A sentence; nothing where the run is complete already."""
-    if (run / MANIFEST).is_file():
-        return ""
-    with one_thread():
-        found = [_seconds(study, cell) for cell in study.cells]
-    used = workers or cores()
-    trained, asked = (sum(part) for part in zip(*found, strict=True))
-    about = START + trained / min(used, _trainings(study)) + asked / used
-    return f"this takes about {_told(about)} on {used} core{'s' if used > 1 else ''}; Ctrl-C keeps what is done"
+    training: float  # words × epochs of all trainings
+    reading: float  # words × readings
+    trainings: int  # that may be done side by side
+    experiments: int
 
 
-def _trainings(study: Study) -> int:
-    """Models that may be trained side by side; one alone keeps one core busy."""
-    beside = (recipes(each, c.model, c.seed) for c in study.cells for each in study.built_experiments(c.task).values())
-    return len(study.cells) + sum(map(len, beside))
+class Piece(NamedTuple):
+    """A piece of work that was done."""
+
+    kind: str  # training or reading
+    words: float
+    seconds: float
 
 
-def _seconds(study: Study, cell: Cell) -> tuple[float, float]:
-    """One model: its trainings, and what is asked of it."""
-    if is_trained(cell.model):
-        return 0.0, 0.0  # nothing to train, and the readings are few beside what loading takes
+def seconds_of(plan: Plan, pieces: Sequence[Piece], workers: int) -> float:
+    """How long a plan takes where pieces of it took so long.
+
+    A word's training takes STEP times as long as its reading: what no piece tells is known from the other kind.
+    """
+    readings = sum(piece.words * (STEP if piece.kind == "training" else 1) for piece in pieces)
+    reading = sum(piece.seconds for piece in pieces) / readings  # seconds for a word
+    trained = plan.training * STEP * reading / max(1, min(workers, plan.trainings))
+    return START + (plan.experiments * EACH + plan.reading * reading) / workers + trained
+
+
+def planned(study: Study) -> Plan:
+    """Everything that a study asks for, counted."""
+    found = [_cell(study, cell) for cell in study.cells]
+    return Plan(*(sum(column) for column in zip(*found, strict=True)))
+
+
+def _cell(study: Study, cell: Cell) -> Plan:
     task, settings = cached_task(cell.task), study.training_for(cell.task)
     built = study.built_experiments(cell.task)
-    speed = _speed(task, cell, settings)
-    trained = settings.epochs + sum(_epochs(each, cell, settings) for each in built.values())
-    training = trained * STOPS * _words(task.split("train")) * speed.training
-    asked = sum(_read(name, each, task.split(study.split)) for name, each in built.items())
-    return training, asked * speed.reading
+    beside = [recipe.settings(settings) for each in built.values() for recipe in _recipes(each, cell)]
+    trainings = [*([] if is_trained(cell.model) else [settings]), *beside]
+    words = words_of(task.split("train")) if trainings else 0
+    asked = sum(
+        _read(name, each, task.splits.get(split, ()))
+        for name, each in built.items()
+        for split in each.splits or (study.split,)
+    )
+    return Plan(sum(map(_epochs, trainings)) * words, asked, len(trainings), len(built))
 
 
-def _epochs(built: Experiment, cell: Cell, settings: TrainingSettings) -> int:
-    """Of all models that an experiment trains beside this one."""
-    return sum(recipe.settings(settings).epochs for recipe in recipes(built, cell.model, cell.seed).values())
+def _recipes(built: Experiment, cell: Cell) -> list[Recipe]:
+    """Models that are trained beside one; of a model that came trained, none are."""
+    return [] if is_trained(cell.model) else list(recipes(built, cell.model, cell.seed).values())
+
+
+def _epochs(settings: TrainingSettings) -> float:
+    """Epochs that are trained, about."""
+    return settings.epochs * (STOPS if settings.epochs > settings.patience + 1 else 1.0)
 
 
 def _read(name: str, built: Experiment, examples: Sequence[Example]) -> float:
-    """Words that an experiment reads, its splits included."""
+    """Words that an experiment reads of a split, its scores included."""
     share = 1.0 if built.texts is None else min(1.0, built.texts / max(1, len(examples)))
-    methods = max(1, len(built.importances))
-    return _words(examples) * share * READINGS.get(name, FEW) * methods * max(1, len(built.splits))
+    words = words_of(examples)
+    length = words / max(1, len(examples))
+    scores = sum(_passes(method, length) for method in built.importances)
+    return words * share * (scores + READ.get(name, _few)(name, built, length))
 
 
-def _speed(task: Task, cell: Cell, settings: TrainingSettings) -> Speed:
-    """Train and read a few texts of about median length: their batches are as full as those of a whole epoch."""
-    by_length = sorted(task.split("train"), key=len)
-    middle = max(0, (len(by_length) - PROBED) // 2)
-    some = tuple(by_length[middle : middle + PROBED])
-    small = replace(task, splits={"train": some, "dev": some[:2], "test": some[:2]}, alignments={})
-    once = settings.model_copy(update={"epochs": 1, "metric": "loss"})
-    model = build_model(cell.model, task, cell.seed)
-    Fit(
-        model, replace(small, splits={**small.splits, "train": some[:8]}), once, cell.seed
-    ).run()  # first calls are slow
-    started = time.perf_counter()
-    Fit(model, small, once, cell.seed).run()
-    trained = time.perf_counter()
-    evaluate(model.eval(), some)
-    read = time.perf_counter()
-    words = max(1, _words(some))
-    return Speed((trained - started) / words, (read - trained) / words)
+def _passes(method: str, length: float) -> float:
+    """Readings that scoring a text takes."""
+    spec = parse(method)
+    if spec.name in BY_ERASING:
+        return FULL * length
+    return float(spec.settings.get("samples", PASSES.get(spec.name, 3 * FEW)))
 
 
-def _words(examples: Sequence[Example]) -> int:
+def _few(name: str, built: Experiment, length: float) -> float:  # noqa: ARG001
+    return READINGS.get(name, FEW)
+
+
+def _faithfulness(name: str, built: Experiment, length: float) -> float:  # noqa: ARG001
+    """Fractions, kept and removed, and flips, which come early."""
+    every = len(built.importances) * len(getattr(built, "removals", ("delete",)))
+    return FULL * every * (10 + 0.6 * min(length, 50))
+
+
+def _mediation(name: str, built: Experiment, length: float) -> float:  # noqa: ARG001
+    """Every word asked about, alone and in so many halves, deleted (from half a text) and replaced."""
+    draws = getattr(built, "draws", 1)
+    asked = min(length, getattr(built, "words", length))
+    return FULL * asked * (1 + draws / 2 + 2 * draws) / 2  # of the two splits, one is hardly asked
+
+
+READ: dict[str, Callable[[str, Experiment, float], float]] = {
+    "faithfulness": _faithfulness,
+    "mediation": _mediation,
+}
+
+
+class Estimating:
+    """Listens to a run and says, once, how long it will take; passes everything on."""
+
+    def __init__(self, study: Study, run: Path, listener: Progress, workers: int | None = None) -> None:
+        self.study, self.listener, self.workers = study, listener, workers or cores()
+        self.told = (run / MANIFEST).is_file()  # it is there: nobody waits
+        self._begun: dict[str, tuple[float, int]] = {}
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Show how far a piece of work is; the first that lasted tells how fast this machine is."""
+        self.listener(label, done, total)
+        if self.told:
+            return
+        began, before = self._begun.setdefault(label, (time.monotonic(), done))
+        took = time.monotonic() - began
+        piece = self._piece(label, (done - before) / total, took)
+        if piece is not None and (took >= HEARD or (done == total and done > before)):
+            self.told = True
+            self.say(_sentence(seconds_of(planned(self.study), [piece], self.workers), self.workers))
+
+    def say(self, sentence: str) -> None:
+        """Pass on what is to be kept in sight."""
+        speak = getattr(self.listener, "say", None)
+        if speak is not None:
+            speak(sentence)
+
+    def _piece(self, label: str, share: float, took: float) -> Piece | None:
+        """The piece of work that a label is about, where it tells a speed."""
+        cell = next((cell for cell in self.study.cells if label.startswith(str(cell))), None)
+        what = label.rpartition(" · ")[2]
+        if cell is None or share <= 0 or took <= 0:
+            return None
+        if what.startswith("epoch"):
+            return Piece("training", share * words_of(cached_task(cell.task).split("train")), took)
+        if what == "predict" and is_trained(cell.model):
+            return Piece("reading", share * words_of(cached_task(cell.task).split(self.study.split)), took)
+        return None
+
+
+def words_of(examples: Sequence[Example]) -> int:
+    """Words of texts, all of their parts."""
     return sum(len(e.all_words) for e in examples)
+
+
+def _sentence(seconds: float, workers: int) -> str:
+    cores_ = f"{workers} core{'s' if workers > 1 else ''}"
+    return f"this takes about {_told(seconds)} on {cores_}; Ctrl-C keeps what is done"
 
 
 def _told(seconds: float) -> str:

@@ -50,16 +50,17 @@ def score_frames(
 
     All importances of a batch come one after the other, so that a text with the same words erased is run only once.
     """
-    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in importances}
+    found: dict[str, dict[str, list[Any]]] = {name: {column: [] for column in SCHEMA} for name in importances}
     order: list[int] = []
     for members in batches_of_one_length(examples, _together(model), BUDGET):
         batch = model.collate([examples[i] for i in members])
         order += members
         with sharing():
             for name, importance in importances.items():
-                frames[name].append(_frame(name, importance(model, batch), batch))
+                for column, values in _columns(name, importance(model, batch), batch).items():
+                    found[name][column] += values
     back = pl.Series(order, dtype=pl.UInt32).arg_sort()
-    return {name: pl.concat([pl.DataFrame(schema=SCHEMA), *found])[back] for name, found in frames.items()}
+    return {name: pl.DataFrame(columns, schema=SCHEMA)[back] for name, columns in found.items()}
 
 
 def _together(model: Predictor) -> int:
@@ -67,18 +68,18 @@ def _together(model: Predictor) -> int:
     return max(1, min(SIZE, LOGITS // len(model.labels)))
 
 
-def _frame(name: str, scores: Scores, batch: Batch) -> pl.DataFrame:
-    """One row per text of a batch."""
+def _columns(name: str, scores: Scores, batch: Batch) -> dict[str, list[Any]]:
+    """A value per text of a batch."""
     finite(name, scores, batch)
-    columns = {
-        "example": batch.ids.numpy(),
+    nothing = [None] * len(batch.ids)
+    return {
+        "example": batch.ids.tolist(),
         "scores": [row[words] for row, words in zip(scores.values.double().numpy(), batch.words.numpy(), strict=True)],
         "signed": [scores.signed] * len(batch.ids),
-        "error": None if scores.error is None else scores.error.double().numpy(),
-        "forward": None if scores.cost is None else scores.cost.forward.numpy(),
-        "backward": None if scores.cost is None else scores.cost.backward.numpy(),
+        "error": nothing if scores.error is None else scores.error.double().tolist(),
+        "forward": nothing if scores.cost is None else scores.cost.forward.tolist(),
+        "backward": nothing if scores.cost is None else scores.cost.backward.tolist(),
     }
-    return pl.DataFrame(columns, schema=SCHEMA)
 
 
 def milliseconds(model: Predictor, importance: Importance, examples: Sequence[Example]) -> float:

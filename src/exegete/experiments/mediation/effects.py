@@ -19,6 +19,7 @@ from torch import Tensor
 from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import decoded
+from exegete.importance.erasure import passes
 from exegete.models.contract import Predictor
 from exegete.models.opened import Decoder, Opened, opened
 from exegete.tasks.batching import Batch
@@ -129,15 +130,27 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, asking
     left, asked = _left(batch, base, asking, words)
     whole, unweighted = _unweighted(model, left, asked)
     row, token = asked.nonzero(as_tuple=True)
-    logits = torch.cat([
-        model.logits(_without(left.rows(row[part]), token[part], base.draw[row[part]], asking, words)).double()
-        for part in torch.arange(len(row)).split(_together(left))
-    ])  # fmt: skip
+    logits = whole[row].double()
+    for part in _passes(left, row):  # [ask]
+        texts = left.rows(row[part], _width(left, row[part]))
+        logits[part] = model.logits(_without(texts, token[part], base.draw[row[part]], asking, words)).double()
     label = label[base.text]
     now = explained(whole, label)[:, row]  # [scale, ask]
     found = torch.zeros(2, len(SCALES), *base.asked.shape, dtype=torch.float64)
     found[:, :, base.asked] = torch.stack([now - explained(each, label[row]) for each in (logits, unweighted)])
     return found
+
+
+def _passes(left: Batch, row: Tensor) -> Iterator[Tensor]:
+    """Asks about some texts, in passes of one length: without padding recurrent models read 1.6 times as fast."""
+    lengths = left.cost.sum(-1)[row]
+    order = lengths.argsort(stable=True)
+    return passes(order, lengths[order])
+
+
+def _width(left: Batch, row: Tensor) -> int:
+    """Tokens up to the last one of some texts."""
+    return int(left.present[row].any(0).nonzero().max()) + 1
 
 
 def _together(batch: Batch) -> int:
