@@ -82,6 +82,20 @@ def test_a_failure_is_a_failure_and_a_doubt_is_none_unless_the_gate_is_strict() 
         check(audit, ["stable"])
 
 
+@pytest.mark.parametrize(("verdict", "code"), [("fails", 3), ("hangs on", 3), ("cannot tell", 0), ("holds", 0)])
+def test_a_test_that_fails_has_an_exit_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, verdict: str, code: int
+) -> None:
+    """1 is an audit that did not run, 2 wrong usage: a build that stops must know which it was."""
+    monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: found(reads=verdict))
+    monkeypatch.setattr("exegete.cli.audit._show_audit", lambda *_: None)
+    command = ["exegete", "audit", "--quick", "--quiet", "--fail-on", "reads", "--out", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == code
+
+
 @pytest.mark.parametrize(
     ("verdict", "settings", "passed"),
     [

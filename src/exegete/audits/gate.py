@@ -18,7 +18,9 @@ STOPS = ("fails", "hangs on")
 
 
 class AuditFailedError(ExegeteError):
-    """A test that had to hold does not."""
+    """A test that had to hold does not: exit code 3, so that a build can tell it from an audit that did not run."""
+
+    exit_code = 3
 
 
 def named_tests(written: str, study: Study | None = None) -> tuple[str, ...]:

@@ -28,9 +28,9 @@ def audit(
         typer.Option(help="Scores of another tool (example, token, score), judged as one more method."),
     ] = None,
     fail_on: Annotated[
-        str | None, typer.Option(help="Exit with 1 if one of these tests fails, or hangs on something: reads,ranks")
+        str | None, typer.Option(help="Exit with 3 if one of these tests fails, or hangs on something: reads,ranks")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on: exit with 1 unless all hold.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on: exit with 3 unless all hold.")] = False,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
