@@ -88,5 +88,5 @@ def test_what_can_go_wrong(error: Exception, sentence: str, monkeypatch: pytest.
 
 def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ExegeteError, match=r'needs the package datasets: pip install "exegete\[hf\]"'):
+    with pytest.raises(ExegeteError, match=r'needs the package datasets: pip install "transformers'):
         load_task("hf:owner/name")

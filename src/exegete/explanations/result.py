@@ -9,6 +9,7 @@ import polars as pl
 import torch
 
 from exegete.base.errors import UsageError
+from exegete.base.extras import to_pandas
 from exegete.base.files import write_json, write_text
 from exegete.base.names import parse
 from exegete.explanations.compare import Agreement
@@ -79,7 +80,7 @@ class Explanation:
 
     def to_pandas(self) -> Any:
         """The frame for pandas (extra `pandas`)."""
-        return self.frame.to_pandas()
+        return to_pandas(self.frame)
 
     def to_json(self, by: Unit = "word") -> dict[str, Any]:
         """For machines; what is undefined is null. By sentence, the sums of their words' scores come too."""

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import ExegeteError
+from exegete.base.extras import install
 from exegete.measures.resampling import Resample, percentiles
 from exegete.measures.statistics import Interval
 
-INSTALL = 'pip install "exegete[translation]"'
 ORDERS = 4
 COUNTS = 2 * ORDERS + 2  # matches of 1 to 4 words, n-grams of 1 to 4 words, words of output and of reference
 
@@ -146,5 +146,5 @@ def _sacrebleu() -> Any:
     try:
         import sacrebleu
     except ImportError:
-        raise ExegeteError(f"BLEU is computed with the package sacrebleu: {INSTALL}") from None
+        raise ExegeteError(f"BLEU is computed with the package sacrebleu: {install('translation')}") from None
     return sacrebleu

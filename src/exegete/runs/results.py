@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from exegete.base.errors import unknown
+from exegete.base.extras import to_pandas
 from exegete.base.files import read_json
 from exegete.experiments.common.contract import Experiment
 from exegete.runs.run import STUDY, finished_cells
@@ -53,7 +54,7 @@ class Result:
 
     def to_pandas(self) -> Any:
         """The summary as a pandas frame (extra `pandas`)."""
-        return self.summary.to_pandas()
+        return to_pandas(self.summary)
 
     def save(self, path: str | Path) -> None:
         """Write the summary as CSV."""

