@@ -169,3 +169,18 @@ def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 
     assert call(monkeypatch, "--version") == 0
     assert capsys.readouterr().out == f"exegete {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["train", "audit", "explain"])
+def test_a_model_of_the_hub_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str, command: str
+) -> None:
+    """`bert-base-uncased` is what people try first."""
+    words = {
+        "train": ["--task", task, "--out", str(tmp_path / "model")],
+        "audit": ["--task", task, "--out", str(tmp_path / "run")],
+        "explain": ["a good film"],
+    }
+    assert call(monkeypatch, command, *words[command], "--model", "bert-base-uncased") in (1, 2)
+    assert "a model of Hugging Face" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -132,14 +132,15 @@ class Entry:
 class Catalogue(Mapping[str, Entry]):
     """All things of one kind, by name."""
 
-    def __init__(self, kind: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, kind: str, entries: Mapping[str, Entry], else_: str = "") -> None:
         self.kind = kind
+        self._else = f"; {else_}" if else_ else ""  # what to do with a name from elsewhere
         self._entries = dict(entries)
         self._built_in = frozenset(entries)
 
     def __getitem__(self, name: str) -> Entry:
         if name not in self._entries:
-            raise unknown(self.kind, name, self._entries)
+            raise UsageError(f"{unknown(self.kind, name, self._entries)}{self._else}")
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:

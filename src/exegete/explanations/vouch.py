@@ -11,6 +11,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
+from exegete.runs.objects import load
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint
 
 # What runs a study takes a second to import, and is imported only where a model must be trained.
@@ -61,19 +62,13 @@ def subject(model: Model, run: str | Path | None = None, progress: Progress = si
         return model, trust(model, None if run is None else Path(run))
     if model is not None:
         folder = Path(model)
-        checkpoint = _loaded(folder)
+        checkpoint: Checkpoint = load(folder)
         return checkpoint, trust(checkpoint, Path(run) if run is not None else _run_around(folder))
     folder = DEFAULT if run is None else Path(run)
     if run is None and not (folder / MANIFEST).is_file():
         return _default(folder, progress), Trust()
     checkpoint = _first(folder, progress)
     return checkpoint, trust(checkpoint, folder)
-
-
-def _loaded(folder: Path) -> Checkpoint:
-    if not folder.is_dir():
-        raise ExegeteError(f"there is no checkpoint folder {folder}: train one with `exegete train … --out {folder}`")
-    return load_checkpoint(folder)
 
 
 def _run_around(folder: Path) -> Path | None:

@@ -259,6 +259,8 @@ class CNNSettings(ClassifierSettings):
     hidden: int = Field(128, ge=4)
 
 
+# What to write for a name of the hub, which is what people try first.
+FROM_THE_HUB = "a model of Hugging Face is not known by its name: write an adapter to it, own:file=my_model.py"
 MODELS = Catalogue(
     "model",
     {
@@ -278,5 +280,6 @@ MODELS = Catalogue(
         "transformer": Entry(TransformerSettings, "self-attention layers, attention pooling, linear decoder"),
         "translator": Entry(TranslatorSettings, "one text to another, attention at every word (Bahdanau et al. 2015)"),
     },
+    FROM_THE_HUB,
 )
 KINDS: dict[str, Kind] = {"pair": "pair", "translator": "translation"}  # of tasks; all other models read one text

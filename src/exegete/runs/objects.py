@@ -23,6 +23,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
 from exegete.models.own.adapter import OwnModel
 from exegete.models.own.held import hold
+from exegete.models.settings import FROM_THE_HUB
 from exegete.runs.engine import Engine, engine_of
 from exegete.runs.keys import key_of
 from exegete.runs.results import Run
@@ -63,7 +64,8 @@ AnyTask = str | Task
 def load(folder: str | Path) -> Loaded:
     """Read a checkpoint folder."""
     if not isinstance(folder, str | Path) or not Path(folder).is_dir():
-        raise ExegeteError(f"there is no checkpoint folder {folder}: train one with `exegete train … --out {folder}`")
+        train = f"train one with `exegete train … --out {folder}`"
+        raise ExegeteError(f"there is no checkpoint folder {folder}: {train}; {FROM_THE_HUB}")
     return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
 
 
