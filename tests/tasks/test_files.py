@@ -82,8 +82,8 @@ def test_numbers_as_classes_and_missing_texts(tmp_path: Path) -> None:
     [
         ("text,label\ngood,1\nbad, very,0\n", "a.csv, line 3: 3 columns where the header has 2"),
         ("text,label\ngood,1\nbad\n", "a.csv, line 3: 1 columns where the header has 2"),
-        ("text,label\ngood,1\nbad,\n", "a.csv, line 3: there is no 'label'"),
-        ('text,label\n"two\nlines",1\nbad,\n', "a.csv, line 4: there is no 'label'"),
+        ("text,label\ngood,1\nbad,\n", "a.csv, line 3: 'label' is empty"),
+        ('text,label\n"two\nlines",1\nbad,\n', "a.csv, line 4: 'label' is empty"),
         ('text,label\ngood,1\n"bad,0\n', "a.csv, line 3: unexpected end of data"),
         ('text,label\n"go"od,1\n', "a.csv, line 2: "),
         ("text,text,label\na,b,1\n", "line 1: two columns have the same name"),
@@ -102,7 +102,7 @@ def test_malformed_csv(text: str, sentence: str, tmp_path: Path) -> None:
 
 def test_malformed_jsonl(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "a.jsonl", [*ROWS[:2], {"text": "no class"}])
-    with pytest.raises(ExegeteError, match=r"a\.jsonl, line 3: there is no 'label'"):
+    with pytest.raises(ExegeteError, match=r"a\.jsonl, line 3: 'label' is empty"):
         load_task(f"file:{path}")
 
 
@@ -111,7 +111,7 @@ def test_malformed_parquet(tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match="is not a parquet file"):
         load_task(f"file:{path}")
     pl.DataFrame({"text": ["a", "b"], "label": ["1", None]}).write_parquet(path)
-    with pytest.raises(ExegeteError, match=r"a\.parquet, row 2: there is no 'label'"):
+    with pytest.raises(ExegeteError, match=r"a\.parquet, row 2: 'label' is empty"):
         load_task(f"file:{path}")
 
 
@@ -149,3 +149,27 @@ def test_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("text,label\ncafé,1\n".encode("latin-1"))
     with pytest.raises(ExegeteError, match="line 2: not UTF-8"):
         load_task(f"file:{tmp_path / 'a.csv'}")
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_file_with_another_mark_is_recognised(separator: str, tmp_path: Path) -> None:
+    """Sheets write semicolons where a comma is a decimal point; texts may have commas, and quotes around them."""
+    rows = [{"text": f'{row["text"]}, "so"', "label": row["label"]} for row in ROWS]
+    pl.DataFrame(rows).write_csv(tmp_path / "a.csv", separator=separator, quote_style="always")
+    write_jsonl(tmp_path / "same.jsonl", rows)
+    assert load_task(f"file:{tmp_path / 'a.csv'}").hash == load_task(f"file:{tmp_path / 'same.jsonl'}").hash
+
+
+def test_a_semicolon_in_a_header_with_commas_cuts_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path, "text,label;number\n" + "".join(f"word{i} good,{i % 2}\n" for i in range(40)))
+    assert load_task(f"file:{path}:label=label;number").labels == ("0", "1")
+
+
+def test_rows_without_a_class_are_dropped_where_that_is_asked(tmp_path: Path) -> None:
+    lines = [f"good{i},{i % 2}" for i in range(40)]
+    path = written(tmp_path, "\n".join(["text,label", "bad,", *lines, "worse, "]))
+    with pytest.raises(ExegeteError, match=r"a\.csv, line 2: 'label' is empty: .* with unlabelled=drop"):
+        load_task(f"file:{path}")
+    task = load_task(f"file:{path}:unlabelled=drop")
+    assert task.notes[0] == "2 rows were left out of train: no 'label'."
+    assert sorted(e.id for found in task.splits.values() for e in found) == list(range(1, 41))

@@ -1,6 +1,7 @@
 """App: the command line's root, and what all of its commands share."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,14 +49,20 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
 
 
+def show_notes(notes: Iterable[str]) -> None:
+    """What must be known beside a result; a long one is left to the terminal to break."""
+    console = Console(highlight=False, soft_wrap=True)
+    for note in notes:
+        console.print(f"[yellow]note:[/] {escaped(note)}")
+
+
 def show_summary(folder: Path) -> None:
     """What must be known first (the data, how well the models predict), then what each experiment found."""
     from exegete.report.build import headlines, notes, predictions
     from exegete.report.tables import rich_table
 
     console = Console(highlight=False)
-    for note in notes(folder):
-        console.print(f"[yellow]note:[/] {escaped(note)}")
+    show_notes(notes(folder))
     for line in predictions(folder):
         console.print(escaped(line))
     for table in headlines(folder):

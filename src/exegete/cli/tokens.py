@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from exegete.base.errors import UsageError
-from exegete.cli.app import Json, app, print_json
+from exegete.cli.app import Json, app, print_json, show_notes
 
 WRITERS = {".parquet": "write_parquet", ".csv": "write_csv", ".jsonl": "write_ndjson"}
 
@@ -21,14 +21,17 @@ def tokens(
     """Write a task's words, a row each, for another tool to score (see `given` in ls importances)."""
     if out.suffix not in WRITERS:
         raise UsageError(f"'{out.name}' is no kind of file that can be written: choose from {', '.join(WRITERS)}")
-    from exegete import tokens as tokens_of
     from exegete.base.files import whole_file
+    from exegete.importance.given import tokens_of
+    from exegete.tasks.catalogue import load_task
 
-    frame = tokens_of(task, split or ["test"])
+    read = load_task(task)
+    frame = tokens_of(read, split or ["test"])
     with whole_file(out) as beside:
         getattr(frame, WRITERS[out.suffix])(beside)
     texts = frame.select("split", "example").n_unique()
     if as_json:
-        print_json({"file": str(out), "texts": texts, "tokens": len(frame)})
+        print_json({"file": str(out), "texts": texts, "tokens": len(frame), "notes": list(read.notes)})
         return
+    show_notes(read.notes)
     print(f"{len(frame):,} words of {texts:,} texts: {out}; add a column `score`, then name given:file={out}")

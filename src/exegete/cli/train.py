@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import Json, Quiet, app, escaped, print_json
+from exegete.cli.app import Json, Quiet, app, print_json, show_notes
 
 
 @app.command()
@@ -40,7 +40,6 @@ def train(
         print_json(said)
         return
     console = Console(highlight=False, soft_wrap=True)
-    for note in notes:
-        console.print(f"[yellow]note:[/] {escaped(note)}")
+    show_notes(notes)
     best = checkpoint.metrics["best_epoch"]
     console.print(f"test accuracy {test['accuracy']:.3f} (best epoch {best}); checkpoint in {out}")

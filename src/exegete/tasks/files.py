@@ -3,15 +3,16 @@
 A second column of texts makes pairs. A folder is one of `.question` files, as CNN and Daily Mail have them.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import question_files
 from exegete.tasks.example import Task
-from exegete.tasks.prepare import SPLITS, Row, prepare
+from exegete.tasks.prepare import SPLITS, Row, left_out, prepare
 from exegete.tasks.records import record
 from exegete.tasks.settings import PairSource, check_pair
 from exegete.tasks.tables import Place, format_of
@@ -30,6 +31,7 @@ class FileTask(PairSource):
     question: str | None = None  # the second text of a pair
     label: str = "label"
     split: str | None = None
+    unlabelled: Literal["refuse", "drop"] = "refuse"  # rows without a class
     dev: Path | None = None  # paths of further files
     test: Path | None = None
 
@@ -42,21 +44,32 @@ class FileTask(PairSource):
         files = {split: path.expanduser() for split, path in named.items() if path}
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
-        rows = {split: self._rows(path) for split, path in files.items()}
-        origin = ", ".join(path.name for path in files.values())
-        return prepare(str(spec), self._by_column(files["train"]) if self.split else rows, self, origin)
+        rows, notes = self._read(files)
+        return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
 
-    def _rows(self, path: Path) -> Iterator[Row]:
-        for row, found in enumerate(self._places(path)):
-            yield Row(row, record(found.fields, found.where, self.text, self.label, self.question))
+    def _read(self, files: Mapping[str, Path]) -> tuple[dict[str, list[Row]], list[str]]:
+        """The rows of every split, by file or by a column, and what was left out."""
+        rows: dict[str, list[Row]] = defaultdict(list)
+        dropped: Counter[str] = Counter()
+        for split, path in files.items():
+            for row, found in enumerate(self._places(path)):
+                where = split_name(found, self.split) if self.split else split
+                if self._has_class(found):
+                    read = record(found.fields, found.where, self.text, self.label, self.question)
+                    rows[where].append(Row(row, read))
+                else:
+                    dropped[where] += 1
+        return rows, [left_out(count, "row", split, f": no '{self.label}'") for split, count in dropped.items()]
 
-    def _by_column(self, path: Path) -> dict[str, list[Row]]:
-        """The rows of one file, sorted into splits by a column."""
-        splits: dict[str, list[Row]] = defaultdict(list)
-        for row, found in enumerate(self._places(path)):
-            split = split_name(found, self.split or "")
-            splits[split].append(Row(row, record(found.fields, found.where, self.text, self.label, self.question)))
-        return splits
+    def _has_class(self, found: Place) -> bool:
+        label = found.fields.get(self.label)
+        empty = label is None or (isinstance(label, str) and not label.strip())
+        if empty and self.unlabelled == "refuse":
+            raise ExegeteError(
+                f"{found.where}: '{self.label}' is empty: give the row a class, or leave out every row that has none "
+                "with unlabelled=drop"
+            )
+        return not empty
 
     def _questions(self, home: Path, spec: Spec) -> Task:
         """The questions of a folder, whose words are cut at white space already."""

@@ -10,11 +10,16 @@ from typing import NamedTuple, Protocol, TypeVar
 from exegete.base.errors import ExegeteError, unknown
 from exegete.tasks.class_names import named
 from exegete.tasks.example import Example, Record, Task, check_labels
+from exegete.tasks.scripts import SAMPLE, is_uncut
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.splitting import PROPORTIONS, by_place, place, take
 from exegete.tasks.tokenizers import TOKENIZERS, Tokenizer
 
 SPLITS = ("train", "dev", "test")
+UNCUT = (
+    "The texts have no spaces between words, and tokenizer={tokenizer} takes a whole clause for one word: cut them "
+    "with tokenizer=characters, or put spaces between words and use tokenizer=whitespace."
+)
 CARVED = 0.1  # the share of the training texts that one missing split gets
 
 
@@ -83,6 +88,11 @@ def prepare(
 
 def _drafted(split: str, rows: Iterable[Row], settings: TaskSettings, notes: list[str]) -> list[_Draft]:
     """The tokenised rows of one split; a text without a word is left out and counted."""
+    rows = list(rows)
+    uncut = UNCUT.format(tokenizer=settings.tokenizer)
+    written = [text for row in rows[:SAMPLE] for text in row.record.texts]
+    if settings.tokenizer != "characters" and uncut not in notes and is_uncut(written):
+        notes.append(uncut)
     read = [_draft(split, row, settings) for row in rows]
     empty = Counter(draft.texts.index(()) for draft in read if not all(draft.texts))  # by which text is, or the first
     names = ("passage", "question") if read and len(read[0].texts) > 1 else ("text",)

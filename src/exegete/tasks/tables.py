@@ -32,10 +32,21 @@ def format_of(path: Path) -> Format:
     return FORMATS[suffix]
 
 
-def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a csv file, header included, with the line on which each begins; blank lines are passed over."""
+DELIMITERS = (",", ";", "\t")  # a semicolon where a comma is a decimal point, a tab where a sheet was copied
+
+
+def _delimiter(path: Path) -> str:
+    """What separates the columns of a csv file: the first of these marks that cuts its header."""
     with open_text(path, newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        header = next((line for line in file if line.strip()), "")
+    return next((mark for mark in DELIMITERS if len(next(csv.reader([header], delimiter=mark))) > 1), DELIMITERS[0])
+
+
+def _separated(path: Path, delimiter: str | None) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a csv file, header included, with the line on which each begins; blank lines are passed over."""
+    mark = delimiter or _delimiter(path)
+    with open_text(path, newline="") as file:
+        reader = csv.reader(file, delimiter=mark, strict=True)
         line = 1
         try:
             for row in reader:
@@ -49,7 +60,7 @@ def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             ) from None
 
 
-def _separated_columns(path: Path, delimiter: str) -> list[str]:
+def _separated_columns(path: Path, delimiter: str | None) -> list[str]:
     for line, header in _separated(path, delimiter):
         if len(set(header)) < len(header):
             raise ExegeteError(f"{path}, line {line}: two columns have the same name: rename one")
@@ -57,7 +68,7 @@ def _separated_columns(path: Path, delimiter: str) -> list[str]:
     return []
 
 
-def _separated_rows(path: Path, _: Sequence[str], delimiter: str) -> Iterator[Place]:
+def _separated_rows(path: Path, _: Sequence[str], delimiter: str | None) -> Iterator[Place]:
     rows = _separated(path, delimiter)
     header = next(rows)[1]
     for line, row in rows:
@@ -97,11 +108,11 @@ def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
         yield Place(f"{path}, row {row}", fields)
 
 
-def _separated_by(delimiter: str) -> Format:
+def _separated_by(delimiter: str | None) -> Format:
     return Format(partial(_separated_columns, delimiter=delimiter), partial(_separated_rows, delimiter=delimiter))
 
 
-_CSV, _TSV, _JSONL = _separated_by(","), _separated_by("\t"), Format(_json_columns, _json_rows)
+_CSV, _TSV, _JSONL = _separated_by(None), _separated_by("\t"), Format(_json_columns, _json_rows)
 FORMATS: dict[str, Format] = {
     ".csv": _CSV,
     ".csv.gz": _CSV,

@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import chain
 from sys import intern
 
+from exegete.tasks import scripts
+
 Tokenizer = Callable[[str], list[str]]
 
 _TOKEN = re.compile(
@@ -50,7 +52,21 @@ def jain_wallace(text: str) -> list[str]:
     return list(chain.from_iterable(map(_cleaned, text.split())))
 
 
-TOKENIZERS: dict[str, Tokenizer] = {"whitespace": whitespace, "words": words, "jain_wallace": jain_wallace}
+def characters(text: str) -> list[str]:
+    """As `words`, and single characters of the scripts that have no spaces between words.
+
+    >>> characters("这部电影, isn't it?")
+    ['这', '部', '电', '影', ',', 'is', "n't", 'it', '?']
+    """
+    return list(chain.from_iterable(map(_characters, text.split())))
+
+
+TOKENIZERS: dict[str, Tokenizer] = {
+    "whitespace": whitespace,
+    "words": words,
+    "jain_wallace": jain_wallace,
+    "characters": characters,
+}
 
 
 @lru_cache(maxsize=1 << 18)  # cutting every distinct word once is most of the speed, and its tokens are one object
@@ -58,6 +74,12 @@ def _pieces(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word."""
     plain = word.replace("’", "'")  # GloVe's contractions have the straight apostrophe
     return tuple(piece for match in _TOKEN.finditer(plain) for piece in _without_clitics(match[0]))
+
+
+@lru_cache(maxsize=1 << 18)
+def _characters(word: str) -> tuple[str, ...]:
+    """The tokens of one white-space word, in scripts that have spaces and in those that have none."""
+    return tuple(piece for part in scripts.characters(word) for piece in _pieces(part))
 
 
 def _without_clitics(token: str) -> list[str]:
