@@ -66,6 +66,24 @@ def test_a_file_gives_a_list(
     assert capsys.readouterr().out.count("Predicted: ") == 2
 
 
+def test_what_is_not_for_a_model_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
+) -> None:
+    """One line for all methods and all texts; the reason where somebody asked for the method."""
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a b c d\ne f a b\n")
+    page = tmp_path / "all.html"
+    assert call(monkeypatch, "explain", "--file", str(texts), "--model", model, "--html", str(page), "--quiet") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("Predicted: ") == 2
+    assert shown.count("note: not for this model: rollout, flow") == 1
+    assert "layers of self-attention" not in shown
+    assert page.read_text().count("not for this model") == 1
+    assert call(monkeypatch, "explain", "a b c", "--model", model, "--with", "rollout,attention", "--quiet") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "note: rollout is left out: rollout follows attention through layers of self-attention" in shown
+
+
 def test_a_given_class_and_quantity(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:

@@ -144,7 +144,7 @@ def test_all_methods_by_default_and_refusals_are_told() -> None:
     assert "gradient:norm=l2" in [m.name for m in shown.methods]
     assert "leave_one_out:of=logit" in [m.name for m in shown.methods]
     assert "deeplift" in shown.refused  # gates multiply signals in a BiLSTM
-    assert any("deeplift is left out" in note for note in shown.heatmap().notes)
+    assert any("not for this model: " in note and "DeepLIFT" in note for note in shown.heatmap().notes)
 
 
 def test_a_methods_own_quantity_wins() -> None:

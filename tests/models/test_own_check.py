@@ -58,7 +58,7 @@ WRONG_GENERAL = {
         "go on with",
     ),
     "one name twice": ('"pool"', '"self"', "attend twice with the name 'self'"),
-    "no states": ("q @ k.mT, embedded)", "q @ k.mT, q)", "states of shape"),
+    "no states": ("q @ k.mT, embedded)", "q @ k.mT, q)", "give what is attended to, one state per token"),
     "three-dimensional self-attention": ('"self", q @ k.mT', '"self", (q @ k.mT)[:, :, :1]', "scores of shape"),
 }
 

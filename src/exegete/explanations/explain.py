@@ -41,6 +41,7 @@ class Question(NamedTuple):
     of: Of
     trust: Trust
     progress: Progress = silent
+    named: bool = False  # whether somebody asked for these methods
 
 
 def explain(
@@ -80,7 +81,7 @@ def explain_all(
     checkpoint, trust = subject(model, run, progress)
     for parts in pairs:
         check_parts(parts, checkpoint)
-    asked = Question(checkpoint, wanted, *classes_of(target, checkpoint), of, trust, progress)
+    asked = Question(checkpoint, wanted, *classes_of(target, checkpoint), of, trust, progress, methods is not None)
     with one_thread():
         return [explained(asked, parts) for parts in pairs]
 
@@ -136,6 +137,7 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
             *(f"the question is: {written}" for written in question),
             *_notes(words, unseen, gone, asked.of, probabilities[target]),
         ),
+        named=asked.named,
     )
 
 

@@ -59,6 +59,7 @@ class Explanation:
     reading: Reading | None  # None without attention among the methods
     trust: Trust
     notes: tuple[str, ...] = ()
+    named: bool = False  # whether the methods were asked for by name; else they are all that there are
 
     def __getitem__(self, name: str) -> Method:
         """A method by its name, with or without settings."""
@@ -124,18 +125,18 @@ class Explanation:
         else:
             raise UsageError(f"an explanation is saved as .json, .html or .csv, not as '{path.name}'")
 
-    def html(self, by: Unit = "word") -> Any:
+    def html(self, by: Unit = "word", first: bool = True) -> Any:
         """The heat map as one block of HTML with its own style."""
         from exegete.page.html import block
 
-        return block(self.heatmap(by))
+        return block(self.heatmap(by, first))
 
     def _repr_html_(self) -> str:
         return str(self.html())
 
-    def heatmap(self, by: Unit = "word") -> HeatMap:
-        """What is drawn, on a page or in a terminal."""
-        return heatmap(self, by)
+    def heatmap(self, by: Unit = "word", first: bool = True) -> HeatMap:
+        """What is drawn, on a page or in a terminal; what holds for every text of a model is said of the first one."""
+        return heatmap(self, by, first)
 
 
 SHOWN = 4  # classes whose probabilities are shown
@@ -145,7 +146,7 @@ CAPTION = (
 )
 
 
-def heatmap(found: Explanation, by: Unit = "word") -> HeatMap:
+def heatmap(found: Explanation, by: Unit = "word", first: bool = True) -> HeatMap:
     """The map; by sentence, scores are the sums of the words' scores, all else stays by word."""
     vouched = bool(found.trust.comprehensiveness)
     whole = by == "word"
@@ -156,13 +157,21 @@ def heatmap(found: Explanation, by: Unit = "word") -> HeatMap:
         toward=_class(found.target),
         columns=("τ att.", *(("in run", "here") if vouched else ("compr.",)), "flip"),
         unknown=frozenset(found.unknown) if whole else frozenset(),
-        notes=(*found.notes, *(f"{name} is left out: {why}" for name, why in found.refused.items())),
+        notes=(*found.notes, *(_refusals(found) if first else ())),
         question="May attention be read here?",
         reading=_reading(found),
         small_print=_small_print(found, by),
         matrix=Matrix(_labels(found), found.agreement.tau, CAPTION) if len(found.methods) > 1 else None,
         unit=by,
     )
+
+
+def _refusals(found: Explanation) -> list[str]:
+    """Which methods are not for this model; why not, where somebody asked for them."""
+    if found.named or not found.refused:
+        return [f"{name} is left out: {why}" for name, why in found.refused.items()]
+    labels = importance_labels(found.refused)
+    return [f"not for this model: {', '.join(labels.values())} (asked for by name, each says why)"]
 
 
 def _labels(found: Explanation) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ def show(found: Sequence[Explanation], by: Unit, console: Console) -> None:
     for place, each in enumerate(found):
         if place:
             console.print(Rule(style="dim"))
-        console.print(terminal(each.heatmap(by), console))
+        console.print(terminal(each.heatmap(by, first=place == 0), console))
 
 
 def write_page(path: Path, found: Sequence[Explanation], by: Unit) -> None:
     """One file that works offline."""
     title = f"What explains “{found[0].prediction}”?" if len(found) == 1 else f"{len(found)} predictions explained"
-    write_text(path, page(title, *(each.html(by) for each in found)))
+    write_text(path, page(title, *(each.html(by, first=place == 0) for place, each in enumerate(found))))

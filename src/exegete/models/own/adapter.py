@@ -29,8 +29,9 @@ class Attend(Protocol):
 
         scores, before softmax: [batch, token] where one query pools the tokens, [batch, head, token] where several do,
         or [batch, head, token, token] where every token (third axis) looks at every token (last axis). states are what
-        the weights are to be multiplied with, [batch, token, size]. allowed, if given, is True where a query may look,
-        broadcastable to the scores; padding needs no mention.
+        is attended to, [batch, token, size], one per token and before heads cut or project them: `attend` only keeps
+        them beside the weights. Multiply the weights that it returns with your values yourself. allowed, if given, is
+        True where a query may look, broadcastable to the scores; padding needs no mention.
         """
 
 

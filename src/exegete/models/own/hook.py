@@ -80,5 +80,5 @@ class Hook:
         if states.dim() != 3 or states.shape[:2] != (batch, width):
             raise UsageError(
                 f"{self.who} gives attend('{name}') states of shape {tuple(states.shape)} for {batch} texts of {width} "
-                "tokens: give what the weights are multiplied with, [batch, token, size]"
+                "tokens: give what is attended to, one state per token, [batch, token, size]; values are yours"
             )
