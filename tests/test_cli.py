@@ -106,7 +106,14 @@ def test_run_report_and_audit(
     assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", *HERE) == 0
     said = capsys.readouterr().out
     assert "agrees" in said
-    assert "Scorecard" in said
+    assert said.index("attention – gradient") < said.index("Scorecard") < said.index("For a developer of the model")
+    between = said[said.index("Scorecard") : said.index("For a developer")]
+    assert "Holds if" not in said
+    assert "◆ decides" in between
+    assert "settle" not in between  # what is open stands before: the answer is right below the scorecard
+    assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", "--definitions", *HERE) == 0
+    said = capsys.readouterr().out
+    assert said.index("For a developer of the model") < said.index("Holds if")
 
 
 @pytest.mark.parametrize(

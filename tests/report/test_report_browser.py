@@ -7,9 +7,13 @@ from typing import Any, TypeAlias
 import polars as pl
 import pytest
 
-from exegete.page.section import Report, Section, Table
+from exegete.page.heatmap import HeatMap, Matrix, Row
+from exegete.page.html import block
+from exegete.page.html import page as html_page
+from exegete.page.section import Figure, Report, Section, Table
+from exegete.page.theme import themed
 from exegete.report.html import render
-from tests.report.test_report_html import report
+from tests.report.test_report_html import chart, report
 
 Browser: TypeAlias = Any  # playwright's, which is only needed here
 pytestmark = pytest.mark.slow
@@ -47,6 +51,39 @@ def test_nothing_overflows(browser: Browser, address: str, width: int) -> None:
     tab, said = opened(browser, address, width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate(ACROSS) == 0
+    assert said == []
+
+
+def test_how_to_read_a_figure_wraps_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    read = (
+        "Means over texts with 95 % intervals; what lies right of both of the dashed rules may be read, & all else not."
+    )
+    figure = Figure("told", themed(chart("a").properties(title=read), "a chart"))
+    path = tmp_path / "report.html"
+    path.write_text(render(replace(page(), sections=(Section("Told", figures=(figure,)),))), encoding="utf8")
+    tab, said = opened(browser, f"file://{path}", 390)
+    [box] = tab.eval_on_selector_all(".reading", "all => all.map(e => e.getBoundingClientRect().toJSON())")
+    assert tab.inner_text(".reading") == read
+    assert box["right"] <= 390
+    assert box["height"] > 30  # two lines at least
+    assert tab.eval_on_selector_all(".plot text", "all => all.filter(e => /Means/.test(e.textContent)).length") == 0
+    assert said == []
+
+
+def test_no_word_of_a_heat_map_is_cut_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    words = (*["a", "film", "that", "nobody", "of", "us", "would", "have", "called", "internationalisation"], "x" * 80)
+    rows = [Row(f"method {i}", tuple(range(len(words))), True, ("0.50", "", "3")) for i in range(3)]
+    matrix = Matrix(tuple("abcdefghijklmnop"), ((0.5,) * 16,) * 16, "How far the methods rank alike, " * 4)
+    drawn = HeatMap("Predicted", words, tuple(rows), "yes", columns=("τ att.", "compr.", "flip"), matrix=matrix)
+    path = tmp_path / "it.html"
+    path.write_text(html_page("It", block(drawn)), encoding="utf8")
+    tab, said = opened(browser, f"file://{path}", 390)
+    cut = "all => all.filter(e => e.getBoundingClientRect().right > 390).length"
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert tab.eval_on_selector_all(".map tbody *", cut) == 0
+    assert tab.eval_on_selector_all("caption", cut) == 0
+    shown = tab.eval_on_selector(".map tbody .number", "e => getComputedStyle(e, '::before').content")
+    assert "τ att." in shown
     assert said == []
 
 

@@ -252,4 +252,11 @@ def test_templates_escape_unless_told() -> None:
     assert anchor("???") == "section"
 
 
-WITHIN = {"figure": Figure("f", chart("a")), "label": "Figure 1", "name": "f", "image": Markup(), "numbers": Markup()}
+WITHIN = {
+    "reading": "",
+    "figure": Figure("f", chart("a")),
+    "label": "Figure 1",
+    "name": "f",
+    "image": Markup(),
+    "numbers": Markup(),
+}

@@ -2,14 +2,16 @@
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
+from exegete.page.labels import shortened
 from exegete.page.section import Verdict, scorecard
 from exegete.report.card import EDGE, WIDTH, card, gauge, strip
-from exegete.report.verdicts import name_of, questions, verdicts
+from exegete.report.verdicts import DECIDES, for_reader, name_of, questions, verdicts
 from exegete.report.verdicts import scorecard as narrow
 from tests.report.runs import asked, audit
 from tests.report.test_report_html import HOSTILE, Reader
@@ -105,7 +107,7 @@ def test_several_models_are_told_apart() -> None:
     lines = verdicts(audit(asked(model="bilstm"), asked(model="average")))
     assert [v.of for v in lines] == ["bilstm: tanh, softmax", "average: tanh, softmax"]
     table = narrow(audit(asked(model="bilstm"), asked(model="average")))
-    assert table.frame["test"][0] == "faithful · bilstm: tanh, softmax"
+    assert table.frame["test"][0] == "◆ faithful · bilstm: tanh, softmax"
     assert "criterion" not in [column.title for column in table.shown]
 
 
@@ -119,3 +121,25 @@ def test_a_test_without_a_number_is_a_line_too() -> None:
 def test_questions_are_asked_once() -> None:
     said = questions(audit(asked(), asked(model="average")))
     assert said == ["faithful: Is it? Holds if it is at most 0.05 below the best (Jain & Wallace 2019)."]
+
+
+def test_what_decides_is_marked_in_a_terminal() -> None:
+    table = narrow(audit(asked("reads"), asked("agrees", votes=False)))
+    assert table.frame["test"].to_list() == [f"{DECIDES} reads", "agrees"]
+
+
+def test_a_reader_sees_names_of_files_without_their_folders() -> None:
+    task, model = "file:/data/of/this/year/reviews.csv:label=stars", "/models/of/mine/best"
+    doubt = f"task '{task}' has no rationales"
+    told = audit(asked("plausible", task=task, model=model, doubt=doubt))
+    told = for_reader(replace(told, answer=f"This is about {model} on {task}.", untested=(doubt,)))
+    short = "task 'file:…/reviews.csv:label=stars' has no rationales"
+    assert told.answer == "This is about …/best on file:…/reviews.csv:label=stars."
+    assert (told.untested, told.tests[0].doubt) == ((short,), short)
+    assert told.tests[0].task == task  # what machines read stays
+
+
+def test_files_of_one_name_keep_their_folders() -> None:
+    tasks = ["file:/a/of/it/r.csv", "file:/b/of/it/r.csv"]
+    assert shortened(" ".join(tasks), tasks) == " ".join(tasks)
+    assert shortened("hf:owner/name of hf:owner/name", ["hf:owner/name"]) == "hf:owner/name of hf:owner/name"

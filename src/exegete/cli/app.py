@@ -58,12 +58,12 @@ def show_notes(notes: Iterable[str]) -> None:
 
 def show_summary(folder: Path) -> None:
     """What must be known first (the data, how well the models predict), then what each experiment found."""
-    from exegete.report.build import headlines, notes, predictions
+    from exegete.report.build import headlines, notes, predictions, short
     from exegete.report.tables import rich_table
 
     console = Console(highlight=False)
-    show_notes(notes(folder))
-    for line in predictions(folder):
+    show_notes(short(folder, notes(folder)))
+    for line in short(folder, predictions(folder)):
         console.print(escaped(line))
     for table in headlines(folder):
         console.print()

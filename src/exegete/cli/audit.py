@@ -31,6 +31,9 @@ def audit(
         str | None, typer.Option(help="Exit with 3 if one of these tests fails, or hangs on something: reads,ranks")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="With --fail-on: exit with 3 unless all hold.")] = False,
+    definitions: Annotated[
+        bool, typer.Option("--definitions", help="After the answer, say what every test asks and when it holds.")
+    ] = False,
     workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -57,15 +60,14 @@ def audit(
     with ProgressBars(quiet or as_json) as bars:
         told = bars if bars.quiet else Estimating(asked, folder, bars, workers)
         found = audit_study(asked, folder, criteria, aim, engine_of(workers=workers), told)
-    _show_audit(found, as_json)
+    _show_audit(found, as_json, definitions)
     for doubt in check(found, needed, strict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
 
 
-def _show_audit(found: "Audit", as_json: bool) -> None:
+def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
     """Write the report, then print the scorecard and the answer, for machines or for people."""
-    from exegete.report.build import notes, predictions, questions, scorecard, write_report
-    from exegete.report.tables import rich_table
+    from exegete.report.build import for_reader, notes, predictions, questions, write_report
 
     assert found.run is not None
     page = write_report(found.run, audit=found)
@@ -73,20 +75,30 @@ def _show_audit(found: "Audit", as_json: bool) -> None:
         beside = {"report": str(page), "notes": notes(found.run), "models": predictions(found.run)}
         print_json(found.to_json() | beside)
         return
-    console = Console(highlight=False)
     show_summary(found.run)
-    console.print()
-    console.print(rich_table(scorecard(found)))
-    console.print(
-        "[dim]reads and ranks decide: they hold, or fail, in every specification, at 5 % each; failures are corrected "
-        "for the number of tests, and so is all that informs (Holm).[/]\n"
-    )
-    for line in questions(found):
+    console = Console(highlight=False)
+    _show_answer(for_reader(found), console)
+    for line in questions(found) if definitions else ():
         console.print(f"[dim]{escaped(line)}[/]")
+    print(f"report: {page}")
+
+
+def _show_answer(found: "Audit", console: Console) -> None:
+    """What is open, then the scorecard and, right below it, the answer."""
+    from exegete.report.build import scorecard
+    from exegete.report.tables import rich_table
+    from exegete.report.verdicts import DECIDES
+
+    console.print()
     for line in (f"{test.name}: {test.settle or test.doubt}" for test in found.tests if test.verdict == "cannot tell"):
         console.print(f"[dim]{escaped(line)}[/]")
     for line in found.untested:
         console.print(f"[dim]{escaped(line)}[/]")
+    console.print()
+    console.print(rich_table(scorecard(found)))
+    console.print(
+        f"[dim]{DECIDES} decides: it holds, or fails, in every specification, at 5 %; failures are corrected for the "
+        "number of tests, and so is all that informs (Holm). What every test asks: --definitions.[/]"
+    )
     console.print(f"\n[bold]For {escaped(found.user)}:[/]")
     console.print(f"{escaped(found.answer)}\n")
-    print(f"report: {page}")

@@ -29,8 +29,10 @@ def config(ink: Mapping[str, str] = INK, ground: str = INK["paper"]) -> dict[str
         | symbols
         | {"orient": "top", "title": None, "labelLimit": 320, "columnPadding": 18, "offset": 12},
         "header": quiet | heading | {"title": None},
-        # A title says how to read a figure; what it shows is the caption's to say.
-        "title": {"color": ink["muted"], "fontSize": 11, "fontWeight": "normal", "anchor": "start", "offset": 10},
+        # A title says how to read a figure; what it shows is the caption's to say. Only a title names its font's style,
+        # so that a page finds it in the drawing and can let it wrap.
+        "title": {"color": ink["muted"], "fontSize": 11, "fontWeight": "normal", "anchor": "start", "offset": 10}
+        | {"fontStyle": "normal"},
         "style": {
             "chance": {"color": ink["ink"], "strokeWidth": 1},
             "mark": {"color": ink["ink"]},

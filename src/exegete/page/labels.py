@@ -9,6 +9,7 @@ from exegete.measures.catalogue import MEASURES
 from exegete.models.settings import MODELS, ClassifierSettings
 
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
+FOLDERS = 2  # parts of a path that a sentence has room for
 _DIALS = {"lam": "λ", "alpha": "α"}  # settings of a projection, shown in its brackets
 _SHOWN = {"architecture", "attention", "projection", *_DIALS}  # settings that every label shows anyway
 
@@ -152,6 +153,28 @@ def task_labels(tasks: Iterable[str]) -> dict[str, str]:
     for task in every:
         groups.setdefault(_task_name(parse(task).name), []).append(task)
     return {task: _told_apart(name, task, groups[name]) for name in groups for task in groups[name]}
+
+
+def shortened(said: str, specs: Iterable[str]) -> str:
+    """A sentence in which the files and folders that specifications name are called by their own names.
+
+    >>> shortened("m5 on file:/data/of/2026/reviews.csv:text=it", ["file:/data/of/2026/reviews.csv:text=it", "m5"])
+    'm5 on file:…/reviews.csv:text=it'
+    """
+    paths = {path for spec in specs for path in _paths(spec)}
+    names = [PurePath(path).name for path in paths]
+    for path in sorted(paths, key=len, reverse=True):
+        name = PurePath(path).name
+        if names.count(name) == 1:  # else only the folders tell them apart
+            said = said.replace(path, f"…/{name}")
+    return said
+
+
+def _paths(spec: str) -> list[str]:
+    """What a specification names that lies in folders within folders."""
+    name, settings = parse(spec)
+    home = "" if name.startswith("hf:") else name.partition(":")[2] or name
+    return [path for path in (home, *settings.values()) if len(PurePath(path).parts) > FOLDERS]
 
 
 def _told_apart(name: str, task: str, namesakes: list[str]) -> str:

@@ -44,9 +44,19 @@ def figure_block(figure: Figure, label: str) -> Markup:
     data = drawn.numbers if figure.data is None else figure.data
     inside = drawn.inline(name)
     file = file_link(standalone(inside), "image/svg+xml", f"{anchor(label)}-{anchor(figure.title)}.svg", "SVG")
-    parts = {"image": _image(figure, drawn, inside, name), "svg": file}
+    image, reading = _apart(inside)
+    parts = {"image": _image(figure, drawn, image, name), "svg": file, "reading": reading}
     parts["numbers"] = Markup() if data is None else _numbers(data, figure.title, label)
     return filled("report/templates/figure.html", figure=figure, label=label, name=name, **parts)
+
+
+_TITLE = re.compile(r'<text[^>]* font-style="normal"[^>]*>(.*?)</text>', re.DOTALL)
+
+
+def _apart(inside: str) -> tuple[str, Markup]:
+    """A drawing without the sentence that says how to read it, and that sentence: it wraps on a page, not in SVG."""
+    found = " ".join(re.sub(r"<[^>]*>", " ", said) for said in _TITLE.findall(inside))
+    return _TITLE.sub("", inside), Markup(" ".join(found.split()))
 
 
 def standalone(inside: str) -> str:

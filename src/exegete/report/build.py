@@ -1,6 +1,6 @@
 """Build: from a run folder to its report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from exegete.audits.scorecard import Audit
 from exegete.base.files import read_json, whole_file, write_json, write_text
 from exegete.base.source import digest_of, package_hash
 from exegete.page.columns import count, number, text
+from exegete.page.labels import shortened
 from exegete.page.section import Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
 from exegete.report.citing import bibtex, papers_of
@@ -18,14 +19,25 @@ from exegete.report.comparison import comparison
 from exegete.report.html import render
 from exegete.report.side_by_side import side_by_side
 from exegete.report.telling import telling
-from exegete.report.verdicts import questions, scorecard, verdicts
+from exegete.report.verdicts import for_reader, questions, scorecard, verdicts
 from exegete.runs.keys import key_of
 from exegete.runs.run import STUDY, read_manifest
 from exegete.runs.study import Study
 from exegete.runs.tables import write_csv
 from exegete.training.skill import Skill
 
-__all__ = ["headlines", "keep_results", "notes", "predictions", "questions", "scorecard", "verdicts", "write_report"]
+__all__ = [
+    "for_reader",
+    "headlines",
+    "keep_results",
+    "notes",
+    "predictions",
+    "questions",
+    "scorecard",
+    "short",
+    "verdicts",
+    "write_report",
+]
 
 PAGE, WRITTEN = "report.html", "report.json"  # the page, and what it was made of
 HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
@@ -37,7 +49,7 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
     """One HTML file that works offline, beside the run's tables and figures; returns its path."""
     manifest = read_manifest(run)
     study = Study.model_validate(read_json(run / STUDY, "run"))
-    judged = audit or judge_run(study, run)
+    judged = for_reader(audit or judge_run(study, run))
     page = out or run / PAGE
     key = _key(manifest, judged)
     if out is None and _is_written(run, key):
@@ -80,7 +92,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
     texts = telling(run, manifest["cells"], study.split, audit.tests)
     papers = [test.paper for test in audit.tests] or [paper for name in asked for paper in papers_of(name)]
     return Report(
-        title=study.title or study.name,
+        title=shortened(study.title or study.name, (*study.tasks, *study.models)),
         question=QUESTION,
         answer=audit.answer,
         verdicts=verdicts(audit, asked),
@@ -121,7 +133,7 @@ def _appendix(run: Path, study: Study, beside: Table | None) -> Iterator[Section
         yield Section("Beside the published numbers", "", study.notes, [beside])
     elif study.notes:
         yield Section("What differs", "", study.notes)
-    yield Section("Data and models", "", [*predictions(run), *notes(run)], [_models(run)])
+    yield Section("Data and models", "", short(run, [*predictions(run), *notes(run)]), [_models(run)])
 
 
 def _models(run: Path) -> Table:
@@ -137,6 +149,12 @@ def notes(run: Path) -> list[str]:
     data = {f"{cell['task']}: {note}" for cell in cells for note in cell["data"]["notes"]}
     methods = {f"{cell['task']}, {cell['model']}: {note}" for cell in cells for note in cell["notes"]}
     return sorted(data) + sorted(methods)
+
+
+def short(run: Path, sentences: Iterable[str]) -> list[str]:
+    """Sentences for a person, with the files of tasks and models called by their own names."""
+    named = {cell[of] for cell in read_manifest(run)["cells"] for of in ("task", "model")}
+    return [shortened(sentence, named) for sentence in sentences]
 
 
 def predictions(run: Path) -> list[str]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from exegete.audits.scorecard import Audit
 from exegete.base.names import Spec, parse
 from exegete.experiments.tests import declared
-from exegete.page.labels import model_labels, task_labels
+from exegete.page.labels import model_labels, shortened, task_labels
 from exegete.page.section import Table, Verdict
 from exegete.page.section import scorecard as verdict_table
 
 Place = tuple[str, str]  # a task, without what was planted in it, and a model
+DECIDES = "◆"  # before the name of a test that decides the answer
 NARROW = ("criterion", "paper")  # what a terminal says below the table
 
 
@@ -75,9 +76,18 @@ def name_of(test: Verdict, lines: Sequence[Verdict]) -> str:
     return f"{test.name} ({own})" if own and len(planted) > 1 else test.name
 
 
+def for_reader(audit: Audit) -> Audit:
+    """The audit with the files of tasks and models called by their own names in all that it says."""
+    named = {each for test in audit.tests for each in (test.task, test.model)}
+    untested = tuple(shortened(line, named) for line in audit.untested)
+    tests = tuple(replace(test, doubt=shortened(test.doubt, named)) for test in audit.tests)
+    return replace(audit, answer=shortened(audit.answer, named), untested=untested, tests=tests)
+
+
 def scorecard(audit: Audit) -> Table:
-    """The scorecard for a terminal: the numbers in a narrow table; `questions` says what they mean."""
-    whole = verdict_table(verdicts(audit))
+    """The scorecard for a terminal: a narrow table, in which what decides is marked; `questions` says what all mean."""
+    lines = verdicts(audit)
+    whole = verdict_table([replace(line, name=f"{DECIDES} {line.name}") if line.votes else line for line in lines])
     return replace(whole, columns=[c for c in whole.columns if c.title not in NARROW], caption="")
 
 

@@ -6,7 +6,7 @@ from exegete.base.names import parse
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST
 from exegete.experiments.mediation.statistics import name_of
-from exegete.page.columns import count, interval, number, share, text
+from exegete.page.columns import count, interval, number, share, text, wide
 
 MEANING = (
     "Every word of a text is removed, in several ways, and what the predicted class loses is its effect. Then every "
@@ -45,7 +45,7 @@ def of_methods(summary: pl.DataFrame) -> pl.DataFrame:
 DECIDES = shown(
     "What words do, and what their weights do",
     REMOVED, number("reads", "M"), interval("reads_low", "reads_high"), number("ranks", "Γ of words"),
-    interval("ranks_low", "ranks_high"), number("locates", "Γ of states"), count("n"), share("void"),
+    interval("ranks_low", "ranks_high"), count("n"), *wide(number("locates", "Γ of states"), share("void")),
     caption="Means over texts, 95 % intervals. Chance: M 0, Γ 0. Attention may be read where M > 0.25 and Γ > 0.7.",
     first=of_attention,
 )  # fmt: skip
