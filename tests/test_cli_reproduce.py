@@ -7,7 +7,21 @@ import pytest
 
 from tests.test_cli import call
 
-RESULTS = Path(__file__).parents[1] / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/reproduce.md", "docs/reference/command-line.md"])
+def test_the_first_example_of_a_page_runs_with_what_an_install_brings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, page: str
+) -> None:
+    monkeypatch.delenv("EXEGETE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(RESULTS)
+    lines = (ROOT / page).read_text(encoding="utf8").splitlines()
+    example = next(line.split() for line in lines if line.startswith("exegete reproduce "))
+    assert call(monkeypatch, *example[1:]) == 0
+    assert "reproduced" in capsys.readouterr().out
 
 
 def test_kept_results_are_compared_and_nothing_is_run(
