@@ -191,3 +191,19 @@ def test_a_model_of_the_hub_says_what_to_do(
     assert call(monkeypatch, command, *words[command], "--model", "bert-base-uncased") in (1, 2)
     assert "a model of Hugging Face" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_study_of_several_kinds_of_tasks_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str, undrawn: None
+) -> None:
+    """As `exegete run kinds`: where tasks are of several kinds, a chart by kind is drawn, and every chart has a title."""
+    study = tmp_path / "some_kinds.toml"
+    study.write_text(
+        f'tasks = ["{task}", "stories:train=60,dev=20,test=20"]\nmodels = ["bilstm:{SMALL}", "pair:{SMALL}"]\n'
+        'seeds = [0]\n[training]\nepochs = 1\nmetric = "accuracy"\n[kinds.pair]\nepochs = 1\nmetric = "accuracy"\n'
+        '[[experiments]]\nname = "permutation"\ndraws = 3\n[[experiments]]\nname = "single_weight"\n'
+    )
+    run = tmp_path / "run"
+    assert call(monkeypatch, "run", str(study), "--out", str(run), "--quiet", *HERE) == 0
+    assert f"report: {run / 'report.html'}" in capsys.readouterr().out
+    assert "Change of the prediction by kind of task" in (run / "report.html").read_text(encoding="utf8")
