@@ -196,7 +196,7 @@ def test_a_model_of_the_hub_says_what_to_do(
 def test_a_study_of_several_kinds_of_tasks_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str, undrawn: None
 ) -> None:
-    """As `exegete run kinds`: where tasks are of several kinds, a chart by kind is drawn, and every chart has a title."""
+    """As `exegete run kinds`: where tasks are of several kinds, a chart by kind is drawn, and it has a title."""
     study = tmp_path / "some_kinds.toml"
     study.write_text(
         f'tasks = ["{task}", "stories:train=60,dev=20,test=20"]\nmodels = ["bilstm:{SMALL}", "pair:{SMALL}"]\n'

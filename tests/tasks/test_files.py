@@ -108,7 +108,7 @@ def test_malformed_jsonl(tmp_path: Path) -> None:
 
 def test_malformed_parquet(tmp_path: Path) -> None:
     path = written(tmp_path, "no parquet", "a.parquet")
-    with pytest.raises(ExegeteError, match="is not a parquet file"):
+    with pytest.raises(ExegeteError, match="is not a whole parquet file"):
         load_task(f"file:{path}")
     pl.DataFrame({"text": ["a", "b"], "label": ["1", None]}).write_parquet(path)
     with pytest.raises(ExegeteError, match=r"a\.parquet, row 2: 'label' is empty"):

@@ -35,13 +35,15 @@ def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
 
 
 def _bad_line(path: Path) -> int:
-    """The first line that is not UTF-8."""
-    with gzip.open(path, "rb") if is_gzip(path) else path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
+    """The first line that is not UTF-8; of a damaged gzip file, the last that can be unpacked."""
+    number = 0
+    try:
+        with gzip.open(path, "rb") if is_gzip(path) else path.open("rb") as file:
+            for line in file:
+                number += 1
                 line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
+        return max(1, number)
     return 1
 
 

@@ -97,14 +97,23 @@ def _parquet_columns(path: Path) -> list[str]:
     except FileNotFoundError:
         raise ExegeteError(f"no such file: {path}: check the path") from None
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ExegeteError(f"{path} is not a parquet file ({str(error).splitlines()[0]}): write it again") from None
+        raise _not_parquet(path, error) from None
+
+
+def _not_parquet(path: Path, error: Exception) -> ExegeteError:
+    why = (str(error).splitlines() or ["it can't be read"])[0]
+    return ExegeteError(f"{path} is not a whole parquet file ({why}): write it again")
 
 
 def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
     import polars as pl
 
     columns = [name for name in _parquet_columns(path) if name in wanted]
-    for row, fields in enumerate(pl.read_parquet(path, columns=columns).iter_rows(named=True), start=1):
+    try:
+        frame = pl.read_parquet(path, columns=columns)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _not_parquet(path, error) from None
+    for row, fields in enumerate(frame.iter_rows(named=True), start=1):
         yield Place(f"{path}, row {row}", fields)
 
 

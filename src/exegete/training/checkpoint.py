@@ -1,6 +1,7 @@
 """Checkpoint: a trained model as a folder, weights as safetensors and everything else as JSON; never pickle."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
             f"{folder} was written by exegete {made} in another format: train it again with this one ({__version__})"
         )
     try:
+        _check_kinds(facts)
         vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
         labels = named(facts["labels"], facts["task"])  # before 0.2 a film review was of class 0 or 1
         model = make_model(facts["model"], vocabulary, labels, facts["size"])
@@ -110,6 +112,15 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     if checkpoint.weights_hash != facts["weights_hash"]:
         raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")
     return checkpoint
+
+
+def _check_kinds(facts: Mapping[str, Any]) -> None:
+    """What would be taken for something else: a string has letters as a list has words."""
+    if not isinstance(facts["model"], str) or not isinstance(facts["wrap"], bool):
+        raise TypeError("'model' is no name, or 'wrap' neither true nor false")
+    for name in ("words", "labels"):
+        if not isinstance(facts[name], list) or not all(isinstance(word, str) for word in facts[name]):
+            raise TypeError(f"'{name}' is no list of words")
 
 
 def _load_tensors(path: Path, what: str) -> dict[str, Tensor]:

@@ -134,7 +134,7 @@ def said_of(path: Path) -> Iterator[None]:
         raise
     except NotImplementedError as error:  # what our base classes say of a method that is missing
         raise UsageError(f"{path.name}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a file that exits must not end the command without a word
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
         where = f"{path.name}, line {frames[-1].lineno}" if frames else path.name
         first = (str(error).splitlines() or [""])[0]
