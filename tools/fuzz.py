@@ -21,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+import polars as pl
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -93,7 +94,7 @@ def outcome(kind: Kind, drawn: Any) -> str:
                 kind.tried(drawn, folder)
         except ExegeteError as error:
             return _refused(error, folder)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever it is, it is what is looked for)
+        except (Exception, SystemExit, pl.exceptions.PanicException) as error:  # noqa: BLE001 (what is looked for)
             where = traceback.extract_tb(error.__traceback__)[-1]
             return f"FOUND {type(error).__name__}: {str(error)[:200]!r} at {Path(where.filename).name}:{where.lineno}"
     return "taken"

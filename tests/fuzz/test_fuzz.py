@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -80,6 +81,18 @@ def test_a_damaged_parquet_file(tmp_path: Path) -> None:
     """Its columns can be told, its pages can't be read."""
     whole = fuzz_inputs._as_parquet([{"text": f"word{i} {'x' * (i % 7)}", "label": str(i % 2)} for i in range(200)])
     (tmp_path / "a.parquet").write_bytes(whole[:40] + b"\x00" * 40 + whole[80:])
+    with pytest.raises(ExegeteError, match="is not a whole parquet file"):
+        load_task(f"file:{tmp_path / 'a.parquet'}")
+
+
+def test_a_parquet_file_at_which_its_reader_panics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a page lies beyond the end of the file, polars raises what is no Exception."""
+
+    def panics(*_: Any, **__: Any) -> None:
+        raise pl.exceptions.PanicException("range.end <= self.size")
+
+    (tmp_path / "a.parquet").write_bytes(fuzz_inputs._as_parquet([{"text": "good", "label": "1"}]))
+    monkeypatch.setattr(pl, "read_parquet", panics)
     with pytest.raises(ExegeteError, match="is not a whole parquet file"):
         load_task(f"file:{tmp_path / 'a.parquet'}")
 

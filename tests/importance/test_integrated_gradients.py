@@ -51,6 +51,24 @@ class Power(Toy):
         return Trace(torch.stack([torch.full_like(f, -100), f], -1), {}, {}, {})
 
 
+@dataclass(frozen=True)
+class Kink(Power):
+    """f_1(x) = max(0, U − 2.7) + Σ_t x_t: the power is not used."""
+
+    def trace(
+        self,
+        batch: Batch,
+        *,
+        embedded: Tensor | None = None,
+        intervene: Intervention | None = None,
+        keep: Collection[str] | None = None,
+    ) -> Trace:
+        del intervene, keep
+        x, y = ((self.embed(batch) if embedded is None else embedded) * batch.words[..., None]).unbind(-1)
+        f = (y.sum(-1) - 2.7).clamp(min=0) + x.sum(-1)
+        return Trace(torch.stack([torch.full_like(f, -100), f], -1), {}, {}, {})
+
+
 def tokens(*rows: list[int]) -> Batch:
     width = max(map(len, rows))
     table = torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
@@ -93,24 +111,37 @@ def test_a_square_is_shared_in_proportion() -> None:
     assert float(coarse.error[0]) == pytest.approx(25 * 0.25 / (23 + 25))
 
 
-def test_steps_double_only_where_they_must() -> None:
-    # One point gives 3U²/4 of U³: 25 % short of it. Two are exact. Where U = 0 the function is linear: one is exact.
+def test_pieces_are_halved_only_where_they_must() -> None:
+    # One point gives 3U²/4 of U³: 25 % short of it. On the pieces from 0 to ½ and from ½ to 1 one point is short by
+    # U³/32 each, on all pieces of a length l by U³ l³/4. Where U = 0 the function is linear: one point is exact.
     batch = tokens([4, 5, 7], [6, 6, 9], [5, 5])
-    scores = explained(IntegratedGradients(steps=1), Power(3), batch)
-    assert scores.backward == [1 + 2, 1, 1 + 2]
-    assert scores.forward == [1 + 2 + 2, 1 + 2, 1 + 2 + 2]
-    assert scores.error.max() < 1e-9
-    assert scores.values[0].tolist() == pytest.approx([4 + 1 * 16, 5 + 2 * 16, 7 + 1 * 16])
+    scores = explained(IntegratedGradients(steps=1, bound=0.06), Power(3), batch)
+    assert scores.backward == [1 + 2, 1, 1 + 2]  # 64/16 of 80 is within the bound, and 64/16 of 74 too
+    assert scores.forward == [1 + 2 + 3, 1 + 2, 1 + 2 + 3]  # points, and the ends of all pieces
+    assert scores.error.tolist() == pytest.approx([64 / 16 / (64 + 16), 0, 64 / 16 / (64 + 10)])
+    assert scores.values[0].tolist() == pytest.approx([4 + 1 * 15, 5 + 2 * 15, 7 + 1 * 15])
     assert scores.values[1].tolist() == pytest.approx([6, 6, 9])
+    fine = explained(IntegratedGradients(steps=2), Power(3), batch)
+    assert fine.backward == [2, 2, 2]  # two points are exact
+    assert fine.values[0].tolist() == pytest.approx([4 + 1 * 16, 5 + 2 * 16, 7 + 1 * 16])
     fixed = explained(IntegratedGradients(steps=1, bound=0), Power(3), batch)
     assert fixed.backward == [1, 1, 1]
     assert fixed.error.tolist() == pytest.approx([0.25 * 64 / (64 + 16), 0, 0.25 * 64 / (64 + 10)])
 
 
+def test_only_the_pieces_around_a_kink_are_halved() -> None:
+    """A function that is linear on both sides of one kink: no other piece is halved."""
+    batch = tokens([4, 5, 7])
+    found = explained(IntegratedGradients(steps=2, bound=1e-4), Kink(3), batch)
+    assert 20 < found.backward[0] < 2 + 2 * 2 * 14  # halving one piece at a time; all of them, it would be thousands
+    assert float(found.error[0]) <= 1e-4
+    assert float(found.values[0].sum()) == pytest.approx(16 + 1.3, rel=1e-3)  # Σ x + max(0, U − 2.7)
+
+
 def test_a_bound_out_of_reach_ends_at_most_and_shows() -> None:
     scores = explained(IntegratedGradients(rule="riemann", steps=2, most=12), Power(2), tokens([4, 5, 7]))
-    assert scores.backward == [2 + 4 + 8 + 12]
-    assert scores.error.tolist() == pytest.approx([16 / 12 / (16 + 16)])
+    assert scores.backward == [2 + 4]  # both halves halved would be 14
+    assert scores.error.tolist() == pytest.approx([16 / 4 / (16 + 16)])
     assert scores.error[0] > 0.01
 
 
@@ -200,9 +231,9 @@ def test_shares_add_up_to_what_the_words_change(spec: str, settings: str) -> Non
         f, g = f.softmax(-1), g.softmax(-1)
     gain = (f - g).gather(1, scores.target.label[:, None])[:, 0]
     error = (scores.values.nansum(-1) - gain).abs() / gain.abs().clamp(min=0.01)
-    assert torch.allclose(scores.error, error, atol=1e-4)
-    assert ((error < 0.01) | (scores.cost.backward == 8 + 16 + 32)).all()
-    if spec in (SPECS[0], SMOOTH):  # ReLU and sparse weights have kinks, for which 32 steps are not always enough
+    assert (error <= scores.error + 1e-4).all()  # pieces may err in both directions, and theirs don't cancel
+    assert ((scores.error < 0.01) | (scores.cost.backward > 16)).all()  # the next halving would have been too many
+    if spec in (SPECS[0], SMOOTH):  # ReLU and sparse weights have kinks, for which 32 points are not always enough
         assert error.max() < 0.01
     assert gain.abs().max() > 0.05
 

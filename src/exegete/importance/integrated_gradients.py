@@ -2,12 +2,14 @@
 
     IG_i = (x_i − b_i) · ∫₀¹ ∇_{x_i} f_c(b + a (x − b)) da
 
-Completeness: Σ_i IG_i = f_c(x) − f_c(b), by the fundamental theorem of calculus. A sum over m points only comes near
-the integral, and completeness tells how near. So the points are doubled for the texts whose error is still large:
+Completeness: Σ_i IG_i = f_c(x) − f_c(b), by the fundamental theorem of calculus. It holds of every piece of the way,
+too. A sum over a few points only comes near the integral, and completeness tells how near, piece by piece:
 
-    error = |Σ_i IG_i − (f_c(x) − f_c(b))| / max(|f_c(x) − f_c(b)|, FLOOR)
+    error = Σ_p |Σ_i IG_i(p) − (f_c(end of p) − f_c(start of p))| / max(|f_c(x) − f_c(b)|, FLOOR)
 
-A small error is needed, not enough: errors of single words may cancel in the sum.
+So the way starts as one piece, and where the error is still large, the pieces that have more than their share of it are
+halved: few points where a prediction is smooth, many only around its kinks. A small error is needed, not enough: errors
+of single words may cancel in the sum.
 """
 
 from dataclasses import dataclass
@@ -41,7 +43,32 @@ class _Path(NamedTuple):
     target: Target
     start: Tensor  # [batch, token, size]: b
     direction: Tensor  # [batch, token, size]: x − b, 0 outside words
-    gain: Tensor  # [batch]: f_c(x) − f_c(b), which the words share
+    first: Tensor  # [batch]: f_c(b)
+    last: Tensor  # [batch]: f_c(x)
+
+    @property
+    def gain(self) -> Tensor:
+        """f_c(x) − f_c(b), which the words share, or what a smaller one is measured against."""
+        return (self.last - self.first).abs().clamp(min=FLOOR)
+
+
+class _Pieces(NamedTuple):
+    """Parts of the ways of texts, which together are all of every way."""
+
+    row: Tensor  # [piece]: the text
+    start: Tensor  # [piece]: where on the way, from 0 to 1
+    end: Tensor  # [piece]
+    first: Tensor  # [piece]: f_c there
+    last: Tensor  # [piece]
+    shares: Tensor  # [piece, token]: what words have of last − first
+
+    def at(self, which: Tensor) -> "_Pieces":
+        """Some of them."""
+        return _Pieces(*(each[which] for each in self))
+
+    def beside(self, others: "_Pieces") -> "_Pieces":
+        """These and others."""
+        return _Pieces(*(torch.cat(pair) for pair in zip(self, others, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -51,9 +78,9 @@ class IntegratedGradients:
     family: ClassVar[str] = "gradients"
 
     baseline: Baseline = "zero"
-    steps: int = 8  # points on the way, at first
-    bound: float = 0.01  # of the error; steps are doubled above it; 0: never doubled
-    most: int = 1024  # steps, where the bound is out of reach: `Scores.error` then shows it
+    steps: int = 8  # points on a piece of the way, which is all of it at first
+    bound: float = 0.01  # of the error; pieces are halved above it; 0: never halved
+    most: int = 1024  # points that are asked at, where the bound is out of reach: `Scores.error` then shows it
     rule: Rule = "legendre"  # Gauss-Legendre; riemann: the right sum that the paper prints
     of: Literal["logit", "probability"] = "logit"
 
@@ -72,28 +99,42 @@ class IntegratedGradients:
         return no_mean_word(model) if self.baseline == "mean" else None
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
-        """One forward and one backward pass per text and step, and two forward for completeness."""
+        """One forward and one backward pass per text and point, and one forward for every end of a piece."""
         path = self._path(model, batch, target)
-        values = torch.zeros_like(batch.tokens, dtype=torch.float64)
-        error = torch.full_like(batch.ids, torch.inf, dtype=torch.float64)
-        run = torch.zeros_like(batch.ids)
-        rows, steps = places(batch.ids), self.steps
-        while len(rows):
-            values[rows] = _integral(model, path, rows, *points(self.rule, steps))
-            error[rows] = _incompleteness(values[rows], path.gain[rows])
-            run[rows] += steps
-            more = self.bound > 0 and steps < self.most
-            rows, steps = rows[more & (error[rows] > self.bound)], min(2 * steps, self.most)
-        spent = cost(batch, run + 2, run)
+        pieces = self._asked(model, path, _whole(path))
+        run = torch.full_like(batch.ids, self.steps)
+        while self.bound > 0:
+            split = self._incomplete(pieces, path, run)
+            if not split.any():
+                break
+            halves = _halved(model, path, pieces.at(split))
+            run += torch.bincount(halves.row, minlength=len(run)) * self.steps
+            pieces = pieces.at(~split).beside(self._asked(model, path, halves))
+        values = torch.zeros_like(batch.tokens, dtype=torch.float64).index_add_(0, pieces.row, pieces.shares)
+        ends = 1 + torch.bincount(pieces.row, minlength=len(run))
+        spent = cost(batch, run + ends, run)
+        error = _error(pieces, path)
         return Scores(on_words(values, batch), signed=True, target=path.target, error=error, cost=spent)
+
+    def _asked(self, model: Predictor, path: _Path, pieces: _Pieces) -> _Pieces:
+        """The pieces with the shares that words have in them."""
+        return pieces._replace(shares=_integral(model, path, pieces, *points(self.rule, self.steps)))
+
+    def _incomplete(self, pieces: _Pieces, path: _Path, run: Tensor) -> Tensor:
+        """Pieces with more than their share of an error above the bound, of texts that may be asked at more points."""
+        count = torch.bincount(pieces.row, minlength=len(run))[pieces.row]
+        share = self.bound / count  # if the error is above the bound, some piece has more than this of it
+        above = (_error(pieces, path)[pieces.row] > self.bound) & (_missing(pieces, path) > share)
+        wanted = torch.bincount(pieces.row[above], minlength=len(run)) * 2 * self.steps
+        return above & (run + wanted <= self.most)[pieces.row]
 
     @torch.no_grad()
     def _path(self, model: Predictor, batch: Batch, target: Target | None) -> _Path:
         embedded, start = model.embed(batch), baseline(model, batch, self.baseline)
         logits = model.logits(batch, embedded=embedded).double()
         target = target or predicted(logits, self.of)
-        empty = model.logits(batch, embedded=start).double()
-        return _Path(batch, target, start, embedded - start, support(logits, target) - support(empty, target))
+        ends = support(model.logits(batch, embedded=start).double(), target), support(logits, target)
+        return _Path(batch, target, start, embedded - start, *ends)
 
 
 @lru_cache(maxsize=32)
@@ -105,21 +146,56 @@ def points(rule: Rule, steps: int) -> tuple[Tensor, Tensor]:
     return (roots + 1) / 2, weights / 2
 
 
-def _integral(model: Predictor, path: _Path, rows: Tensor, at: Tensor, weights: Tensor) -> Tensor:
-    """Σ_k w_k ∇f_c(b + a_k (x − b)) · (x − b) for some rows of the batch."""  # [row, token]
-    total = torch.zeros_like(path.batch.tokens, dtype=torch.float64)
-    asked = rows.repeat_interleave(len(at))  # [ask]: every text at every place
-    step = torch.arange(len(at), device=rows.device).repeat(len(rows))
-    for asks, part in passes(path.batch, asked):
-        row, width = asked[asks], part.tokens.shape[1]
-        direction = path.direction[row, :width]
-        between = path.start[row, :width] + at[step[asks], None, None].to(direction.dtype) * direction
+def _whole(path: _Path) -> _Pieces:
+    """Every way as one piece."""
+    rows = places(path.batch.ids)
+    start = torch.zeros_like(path.first)
+    shares = torch.zeros_like(path.batch.tokens, dtype=torch.float64)
+    return _Pieces(rows, start, start + 1, path.first, path.last, shares)
+
+
+def _halved(model: Predictor, path: _Path, pieces: _Pieces) -> _Pieces:
+    """Both halves of every piece; the prediction in the middle takes one forward pass."""
+    middle = (pieces.start + pieces.end) / 2
+    value = torch.empty_like(middle)
+    with torch.no_grad():
+        for asks, part in passes(path.batch, pieces.row):
+            row = pieces.row[asks]
+            logits = model.logits(part, embedded=_between(path, row, middle[asks], part)).double()
+            value[asks] = support(logits, path.target.at(row))
+    lower, upper = pieces._replace(end=middle, last=value), pieces._replace(start=middle, first=value)
+    return lower.beside(upper)
+
+
+def _between(path: _Path, row: Tensor, at: Tensor, part: Batch) -> Tensor:
+    """b + a (x − b), for some texts and places."""  # [ask, token, size]
+    width = part.tokens.shape[1]
+    direction = path.direction[row, :width]
+    return path.start[row, :width] + at[:, None, None].to(direction.dtype) * direction
+
+
+def _integral(model: Predictor, path: _Path, pieces: _Pieces, at: Tensor, weights: Tensor) -> Tensor:
+    """Σ_k w_k ∇f_c(b + a_k (x − b)) · (x − b) over the points of every piece; all pieces in the same passes."""
+    total = torch.zeros(len(pieces.row), path.batch.tokens.shape[1], dtype=torch.float64, device=pieces.row.device)
+    asked = places(pieces.row).repeat_interleave(len(at))  # [ask]: every piece at every point
+    point = torch.arange(len(at), device=asked.device).repeat(len(pieces.row))
+    length = pieces.end - pieces.start
+    where = pieces.start[asked] + length[asked] * at.to(length)[point]
+    for asks, part in passes(path.batch, pieces.row[asked]):
+        row, piece, width = pieces.row[asked[asks]], asked[asks], part.tokens.shape[1]
+        between = _between(path, row, where[asks], part)
         gradient = derivative(model, part, path.target.at(row), embedded=between).gradient
-        shares = (gradient * direction).sum(-1) * weights[step[asks], None]  # float64 [ask, token]
-        total[:, :width].index_add_(0, row, shares)
-    return total[rows]
+        share = (gradient * path.direction[row, :width]).sum(-1)  # [ask, token]
+        weight = weights.to(length)[point[asks], None] * length[piece, None]
+        total[:, :width].index_add_(0, piece, share * weight)
+    return total
 
 
-def _incompleteness(values: Tensor, gain: Tensor) -> Tensor:
-    """How far the shares are from adding up, relative to what they share."""  # [batch]
-    return (values.sum(-1) - gain).abs() / gain.abs().clamp(min=FLOOR)
+def _missing(pieces: _Pieces, path: _Path) -> Tensor:
+    """How far the shares of a piece are from adding up, relative to what all of its text share."""  # [piece]
+    return (pieces.shares.sum(-1) - (pieces.last - pieces.first)).abs() / path.gain[pieces.row]
+
+
+def _error(pieces: _Pieces, path: _Path) -> Tensor:
+    """The sum over the pieces of a text: errors of two pieces don't cancel."""  # [batch]
+    return torch.zeros_like(path.first).index_add_(0, pieces.row, _missing(pieces, path))

@@ -96,11 +96,11 @@ def _parquet_columns(path: Path) -> list[str]:
         return list(pl.read_parquet_schema(path))
     except FileNotFoundError:
         raise ExegeteError(f"no such file: {path}: check the path") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _not_parquet(path, error) from None
 
 
-def _not_parquet(path: Path, error: Exception) -> ExegeteError:
+def _not_parquet(path: Path, error: BaseException) -> ExegeteError:
     why = (str(error).splitlines() or ["it can't be read"])[0]
     return ExegeteError(f"{path} is not a whole parquet file ({why}): write it again")
 
@@ -111,7 +111,7 @@ def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
     columns = [name for name in _parquet_columns(path) if name in wanted]
     try:
         frame = pl.read_parquet(path, columns=columns)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _not_parquet(path, error) from None
     for row, fields in enumerate(frame.iter_rows(named=True), start=1):
         yield Place(f"{path}, row {row}", fields)
