@@ -13,6 +13,7 @@ from tools.fuzz import KINDS, Kind, outcome
 
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build_model
+from exegete.runs.study import load_study
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
 from tools import fuzz, fuzz_inputs
@@ -121,3 +122,10 @@ def test_an_adapter_that_exits(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import sys\nsys.exit(4)\n")
     with pytest.raises(ExegeteError, match=r"mine\.py, line 2: SystemExit: 4"):
         build_model(f"own:file={tmp_path / 'mine.py'}", fuzz_inputs.small()[1])
+
+
+@pytest.mark.parametrize("written", ["[true]", "true", "3"])
+def test_plugins_of_a_study_that_are_no_names(tmp_path: Path, written: str) -> None:
+    (tmp_path / "mine.toml").write_text(f"plugins = {written}\n" + "\n".join(fuzz_inputs.RIGHT))
+    with pytest.raises(ExegeteError, match="plugins"):
+        load_study(str(tmp_path / "mine.toml"))

@@ -181,7 +181,9 @@ def load_study(source: str) -> Study:
         settings = tomllib.loads(path.read_text(encoding="utf8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from None
-    plugins = [_beside(path, plugin) for plugin in settings.get("plugins", ())]
+    plugins = settings.get("plugins", [])
+    if isinstance(plugins, list):  # anything else is refused with all that is of the wrong kind
+        plugins = [_beside(path, plugin) if isinstance(plugin, str) else plugin for plugin in plugins]
     study: Study = validate(Study, {"name": path.stem} | settings | {"plugins": plugins}, f"study {path.name}")
     return checked(study)
 
