@@ -22,7 +22,8 @@ def slow(values: list[float], alpha: float, bound: float, draws: int = 4000) -> 
     for _ in range(draws):
         u = sorted(torch.rand(len(values), generator=picks, dtype=torch.float64).tolist())
         drawn.append(bound - sum(u[i] * (placed[i + 1] - placed[i]) for i in range(len(values))))
-    return sorted(drawn)[math.ceil((1 - alpha) * draws) - 1]
+    end: float = sorted(drawn)[math.ceil((1 - alpha) * draws) - 1]
+    return end
 
 
 def nearly_one_value(mode: float) -> Tensor:
