@@ -27,7 +27,8 @@ def test_labels_name_what_differs_and_nothing_else() -> None:
     assert list(labels) == specs
     assert len(set(labels.values())) == len(specs)
     assert labels["hf:bert-base-uncased"] == "hf:bert-base-uncased"
-    assert labels["average:vectors=glove,activation=relu"].startswith("average: tanh, softmax, vectors=glove")
+    assert labels["average:vectors=glove,activation=relu"] == "average: tanh, softmax"  # the only one of its kind
+    assert labels["bilstm:hidden=64"] == "bilstm: tanh, softmax, vectors=none, hidden=64"
     same = model_labels(["bilstm:vectors=glove,projection=softmax", "bilstm:vectors=glove,projection=sparsemax"])
     assert list(same.values()) == ["tanh, softmax", "tanh, sparsemax"]
 

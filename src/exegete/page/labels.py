@@ -1,6 +1,6 @@
 """Labels: what a reader sees in place of a specification, the same in every figure and table."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from exegete.base.names import Spec, parse
@@ -29,6 +29,8 @@ def model_label(spec: str) -> str:
     name, settings = parse(spec)
     if name not in MODELS:
         return spec
+    if name == "own":
+        return PurePath(settings.get("file", "own module")).name
     if name == "ladder":  # its scores are gates, and what tells it from others is how far they decide
         return f"ladder, share={_setting(settings, 'share', name)}"
     if settings.get("pool") in ("first", "mean"):  # no attention pools: its layers are all alike
@@ -53,26 +55,25 @@ def model_labels(specs: Iterable[str]) -> dict[str, str]:
     parsed = {spec: parse(spec) for spec in dict.fromkeys(specs)}
     ours = {spec: read for spec, read in parsed.items() if read.name in MODELS}
     named = len({read.name for read in ours.values()}) > 1
-    varying = [
-        key
-        for key in _keys(ours.values())
-        if len({_setting(read.settings, key, read.name) for read in ours.values()}) > 1
-    ]
     labels = {}
     for spec, read in parsed.items():
-        more = [f"{key}={_setting(read.settings, key, read.name)}" for key in varying] if spec in ours else []
-        more = [said for said in more if said not in model_label(spec)]
-        labels[spec] = (f"{read.name}: " if named and spec in ours else "") + ", ".join([model_label(spec), *more])
+        alike = [other for other in ours.values() if other.name == read.name]  # kinds are told apart by their names
+        more = [f"{key}={_setting(read.settings, key, read.name)}" for key in _varying(alike)]
+        more = [setting for setting in more if setting not in model_label(spec)]
+        said = ", ".join([model_label(spec), *more])
+        is_said = not (named and spec in ours) or said.startswith(read.name)
+        labels[spec] = said if is_said else f"{read.name}: {said}"
     return labels
 
 
-def _keys(specs: Iterable[Spec]) -> list[str]:
-    """Settings beyond those that every label shows, in the order of writing."""
-    return list(dict.fromkeys(key for read in specs for key in read.settings if key not in _SHOWN))
+def _varying(alike: Sequence[Spec]) -> list[str]:
+    """Settings, beyond those that every label shows, in which models of one kind differ, in the order of writing."""
+    keys = dict.fromkeys(key for read in alike for key in read.settings if key not in _SHOWN)
+    return [key for key in keys if len({_setting(read.settings, key, read.name) for read in alike}) > 1]
 
 
 def _setting(settings: dict[str, str], key: str, model: str = "") -> str:
-    """A setting as written, or what holds without it; a setting that only another kind of model has is a dash."""
+    """A setting as written, or what holds without it; a setting that a kind of model does not have is a dash."""
     if key in settings:
         return settings[key]
     fields = (MODELS[model].load() if model else ClassifierSettings).model_fields
