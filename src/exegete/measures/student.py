@@ -5,10 +5,10 @@ It resamples what is studentised (Efron 1982; Hall 1988),
     t* = (mean* − mean) / se*,    low = mean − t*_(1 − α) se,    high = mean − t*_(α) se,
 
 so that a sample whose large values are rare, and whose spread they decide, gets a longer arm on that side. It needs
-values that vary, and enough of them to have seen what is rare. With fewer than `FEW` texts, or where nearly all are one
-value (less than `OFF` are another), the ends are the bounded ones (exegete.measures.bounded). Where a few lie far off
-and the others close together, t* is too long instead: samples without these few have next to no spread. So each end is
-the nearer one of both.
+values that vary. With fewer than `FEW` texts, or where nearly all are one value (less than `OFF` are another), the ends
+are the bounded ones (exegete.measures.bounded). Where a few lie far off and the others close together, t* is too long
+instead: samples without these few have next to no spread. So each end is the nearer one of both. What no text showed it
+does not know of: where one value in twenty lies far off, ends of 40 texts miss 2.7 times as often as they say.
 
 Every α is one-sided: low and high each miss with probability α.
 """
@@ -22,7 +22,7 @@ from torch import Tensor
 from exegete.measures.bounded import bounded, draws, is_share
 from exegete.measures.statistics import Interval
 
-FEW = 100  # texts: of fewer, values that were not seen may decide the mean
+FEW = 40  # texts that can be resampled
 OFF = 10  # values off the mode from which on they can be studentised
 SAME = 1e-3  # values that agree to so much are one
 
