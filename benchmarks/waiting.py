@@ -1,7 +1,7 @@
 """Waiting: how long a person waits for an audit, for the same one again, and for Ctrl-C. On an idle machine.
 
     python benchmarks/waiting.py            the default and the quick audit of film reviews
-    python benchmarks/waiting.py small      a small file, in about a minute: that nothing here has rotted
+    python benchmarks/waiting.py --small    a small file, in about a minute: that nothing here has rotted
 
 Seconds on the clock, CPU-seconds of all processes, and the bar; estimates beside what was taken.
 """
@@ -98,7 +98,7 @@ def small(folder: Path) -> list[str]:
 
 def main() -> None:
     with TemporaryDirectory() as name:
-        folder, is_small = Path(name), sys.argv[1:] == ["small"]
+        folder, is_small = Path(name), sys.argv[1:] == ["--small"]
         words = small(folder) if is_small else []
         audited("quick", ["--quick", *words], folder / "quick", QUICK, TRAINED)
         if not is_small:

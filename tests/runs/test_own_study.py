@@ -193,6 +193,8 @@ def test_the_command_writes_the_table(task: str, tmp_path: Path) -> None:
         facts = json.loads(said.stdout)
         loaded = load_task(task)
         texts = [*loaded.split("dev"), *loaded.split("test")]
+        notes = facts.pop("notes")
+        assert notes == list(loaded.notes)
         assert facts == {"file": str(out), "texts": len(texts), "tokens": sum(map(len, texts))}
     frame = pl.read_csv(tmp_path / "tokens.csv")
     assert frame.columns == ["split", "example", "token", "word"]
