@@ -15,12 +15,14 @@ import torch
 from exegete.models.build import make_model
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
+from exegete.models.huggingface.make import made
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import fit_vocabulary
 from tests.models.own_models import GENERAL, POOLING, written
 from tests.models.small_translation import sentences as translations
 from tests.models.spelled_models import MEAN, POOLED, sentences
+from tests.models.tiny import bert_folder
 from tests.small import pairs, texts
 
 SIZES = "size=7,hidden=6,scale=1"
@@ -68,6 +70,18 @@ def next_word(spec: str) -> Case:
     return case._replace(model=case.model.as_classes())
 
 
+def pretrained(settings: str = "", examples: tuple[Example, ...] | None = None) -> Case:
+    """A tiny random model of transformers, from its folder."""
+    torch.manual_seed(0)
+    some = examples or sentences(6)
+    labels = ("no", "yes") if len(some[0].texts) == 1 else ("x", "y", "z")
+    model = made(f"hf:{bert_folder(labels)}{settings}", labels)
+    with torch.no_grad():
+        for head in (p for name, p in model.named_parameters() if not name.startswith("base.")):
+            head.mul_(5)
+    return Case(model, some)
+
+
 paired = partial(ours, examples=pairs(6, candidates=True), labels=("x", "y", "z"))
 spelled, long = partial(ours, examples=sentences(6)), partial(ours, examples=documents())
 translating = partial(ours, examples=translations(5), labels=())
@@ -95,6 +109,10 @@ KINDS: dict[str, Callable[[], Case]] = {
     "spelled": partial(spelled, POOLED),
     "spelled, first": partial(spelled, f"{POOLED},pool=first"),
     "spelled, mean": partial(spelled, MEAN),
+    "hf": pretrained,
+    "hf, mean": partial(pretrained, ":head=mean"),
+    "hf, attention": partial(pretrained, ":head=attention"),
+    "hf, pair": partial(pretrained, ":pair=true", pairs(6)),
     "own that pools": partial(own, POOLING),
     "own": partial(own, GENERAL),
     "bahdanau": partial(translating, TRANSLATOR),

@@ -129,8 +129,13 @@ class Entry:
         return loaded(self.place)
 
 
+def _stem(name: str) -> str:
+    """What a name is one of: hf of hf:NAME."""
+    return name.partition(":")[0]
+
+
 class Catalogue(Mapping[str, Entry]):
-    """All things of one kind, by name."""
+    """All things of one kind, by name; `hf:NAME` is one of those that the entry `hf` stands for."""
 
     def __init__(self, kind: str, entries: Mapping[str, Entry], else_: str = "") -> None:
         self.kind = kind
@@ -139,12 +144,12 @@ class Catalogue(Mapping[str, Entry]):
         self._built_in = frozenset(entries)
 
     def __getitem__(self, name: str) -> Entry:
-        if name not in self._entries:
+        if name not in self:
             raise UsageError(f"{unknown(self.kind, name, self._entries)}{self._else}")
-        return self._entries[name]
+        return self._entries[_stem(name)]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return isinstance(name, str) and _stem(name) in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

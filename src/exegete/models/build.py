@@ -1,6 +1,8 @@
 """Build: an untrained model for a task, from a name with settings and a seed."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,6 +28,7 @@ from exegete.models.settings import (
     BiLSTMSettings,
     ClassifierSettings,
     HierarchicalSettings,
+    HuggingFaceSettings,
     LadderSettings,
     OwnSettings,
     PairSettings,
@@ -33,11 +36,14 @@ from exegete.models.settings import (
     SpelledSettings,
     TransformerSettings,
     TranslatorSettings,
+    kinds_of,
 )
 from exegete.models.truths.ladder import Ladder
 from exegete.tasks.example import Task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
+
+HUB = "hf:"  # before the name of a model of transformers
 
 
 def build(spec: str, task: Task, seed: int = 0) -> Model:
@@ -49,6 +55,8 @@ def build_model(spec: str, task: Task, seed: int = 0) -> Model:
     """A model with random weights that depend on the seed alone; vectors where the settings name them."""
     settings = MODELS.make(spec)
     _check_kind(parse(spec).name, task)
+    if isinstance(settings, HuggingFaceSettings):
+        return _pretrained(spec, task, seed)
     vocabulary = fit_vocabulary(task.split("train"), task.min_df, settings.wrap)
     vectors = load_vectors(settings.vectors, vocabulary.words) if settings.vectors else None
     with torch.random.fork_rng(devices=[]):
@@ -63,13 +71,32 @@ def build_model(spec: str, task: Task, seed: int = 0) -> Model:
     return model
 
 
+def _pretrained(spec: str, task: Task, seed: int) -> Model:
+    """A model of transformers; only a head of ours depends on the seed."""
+    from exegete.models.huggingface.make import made_for
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stable_seed("init", seed))
+        return made_for(spec, task)
+
+
+def restored_model(folder: Path, facts: dict[str, Any]) -> Model:
+    """The model of a checkpoint folder, without its weights; a model of transformers has them already."""
+    if parse(facts["model"]).name.startswith(HUB):
+        from exegete.models.huggingface.make import restored
+
+        return restored(folder, facts)
+    vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
+    return make_model(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
+
+
 def _check_kind(name: str, task: Task) -> None:
     """Refuse a model that is made for another kind of task."""
-    if KINDS.get(name, "classification") != task.kind:
-        fitting = {kind: model for model, kind in KINDS.items()}.get(task.kind, "bilstm")
+    if task.kind not in kinds_of(name):
+        fitting = {kind: model for model, kinds in KINDS.items() if len(kinds) == 1 for kind in kinds}
         raise UsageError(
-            f"model '{name}' is for {KINDS.get(name, 'classification')} tasks and '{task.name}' is a {task.kind} task: "
-            f"use model {fitting}"
+            f"model '{name}' is for {' and '.join(kinds_of(name))} tasks and '{task.name}' is a {task.kind} task: "
+            f"use model {fitting.get(task.kind, 'bilstm')}"
         )
 
 

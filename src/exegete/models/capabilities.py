@@ -1,6 +1,7 @@
 """Capabilities: what some models can do beyond predicting. Whoever needs one asks for its protocol, not for a class."""
 
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import torch
@@ -61,6 +62,14 @@ class Trainable(Predictor, Protocol):
 
     def eval(self) -> Self:
         """As it is ever after: nothing is random."""
+
+
+@runtime_checkable
+class Saving(Trainable, Protocol):
+    """A model that writes its own files: others than ours read them, too."""
+
+    def save(self, folder: Path) -> None:
+        """Its weights and all else that it is read from again."""
 
 
 @runtime_checkable

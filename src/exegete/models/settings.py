@@ -253,6 +253,39 @@ class OwnSettings(ProjectionSettings):
         return self
 
 
+class HuggingFaceSettings(BaseModel):
+    """A model of transformers, by its name on the hub or its folder: `hf:NAME`, `hf:FOLDER` (models.huggingface)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    head: Literal["own", "cls", "mean", "attention"] | None = None  # its own classifier; else one of ours on its states
+    tune: bool = False  # head=own: train it further; else it is judged as it is
+    frozen: int = Field(0, ge=0)  # lowest layers, with the embeddings below them, that training leaves as they are
+    pair: bool = False  # it reads two texts; filled in by a task of pairs
+    labels: str = ""  # the task's classes in the order of the model's, as negative/positive; else matched by name
+    revision: str | None = None  # on the hub: a branch, a tag or a commit
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"  # with others a text alone and in a batch differ
+    remote: bool = False  # run Python code that comes with the model: only for authors whom you trust
+
+    @property
+    def wrap(self) -> bool:
+        """What its tokenizer puts around a text are the start and end symbols."""
+        return True
+
+    @property
+    def vectors(self) -> None:
+        """None: embeddings are its own."""
+        return None
+
+    @model_validator(mode="after")
+    def _trains_what_it_has(self) -> Self:
+        if self.tune and self.head not in (None, "own"):
+            raise ValueError(f"tune=true is for a model's own classifier, and head={self.head} is always trained")
+        if self.dtype != "float32" and (self.tune or self.frozen):
+            raise ValueError(f"training is in float32: leave dtype={self.dtype} out")
+        return self
+
+
 class CNNSettings(ClassifierSettings):
     """States from windows of 1, 3, 5 and 7 words."""
 
@@ -272,6 +305,7 @@ MODELS = Catalogue(
         "hierarchical": Entry(
             HierarchicalSettings, "attention over words, then over sentences (Yang et al. 2016; Serrano & Smith 2019)"
         ),
+        "hf": Entry(HuggingFaceSettings, "a transformer of Hugging Face, by hub name or folder: hf:NAME, hf:FOLDER"),
         "ladder": Entry(LadderSettings, "single words vote; attention decides a given share of the logit: known truth"),
         "own": Entry(OwnSettings, "a PyTorch module of your own, through an adapter: own:file=my_model.py"),
         "pair": Entry(PairSettings, "two texts: the second asks, attention looks at the first (Jain & Wallace 2019)"),
@@ -282,4 +316,14 @@ MODELS = Catalogue(
     },
     FROM_THE_HUB,
 )
-KINDS: dict[str, Kind] = {"pair": "pair", "translator": "translation"}  # of tasks; all other models read one text
+# The kinds of tasks that models are for; all others read one text.
+KINDS: dict[str, tuple[Kind, ...]] = {
+    "pair": ("pair",),
+    "translator": ("translation",),
+    "hf": ("classification", "pair"),
+}
+
+
+def kinds_of(name: str) -> tuple[Kind, ...]:
+    """The kinds of tasks that a model is for."""
+    return KINDS.get(name.partition(":")[0], ("classification",))

@@ -15,7 +15,7 @@ from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
-from exegete.models.settings import KINDS, MODELS
+from exegete.models.settings import MODELS, kinds_of
 from exegete.tasks.catalogue import kind_of
 from exegete.tasks.example import Kind
 from exegete.training.settings import BY_KIND, TrainingSettings
@@ -108,7 +108,7 @@ class Work(NamedTuple):
 def fits(model: str, kind: Kind) -> bool:
     """Whether a model is for a kind of task; of a checkpoint, its folder doesn't tell."""
     name = parse(model).name
-    return name not in MODELS or KINDS.get(name, "classification") == kind
+    return name not in MODELS or kind in kinds_of(name)
 
 
 def is_asked(entry: dict[str, Any], task: str) -> bool:

@@ -14,13 +14,12 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
-from exegete.models.build import make_model
-from exegete.models.capabilities import Trainable, Writing
+from exegete.models.build import HUB, restored_model
+from exegete.models.capabilities import Saving, Trainable, Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.module import weights_hash
 from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.class_names import named
-from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.fit import State
 
 FORMAT = 1
@@ -63,12 +62,16 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def is_trained(model: str) -> bool:
-    """Whether a model as written is trained already: a checkpoint folder, or an own one with `trained=true`.
+    """Whether a model as written is trained already: a checkpoint, an own one with `trained=true`, a hub's classifier.
 
     There is one of it, whatever the seed, and nothing can be trained anew by its recipe.
     """
     if is_checkpoint(Path(model)):
         return True
+    if parse(model).name.startswith(HUB):
+        from exegete.models.huggingface.source import is_trained as comes_trained
+
+        return comes_trained(model)
     settings = MODELS.make(model) if parse(model).name == "own" else None
     return isinstance(settings, OwnSettings) and settings.trained
 
@@ -83,8 +86,11 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "weights_hash": checkpoint.weights_hash,
     }
     with whole_folder(folder) as beside:
-        save_file({k: v.contiguous() for k, v in model.state_dict().items()}, beside / WEIGHTS)
-        (beside / WEIGHTS).chmod(0o644)
+        if isinstance(model, Saving):
+            model.save(beside)
+        else:
+            save_file({k: v.contiguous() for k, v in model.state_dict().items()}, beside / WEIGHTS)
+            (beside / WEIGHTS).chmod(0o644)
         write_json(beside / FACTS, facts)
 
 
@@ -98,16 +104,16 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         )
     try:
         _check_kinds(facts)
-        vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
         labels = named(facts["labels"], facts["task"])  # before 0.2 a film review was of class 0 or 1
-        model = make_model(facts["model"], vocabulary, labels, facts["size"])
-        model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
+        model = restored_model(folder, facts | {"labels": labels})
+        if not isinstance(model, Saving):
+            model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
         checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in _FIELDS})
     except (KeyError, TypeError, RuntimeError) as error:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"
         ) from None
-    if model.reader.words != vocabulary.words:  # an own model brings its words from a file of its own
+    if model.reader.words != tuple(facts["words"]):  # an own model brings its words from a file of its own
         raise ExegeteError(f"the vocabulary of {model.spec} is not the one that {folder} was made with: put it back")
     if checkpoint.weights_hash != facts["weights_hash"]:
         raise ExegeteError(f"the weights at {folder / WEIGHTS} are not those that were saved: train the model again")

@@ -211,11 +211,16 @@ def weights_hash(module: Weighted) -> str:
     return known[module][1]
 
 
+def _bytes(tensor: Tensor) -> bytes:
+    """A tensor's own, also of a precision that numpy doesn't know."""
+    return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+
+
 def hash_tensors(tensors: Mapping[str, Tensor]) -> str:
     """A fingerprint of named tensors."""
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
-        digest.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(name.encode() + _bytes(tensor))
     return digest.hexdigest()[:16]
 
 

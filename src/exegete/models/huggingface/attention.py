@@ -1,0 +1,214 @@
+"""Attention of transformers' models, as one function: its weights are seen, kept and rewritten before they are used.
+
+    weights = softmax(cap(scaling · Q Kᵀ) + bias),  out = dropout(weights) V
+
+with what architectures differ in: keys that several heads share (repeated), a cap on scores (c · tanh(s / c)), a bias
+of positions, and sinks, a further score per head that takes part in the softmax and has no value: rows then sum to less
+than 1, and the missing weight is never given back. What is kept is before dropout.
+
+A mask is never skipped: transformers leaves it out where its own kernels can do without, and under a name that it
+doesn't know it leaves it out silently, causality included.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout as dropped
+
+from exegete.models.ours.self_attention import Hook
+from exegete.models.projections import Projection
+
+NAME = "exegete"  # under which transformers knows our attention; it can't be taken back, and nothing else stays
+CROSS = "cross."  # sites at which another text is looked at: a query is no key there
+
+
+class PieceSoftmax(Projection):
+    """Softmax over the keys of a mask, in float32 at least; with sinks [head], which take weight and give nothing."""
+
+    def __init__(self, sinks: Tensor | None = None) -> None:
+        super().__init__()
+        self.sinks = sinks
+
+    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """0 outside the mask, also where nothing is inside it."""
+        mask = mask.expand_as(scores)
+        low = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        if self.sinks is not None:
+            low = torch.cat([low, self.sinks.to(low.dtype)[None, :, None, None].expand(*low.shape[:-1], 1)], -1)
+        precision = torch.promote_types(low.dtype, torch.float32)
+        weights = low.softmax(-1, dtype=precision).to(scores.dtype)[..., : scores.shape[-1]]
+        return weights.masked_fill(~mask, 0.0)
+
+
+@dataclass
+class Run:
+    """One pass: which site is which, what is done there, and what is kept of it."""
+
+    names: Mapping[int, tuple[str, ...]]  # id(module) -> its sites, in the order of its calls
+    at: Callable[[str], Hook | None] = lambda name: None  # noqa: ARG005
+    keep: Collection[str] | None = None  # None: all
+    weights: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, head, query, key], of pieces
+    states: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, key, size], what the weights multiply
+    calls: Counter[int] = field(default_factory=Counter)  # by id(module)
+
+    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
+        """The weights to go on with at the site that a module computes now."""
+        name = self.site(module)
+        mask = real_queries(mask, scores, name)
+        weights: Tensor = project(scores, mask)
+        hook = self.at(name)
+        if hook is not None:
+            weights = hook(scores, weights, mask, project)
+        if self.keep is None or name in self.keep:
+            self.weights[name], self.states[name] = weights, states
+        return weights
+
+    def site(self, module: nn.Module) -> str:
+        """Its name. A module that layers share (ALBERT) is called once for each, and `finished` checks that."""
+        number = self.calls[id(module)]
+        self.calls[id(module)] += 1
+        return self.names[id(module)][number]
+
+    def finished(self) -> None:
+        """Every site was met once: else names were given to the wrong places."""
+        expected = {module: len(names) for module, names in self.names.items()}
+        if dict(self.calls) != expected:
+            raise RuntimeError(f"attention was computed {dict(self.calls)} times and should be {expected} times")
+
+
+class Weighing(Protocol):
+    """What is done with the scores of an attention: a `Run`, or the probe that finds out about names."""
+
+    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
+        """The weights to go on with."""
+
+
+_run: ContextVar[Weighing | None] = ContextVar("exegete_run", default=None)
+_one_at_a_time = RLock()  # a model's setting is switched while it runs
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **more: Any,
+) -> tuple[Tensor, Tensor]:
+    """What transformers calls: query [batch, head, query, d], key and value [batch, head or fewer, key, d]."""
+    run = _run.get()
+    if run is None:
+        raise RuntimeError("this model's attention is read by exegete: run it inside `reading`")
+    shared = query.shape[1] // key.shape[1]
+    if shared > 1:
+        key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
+    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    scores, mask = masked(_capped_and_placed(scores, more), attention_mask)
+    project = PieceSoftmax(more.get("s_aux"))
+    weights = run.weigh(module, scores, mask, project, value.transpose(1, 2).flatten(2))
+    mixed = dropped(weights, dropout, module.training) @ value
+    return mixed.transpose(1, 2).contiguous(), weights
+
+
+def _capped_and_placed(scores: Tensor, more: Mapping[str, Any]) -> Tensor:
+    cap, bias = more.get("softcap"), more.get("position_bias")
+    if cap is not None:
+        scores = (scores / cap).tanh() * cap
+    return scores if bias is None else scores + bias
+
+
+def masked(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Scores, and where a query may look: a mask that is added may hold finite numbers, too, which are scores."""
+    if mask is None:
+        return scores, scores.new_ones((1, 1, *scores.shape[-2:]), dtype=torch.bool)
+    if mask.dtype == torch.bool:
+        return scores, mask
+    allowed = mask > torch.finfo(mask.dtype).min / 2
+    return scores + mask.where(allowed, 0.0), allowed
+
+
+def real_queries(mask: Tensor, scores: Tensor, name: str) -> Tensor:
+    """The same without queries that are padding: among tokens of one text, those that nobody may look at."""
+    if name.startswith(CROSS) or scores.shape[-2] != scores.shape[-1]:
+        return mask
+    square = mask.expand(*mask.shape[:2], *scores.shape[-2:])
+    return square & square.diagonal(dim1=-2, dim2=-1)[..., None]
+
+
+def _whole_mask(*arguments: Any, **more: Any) -> Tensor | None:
+    """transformers' mask of booleans, never skipped."""
+    from transformers.masking_utils import sdpa_mask
+
+    never = {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    mask: Tensor | None = sdpa_mask(*arguments, **(more | never))
+    return mask
+
+
+def register() -> None:
+    """Make our attention and its mask known to transformers, once per process."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface
+
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, _whole_mask)
+
+
+@contextmanager
+def active(run: Weighing) -> Iterator[None]:
+    """Inside, this is the run that `attend` belongs to."""
+    token = _run.set(run)
+    try:
+        yield
+    finally:
+        _run.reset(token)
+
+
+@contextmanager
+def switched(base: nn.Module, name: str = NAME) -> Iterator[None]:
+    """Inside, a model that uses transformers' interface calls the attention of this name; afterwards its own again."""
+    register()
+    configs: dict[int, Any] = {id(part.config): part.config for part in base.modules() if hasattr(part, "config")}
+    with _one_at_a_time:
+        before = {key: config._attn_implementation for key, config in configs.items()}
+        try:
+            for config in configs.values():
+                config._attn_implementation = name
+            yield
+        finally:
+            for key, config in configs.items():
+                config._attn_implementation = before[key]
+
+
+def input_embeddings(base: Any) -> nn.Embedding:
+    """The table that the words of the input are looked up in: of two stacks, the encoder's own."""
+    stack = base.get_encoder() if base.config.is_encoder_decoder else base
+    table: nn.Embedding = stack.get_input_embeddings()
+    return table
+
+
+@contextmanager
+def embedding_swapped(base: Any, vectors: Tensor | None) -> Iterator[None]:
+    """Inside, the first look-up of word embeddings gives these vectors [batch, piece, size] instead."""
+    if vectors is None:
+        yield
+        return
+    waiting = [vectors]
+
+    def swap(module: nn.Module, arguments: Any, found: Tensor) -> Tensor:
+        del module, arguments
+        return waiting.pop().to(found.dtype) if waiting else found
+
+    handle = input_embeddings(base).register_forward_hook(swap)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,67 @@
+"""A sequence classifier of transformers, with its own head: judged as it is, or trained further.
+
+Which query a prediction is read from is found, not known: BERT's classifiers read the first piece, those of language
+models the last, others the mean of all. At the last layer, the rows of weights by which the logits have a gradient are
+those that are read.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from exegete.models.contract import Readout
+from exegete.models.huggingface.load import Parts
+from exegete.models.huggingface.model import HuggingFace, Read
+from exegete.models.huggingface.sites import reading
+from exegete.models.huggingface.spell import PROBES
+from exegete.models.ours.self_attention import Hook
+from exegete.models.own.classifier import resting
+from exegete.models.projections import Projection
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+
+
+class OwnHead(HuggingFace):
+    """Its own classifier; `order` says where the classes are among its outputs."""
+
+    def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...], order: tuple[int, ...]) -> None:
+        super().__init__(spec, parts, labels)
+        self.order = list(order)
+        self.query = self._query_read()
+
+    @property
+    def as_it_is(self) -> bool:
+        """Unless it is to be trained further."""
+        return not self.settings.tune
+
+    @property
+    def readout(self) -> Readout:
+        """The last layer, as the query sees it that the classifier reads."""
+        return Readout(self.sites[-1:], self.query, self.proof.gated)
+
+    def decoded(self, read: Read, batch: Batch) -> Tensor:
+        """Its logits, in the order of our classes."""
+        del batch
+        logits: Tensor = read.output.logits
+        return logits[:, self.order]
+
+    def _query_read(self) -> Literal["first", "last", "every"]:
+        batch = self.collate([Example(0, (tuple(PROBES[0].split()),), 0)])
+        free: list[Tensor] = []
+
+        def at(name: str) -> Hook | None:
+            def watch(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
+                del scores, mask, project
+                free.append(weights.detach().requires_grad_())
+                return free[-1]
+
+            return watch if name == self.sites[-1] else None
+
+        with resting(self), torch.enable_grad(), reading(self.base, self.access, at, ()):
+            logits = self.base(**self.inputs(self.pieces(batch), batch)).logits
+            (slope,) = torch.autograd.grad(logits.double().square().sum(), free)
+        rows = slope.abs().sum((0, 1, 3)).nonzero().flatten().tolist()  # queries that are read
+        if rows == [0]:
+            return "first"
+        return "last" if rows == [slope.shape[2] - 1] else "every"

@@ -1,0 +1,121 @@
+"""Heads of ours on the last states of an encoder of transformers, for models that come without a classifier.
+
+- `cls`: a linear map of the state of the first piece, as BERT's classifiers have (Devlin et al. 2019, section 3.2).
+- `mean`: of the mean state of all pieces.
+- `attention`: the state of a word is the mean of its pieces', and an attention over words pools them (Jain & Wallace
+  2019, section 2). Its one row is all that a prediction reads, so that the tests of the debate that rewrite pooled
+  attention can be asked of a transformer.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from exegete.models.capabilities import Encoded
+from exegete.models.contract import Intervention, Readout, Site, Trace
+from exegete.models.huggingface.load import Parts
+from exegete.models.huggingface.model import HuggingFace, Read
+from exegete.models.ours.attention import SCORERS
+from exegete.models.ours.classifier import SITE, own_places
+from exegete.models.ours.module import Keep, Projecting
+from exegete.models.projections import PROJECTIONS, Projection
+from exegete.tasks.batching import Batch
+
+
+class OurHead(HuggingFace):
+    """The first state, or the mean of all, is decoded; `trained` says that the head was, elsewhere."""
+
+    def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...], trained: bool = False) -> None:
+        super().__init__(spec, parts, labels)
+        self.trained_before = trained
+        self._make_head(int(parts.base.config.hidden_size))
+        self.to(self.dtype)
+
+    def _make_head(self, size: int) -> None:
+        self.decoder = nn.Linear(size, len(self.labels))
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether its head came trained."""
+        return self.trained_before
+
+    @property
+    def readout(self) -> Readout:
+        """The last layer, as the first piece sees it, or as all do."""
+        return Readout(self.sites[-1:], "every" if self.is_mean else "first", self.proof.gated)
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether all states are read."""
+        return self.settings.head == "mean"
+
+    def decoded(self, read: Read, batch: Batch) -> Tensor:
+        """A linear map of what is read."""
+        del batch
+        states: Tensor = read.output.last_hidden_state  # [batch, piece, size]
+        real = read.pieces.real[..., None].to(states.dtype)
+        context = (states * real).sum(1) / real.sum(1).clamp(min=1) if self.is_mean else states[:, 0]
+        logits: Tensor = self.decoder(context)
+        return logits
+
+
+class PooledHead(Projecting, OurHead):
+    """An attention over words pools their states."""
+
+    def _make_head(self, size: int) -> None:
+        self.scorer = SCORERS["tanh"](size)
+        self.project: Projection = PROJECTIONS["softmax"].load()()
+        super()._make_head(size)
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Every layer, then the pooling attention."""
+        return *self.self_attention, SITE
+
+    @property
+    def readout(self) -> Readout:
+        """The pooling attention."""
+        return Readout(self.sites[-1:])
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """Queries and keys of every layer, then the scorer."""
+        yield from super().attention_parameters()
+        yield from self.scorer.parameters()
+
+    def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:
+        """States, scores and W h_t, once; `intervene` acts in the layers."""
+        return self._pooling(self.read(batch, embedded, intervene), batch)
+
+    def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
+        """logits = Σ_t α_t (W h_t) + b for every draw of weights."""
+        assert encoded.values is not None
+        return weights @ encoded.values + self.decoder.bias  # [batch, draw, class]
+
+    def _pooling(self, read: Read, batch: Batch) -> Encoded:
+        """A word without pieces is no key."""
+        states = read.pieces.states_of_words(read.output.last_hidden_state)
+        mask = batch.words & (read.pieces.member.sum(1) > 0)
+        return Encoded(states, self.scorer(states), mask, states @ self.decoder.weight.T)
+
+    def decoded(self, read: Read, batch: Batch) -> Tensor:
+        """Under its own weights."""
+        encoded = self._pooling(read, batch)
+        return self.decode(encoded, self.weigh(encoded.scores, encoded.mask)[:, None])[:, 0]
+
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        read = self.read(batch, embedded, intervene, keep)
+        encoded = self._pooling(read, batch)
+        scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
+        weights: Tensor = self.project(scores, mask)
+        if intervene is not None:
+            weights = intervene(Site(SITE, scores, weights, mask, self.project, batch))
+        logits = self.decode(encoded, weights[:, 0])[:, 0]
+        owner = dict.fromkeys(self.sites, own_places(batch))
+        return Trace(logits, {**read.weights, SITE: weights}, {**read.states, SITE: encoded.states}, owner)
+
+
+def reordered(state: dict[str, Tensor], order: tuple[int, ...]) -> dict[str, Tensor]:
+    """A head's tensors with its classes in another order."""
+    rows = torch.tensor(order)
+    return {name: tensor[rows] if name.startswith("decoder.") else tensor for name, tensor in state.items()}

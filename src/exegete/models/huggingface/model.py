@@ -1,0 +1,226 @@
+"""A model of transformers on words: it spells them into pieces, and folds what it computed back (`models.spelling`)."""
+
+import hashlib
+import inspect
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from exegete.base.errors import ExegeteError
+from exegete.base.names import parse
+from exegete.models.contract import Intervention, Replacement, Trace
+from exegete.models.huggingface.attention import input_embeddings
+from exegete.models.huggingface.load import Parts
+from exegete.models.huggingface.parameters import attention_parameters, freeze
+from exegete.models.huggingface.proof import Proof
+from exegete.models.huggingface.sites import Access, probed, reading
+from exegete.models.huggingface.source import settings_of
+from exegete.models.huggingface.spell import PROBES, WordPieces, reader_of
+from exegete.models.ours.classifier import own_places
+from exegete.models.ours.module import Keep, Model, hash_tensors
+from exegete.models.ours.self_attention import Hook
+from exegete.models.spelling import Pieces, rewriting, side_by_side
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+
+HEAD = "head.safetensors"  # beside transformers' own files: the tensors of a head of ours
+TEXTS = ("passage", "question")  # of a model of pairs
+
+
+class Read(NamedTuple):
+    """What the model made of a batch."""
+
+    pieces: Pieces
+    output: Any  # transformers' own
+    weights: dict[str, Tensor]  # by site that was kept: [batch, head, word, word]
+    states: dict[str, Tensor]  # by site: [batch, word, size]
+
+
+class HuggingFace(Model):
+    """Words in, one class out, through a model of transformers."""
+
+    vocabulary: WordPieces
+    texts: tuple[str, str]  # only of a model of pairs
+    proof: Proof  # that its attention is read and rewritten
+
+    def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...]) -> None:
+        table = input_embeddings(parts.base)
+        super().__init__(spec, reader_of(parts.tokenizer), labels, table.embedding_dim)
+        self.settings, self.place = settings_of(spec), parts.place
+        self.base, self.tokenizer = parts.base, parts.tokenizer
+        if self.settings.pair:
+            self.texts = TEXTS
+        self.access: Access = self._probed()
+        freeze(self.base, self.access, self.settings.frozen)
+
+    def _probed(self) -> Access:
+        batch = self.collate([Example(0, (tuple(PROBES[0].split()),), 0)])
+        return probed(self.base, self.inputs(self.pieces(batch), batch))
+
+    @property
+    def who(self) -> str:
+        """Its name, for sentences about it."""
+        return parse(self.spec).name
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Every layer that attends, from the words up."""
+        return self.access.sites
+
+    @property
+    def self_attention(self) -> tuple[str, ...]:
+        """The same."""
+        return self.access.sites
+
+    @property
+    def tables(self) -> tuple[nn.Embedding, ...]:
+        """The embeddings of pieces."""
+        return (input_embeddings(self.base),)
+
+    @property
+    def encoder(self) -> nn.Module:
+        """All layers of transformers' model, which can only be drawn anew together."""
+        base: nn.Module = self.base
+        return base
+
+    @cached_property
+    def limit(self) -> int | None:
+        """Pieces that a text may have, symbols included; None: any number."""
+        given = [self.tokenizer.model_max_length, *_positions(self.base)]
+        finite = [int(each) for each in given if each is not None and each < 1 << 30]
+        return min(finite, default=None)
+
+    def pieces(self, batch: Batch) -> Pieces:
+        """Every text's pieces in one row; a text that is too long is refused, never cut."""
+        pieces = side_by_side(self.vocabulary.grid(batch))
+        lengths = pieces.real.sum(-1)
+        if self.limit is not None and pieces.real.shape[1] > self.limit:
+            text = int(lengths.argmax())
+            raise too_long(self, int(batch.ids[text]), int(lengths[text]))
+        padding = self.tokenizer.pad_token_id or 0
+        return pieces._replace(ids=pieces.ids.where(pieces.real, padding))
+
+    def inputs(self, pieces: Pieces, batch: Batch) -> dict[str, Tensor | bool]:
+        """What transformers' model is called with."""
+        given: dict[str, Tensor | bool] = {"input_ids": pieces.ids, "attention_mask": pieces.real.long()}
+        takes = self._takes
+        if "token_type_ids" in takes and "token_type_ids" in self.tokenizer.model_input_names:
+            of = batch.part.clamp(min=0).gather(-1, pieces.word.clamp(min=0))
+            given["token_type_ids"] = of.where(pieces.real, 0)
+        return given | ({"use_cache": False} if "use_cache" in takes else {})
+
+    @cached_property
+    def _takes(self) -> frozenset[str]:
+        return frozenset(inspect.signature(self.base.forward).parameters)
+
+    def looked_up(self, batch: Batch) -> Tensor:
+        """The embeddings of a word's pieces side by side, [batch, token, P · size]."""
+        grid = self.vocabulary.grid(batch)
+        return grid.beside(self.tables[0](grid.ids))
+
+    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+        """Piece by piece: a word keeps its width. Unknown is the mask piece, where the tokenizer has one."""
+        grid, table = self.vocabulary.grid(batch), self.tables[0]
+        if by == "zero":
+            other = torch.zeros((), device=words.device)
+        elif by == "mean":
+            rows = table(torch.arange(table.num_embeddings, device=words.device)).mean(0)
+            other = grid.beside(rows.expand(*grid.ids.shape, -1))
+        else:
+            piece = self.vocabulary.unknown if by == "unknown" else self.tokenizer.pad_token_id or 0
+            other = grid.beside(table(torch.full_like(grid.ids, piece)))
+        return torch.where(words[..., None], other, self.embed(batch))
+
+    def read(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()) -> Read:
+        """One pass over pieces, folded to words."""
+        pieces = self.pieces(batch)
+        vectors = None if embedded is None else pieces.vectors(embedded, self.size)
+
+        def at(name: str) -> Hook | None:
+            return None if intervene is None else rewriting(name, batch, pieces, intervene)
+
+        with reading(self.base, self.access, at, keep, vectors) as run:
+            output = self.base(**self.inputs(pieces, batch))
+        weights = {site: pieces.weights_of_words(found) for site, found in run.weights.items()}
+        return Read(pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()})
+
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        read = self.read(batch, embedded, intervene, keep)
+        owner = dict.fromkeys(read.weights, own_places(batch))
+        return Trace(self.decoded(read, batch), read.weights, read.states, owner)
+
+    @abstractmethod
+    def decoded(self, read: Read, batch: Batch) -> Tensor:
+        """Logits [batch, class] from what the model made of the words."""
+
+    def attention_parameters(self) -> Iterator[nn.Parameter]:
+        """Queries and keys of every layer, as far as they are parameters of their own."""
+        yield from attention_parameters(self.base, self.access)
+
+    def head(self) -> dict[str, Tensor]:
+        """The tensors that are not transformers': of a head of ours."""
+        return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("base.")}
+
+    def save(self, folder: Path) -> None:
+        """Write it as transformers does, so that transformers can read it; a head of ours lies beside."""
+        self.base.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        if head := self.head():
+            save_file({name: tensor.contiguous() for name, tensor in head.items()}, folder / HEAD)
+
+    def fingerprint(self) -> str:
+        """Of weights, tokenizer, classes and settings, of which files, by which transformers and which access."""
+        settings = sorted(parse(self.spec).settings.items())
+        how = (self.place, version("transformers"), str(self.dtype), self.access.way)
+        parts = (settings, self.labels, self.reader.fingerprint, self._weights(), how)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def _weights(self) -> str:
+        """The hash of all weights, taken again only where one was written to."""
+        tensors = self.state_dict()
+        written = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors.values())
+        known: tuple[Any, str] | None = self.__dict__.get("_hashed")
+        if known is None or known[0] != written:
+            known = (written, hash_tensors(tensors))
+            self.__dict__["_hashed"] = known
+        return known[1]
+
+    def state(self) -> dict[str, Any]:
+        """Name, size and classes; words need no table."""
+        return super().state() | {"access": self.access.way, "transformers": version("transformers")}
+
+
+def too_long(model: HuggingFace, text: int, pieces: int) -> ExegeteError:
+    """An error for a text that the model can't read whole."""
+    return ExegeteError(
+        f"text {text} has {pieces:,} pieces, and {model.who} reads {model.limit:,} at most: leave long texts out with "
+        "the task's setting max_length=…, in words; texts are never cut silently"
+    )
+
+
+def check_lengths(model: HuggingFace, examples: Sequence[Example]) -> None:
+    """Refuse texts that are too long before anything is computed."""
+    if model.limit is None:
+        return
+    wrappers = sum(map(len, model.vocabulary.wrappers))
+    for example in examples:
+        rows = model.vocabulary.rows(example.all_words)
+        pieces = wrappers + sum(len(model.vocabulary.pieces(row, False)) for row in rows)
+        if pieces > model.limit:  # counted with the symbols of two texts: then exactly
+            exact = int(side_by_side(model.vocabulary.grid(model.collate([example]))).real.sum())
+            if exact > model.limit:
+                raise too_long(model, example.id, exact)
+
+
+def _positions(base: nn.Module) -> Iterator[int]:
+    """Places in tables of positions; some start after the row of padding (RoBERTa)."""
+    for name, part in base.named_modules():
+        if isinstance(part, nn.Embedding) and name.rpartition(".")[2] in ("position_embeddings", "wpe"):
+            yield part.num_embeddings - (0 if part.padding_idx is None else part.padding_idx + 1)

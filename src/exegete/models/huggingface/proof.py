@@ -1,0 +1,137 @@
+"""Proof of effect: every model shows once, when it is made, that its attention is read and rewritten.
+
+Edits of attention weights are no-ops on several architectures in other tools: the weights that are changed are copies
+that nobody reads. So a few texts of different lengths are run, and four things must hold, or the model is refused:
+
+- read as transformers itself runs it, the model computes the same;
+- a text alone and beside longer ones gets the same logits: padding is masked;
+- rows of weights sum to 1 over the words (to less with sinks), and padding has none;
+- at every site, other weights give other logits.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from exegete.base.errors import ExegeteError
+from exegete.models.contract import Intervention, Site
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+
+if TYPE_CHECKING:
+    from exegete.models.huggingface.model import HuggingFace
+
+CLOSE = {torch.float32: 1e-4, torch.float64: 1e-6}  # relative to the largest number
+COARSE = 0.1  # in half precision
+
+
+class Proof(NamedTuple):
+    """What was shown, as numbers."""
+
+    way: str  # interface or softmax
+    same: float  # the largest difference to what transformers computes by itself
+    moved: dict[str, float]  # by site: the largest difference of a logit with all weight on one word
+    gated: bool  # rows sum to less than 1
+    exact: bool  # words are spelled as the tokenizer cuts the running text
+
+    @property
+    def sentence(self) -> str:
+        """For a person."""
+        least = min(self.moved, key=lambda site: self.moved[site])
+        spelling = "" if self.exact else "; its tokenizer cuts across words, so that texts are spelled word by word"
+        return (
+            f"attention is reached by {self.way}: the same weights change its output by {self.same:.0e}, other weights "
+            f"change a logit by {self.moved[least]:.1e} or more at each of {len(self.moved)} sites (least at {least})"
+            f"{spelling}"
+        )
+
+
+def proven(model: "HuggingFace") -> Proof:
+    """Show it, or refuse the model with one sentence."""
+    from exegete.models.huggingface.spell import PROBES
+    from exegete.models.own.classifier import resting
+
+    texts = [tuple(text.split()) for text in PROBES]
+    parts = [(text, text[:2]) if model.settings.pair else (text,) for text in texts]
+    batch = model.collate([Example(i, each, 0) for i, each in enumerate(parts)])
+    with resting(model), torch.no_grad():
+        same = _same(model, batch)
+        trace = model.trace(batch)
+        _alone(model, batch, trace.logits)
+        gated = _rows(model, trace.attention)
+        moved = {site: _moved(model, batch, trace.logits, site) for site in model.sites}
+    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact)
+
+
+def _same(model: "HuggingFace", batch: Batch) -> float:
+    pieces = model.pieces(batch)
+    own = model.base(**model.inputs(pieces, batch))
+    ours = model.read(batch, None, None).output
+    real = pieces.real if "logits" not in own else ...
+    one, other = (_first(output)[real].float() for output in (own, ours))
+    apart = float((one - other).abs().max())
+    if not apart <= _close(model, one):
+        raise ExegeteError(
+            f"{model.who} computes something else when its attention is read (by {apart:.1e}): its architecture does "
+            "more in its attention than we know; choose a model of another (exegete ls architectures)"
+        )
+    return apart
+
+
+def _first(output: Tensor) -> Tensor:
+    first: Tensor = output[0]
+    return first
+
+
+def _alone(model: "HuggingFace", batch: Batch, logits: Tensor) -> None:
+    for row in range(len(batch.ids)):
+        which = torch.tensor([row], device=batch.ids.device)
+        alone = model.logits(batch.rows(which, int(batch.present[row].sum())))
+        apart = float((alone[0] - logits[row]).abs().max())
+        if not apart <= _close(model, logits):
+            raise ExegeteError(
+                f"{model.who} predicts otherwise for a text alone than beside longer ones (by {apart:.1e}): it reads "
+                "its padding, and can't be explained"
+            )
+
+
+def _rows(model: "HuggingFace", attention: dict[str, Tensor]) -> bool:
+    """Whether rows sum to less than 1 somewhere; more is refused."""
+    close = _close(model, torch.ones(1))
+    highest, lowest = 0.0, 1.0
+    for weights in attention.values():
+        total = weights.sum(-1)
+        highest = max(highest, float(total.max()))
+        lowest = min(lowest, float(total[total > 0].min()))
+    if highest > 1 + close:
+        raise ExegeteError(f"{model.who} has rows of weights that sum to {highest:.3f}: they are no attention")
+    return lowest < 1 - close
+
+
+def _moved(model: "HuggingFace", batch: Batch, logits: Tensor, site: str) -> float:
+    ways = (all_on(site, last) for last in (True, False))
+    apart = max(float((model.logits(batch, intervene=way) - logits).abs().max()) for way in ways)
+    if apart == 0:
+        raise ExegeteError(
+            f"the logits of {model.who} are the same under all weights at {site}: nobody reads them, and there is "
+            "nothing to ask about its attention"
+        )
+    return apart
+
+
+def all_on(name: str, last: bool) -> Intervention:
+    """All weight of a row on its last real key, or on its first."""
+
+    def rewritten(site: Site) -> Tensor:
+        if site.name != name:
+            return site.weights
+        mask = site.mask.expand_as(site.weights)
+        wanted = mask.sum(-1, keepdim=True) if last else 1
+        return (mask & (mask.long().cumsum(-1) == wanted)).to(site.weights.dtype)
+
+    return rewritten
+
+
+def _close(model: "HuggingFace", like: Tensor) -> float:
+    return CLOSE.get(model.dtype, COARSE) * max(1.0, float(like.abs().max()))

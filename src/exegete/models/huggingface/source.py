@@ -1,0 +1,164 @@
+"""Source: where a model of transformers lies, and why it can't be taken, found before anything heavy is imported.
+
+A name is a folder here, or else a name on the hub, whose files `huggingface_hub` keeps; a branch or tag is pinned to
+the commit that it stands for. Weights are safetensors, never pickle.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.files import read_json
+from exegete.base.names import parse
+from exegete.models.huggingface.architectures import refusal
+from exegete.models.settings import MODELS, HuggingFaceSettings
+
+INSTALL = 'pip install "exegete[hf]"'
+CONFIG, OURS = "config.json", "checkpoint.json"
+FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.py"]  # of a repository
+CLASSIFIER = "ForSequenceClassification"
+
+
+class Source(NamedTuple):
+    """A model's files, and what they say of it."""
+
+    name: str  # as written
+    place: str  # what decides its files: owner/name@commit, or "" for a folder, whose weights do
+    folder: Path
+    config: dict[str, Any]
+    ours: dict[str, Any]  # of a checkpoint of ours, which may have a head of ours; else empty
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The model's own, in the order of its outputs."""
+        named = self.config.get("id2label") or {}
+        return tuple(str(named[key]) for key in sorted(named, key=int))
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether it has a classifier of its own."""
+        return any(str(each).endswith(CLASSIFIER) for each in self.config.get("architectures") or ())
+
+
+def settings_of(spec: str) -> HuggingFaceSettings:
+    """What a name says."""
+    settings: HuggingFaceSettings = MODELS.make(spec)
+    return settings
+
+
+def found(spec: str) -> Source:
+    """The model's files, of which it was checked that we can take them."""
+    settings, name = settings_of(spec), parse(spec).name.removeprefix("hf:")
+    if name in ("", "hf"):
+        raise UsageError("name a model of the hub or a folder: hf:NAME or hf:FOLDER")
+    folder = Path(name).expanduser()
+    source = in_folder(name, folder) if folder.is_dir() else _on_hub(name, settings.revision)
+    if folder.is_dir() and settings.revision is not None:
+        raise UsageError(f"{name} is a folder and has no revisions: leave revision={settings.revision} out")
+    _check(source, settings)
+    return source
+
+
+def head_of(source: Source, settings: HuggingFaceSettings) -> str:
+    """The asked head, that of a checkpoint of ours, its own classifier, or else one that reads the first token."""
+    if settings.head == "own" and not source.is_classifier:
+        raise UsageError(
+            f"{source.name} has no classifier of its own: train one of ours on its states, with head=cls, head=mean or "
+            "head=attention"
+        )
+    kept = parse(source.ours["model"]).settings.get("head") if source.ours else None
+    return settings.head or kept or ("own" if source.is_classifier else "cls")
+
+
+def is_trained(spec: str) -> bool:
+    """Whether it comes with a classifier that is judged as it is: its own, or one that we trained."""
+    settings, source = settings_of(spec), found(spec)
+    if settings.tune:
+        return False
+    return head_of(source, settings) == "own" or (bool(source.ours) and settings.head is None)
+
+
+def in_folder(name: str, folder: Path) -> Source:
+    """A model that `save_pretrained` wrote, or we did."""
+    if not (folder / CONFIG).is_file():
+        raise ExegeteError(f"{name} has no {CONFIG}: give a folder that transformers' save_pretrained wrote")
+    config = read_json(folder / CONFIG, "model")
+    ours = read_json(folder / OURS, "checkpoint") if (folder / OURS).is_file() else {}
+    return Source(name, "", folder, config, ours)
+
+
+def _on_hub(name: str, revision: str | None) -> Source:
+    """Everything that can go wrong on the way to the hub is one sentence."""
+    try:
+        from huggingface_hub import errors as hub
+        from huggingface_hub import hf_hub_download, snapshot_download
+    except ImportError:
+        raise ExegeteError(f"hf:{name} needs the packages of transformers: {INSTALL}") from None
+    which = f"{name} at revision {revision}" if revision else name
+    try:
+        config = Path(hf_hub_download(name, CONFIG, revision=revision))
+        commit = config.parent.name
+        folder = Path(snapshot_download(name, revision=commit, allow_patterns=FILES))
+    except hub.GatedRepoError:
+        raise ExegeteError(f"{name} is gated: accept its terms on its page, then log in with `hf auth login`") from None
+    except hub.RevisionNotFoundError:
+        raise UsageError(f"{name} has no revision '{revision}': name a branch, tag or commit of it") from None
+    except (hub.RepositoryNotFoundError, hub.HFValidationError):
+        raise UsageError(
+            f"there is no model '{name}' on the hub and no such folder here: check the name, or log in with `hf auth "
+            "login` if it is private"
+        ) from None
+    except hub.LocalEntryNotFoundError:
+        raise ExegeteError(
+            f"{which} is not on this machine and the hub can't be reached: go online (unset HF_HUB_OFFLINE), or copy "
+            "the model's folder here and name it, as hf:FOLDER"
+        ) from None
+    except hub.EntryNotFoundError:
+        raise ExegeteError(f"{name} has no {CONFIG} on the hub: it is no model of transformers") from None
+    except (hub.HfHubHTTPError, OSError) as error:
+        raise ExegeteError(
+            f"{which} can't be had from the hub ({str(error).splitlines()[0]:.200}): try again"
+        ) from None
+    return Source(name, f"{name}@{commit}", folder, read_json(config, "model"), {})
+
+
+def _check(source: Source, settings: HuggingFaceSettings) -> None:
+    """Refuse what we can't take, in one sentence each."""
+    config, name = source.config, source.name
+    if "auto_map" in config and not settings.remote:
+        raise UsageError(
+            f"{name} comes with Python code that would run on this machine: if you trust its authors, allow it with "
+            "remote=true"
+        )
+    if config.get("quantization_config"):
+        raise UsageError(f"the weights of {name} are quantised, and gradients don't pass them: take its full weights")
+    model_type = str(config.get("model_type", ""))
+    if (reason := refusal(model_type)) is not None:
+        raise UsageError(
+            f"the attention of {name} ({model_type}) can't be read, which {reason}: choose a model of another "
+            "architecture (exegete ls architectures)"
+        )
+    if config.get("is_encoder_decoder"):
+        raise UsageError(f"{name} has an encoder and a decoder, and only models of one stack are read so far")
+    _check_classes(source, settings)
+    _check_weights(source)
+
+
+def _check_classes(source: Source, settings: HuggingFaceSettings) -> None:
+    if head_of(source, settings) != "own":
+        return
+    if len(source.classes) < 2 or source.config.get("problem_type") == "regression":
+        raise UsageError(f"{source.name} predicts a number, not a class: take a classifier, or train one with head=cls")
+    if source.config.get("problem_type") == "multi_label_classification":
+        raise UsageError(f"{source.name} gives a text several classes at once: only models that choose one are read")
+
+
+def _check_weights(source: Source) -> None:
+    if any(source.folder.glob("*.safetensors")):
+        return
+    if any((*source.folder.glob("*.bin"), *source.folder.glob("*.pt"), *source.folder.glob("*.ckpt"))) or source.place:
+        raise UsageError(
+            f"{source.name} has no weights as safetensors, and pickled ones can run code when they are read: convert "
+            "them where you trust them, with model.save_pretrained(FOLDER), and name hf:FOLDER"
+        )
+    raise ExegeteError(f"{source.name} has no weights: it needs a file model.safetensors")
