@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from exegete.runs.objects import AnyModel, AnyTask, Loaded, StudyOfObjects, Trained, Wrapped
     from exegete.runs.results import Result
     from exegete.tasks.example import Task
+    from exegete.training.pretrained import Given
 
     Study = StudyOfObjects
 
@@ -38,10 +39,11 @@ __version__ = "0.2.0"
 
 
 @checked
-def load(folder: str | Path) -> "Loaded":
-    """A trained model, from its checkpoint folder.
+def load(folder: str | Path) -> "Loaded | Given":
+    """A trained model, from its checkpoint folder, or a classifier of the Hugging Face hub by its name or folder.
 
     >>> model = load("checkpoints/mine")  # doctest: +SKIP
+    >>> model = load("hf:distilbert-base-uncased-finetuned-sst-2-english")  # doctest: +SKIP
     """
     from exegete.runs.objects import load as run
 
@@ -74,20 +76,22 @@ def train(
 
 
 @checked
-def wrap(module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyTask | None" = None) -> "Wrapped":
+def wrap(
+    module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyTask | None" = None
+) -> "Wrapped | Given":
     """A PyTorch module of your own, with its adapter: a subclass of `OwnPooling` or `OwnModel`, or an object of one.
+
+    A sequence classifier of transformers needs no adapter, only its tokenizer: its classes are those of its config.
 
     It is asked as it is, in this process. Its words and classes are those that the adapter names, or else those of the
     task that it is asked about; `task` names it beforehand, which `explain` needs.
 
     >>> model = wrap(module, adapter=MyAdapter)  # doctest: +SKIP
+    >>> model = wrap(hf_model, tokenizer=tokenizer)  # doctest: +SKIP
     """
-    from exegete.base.errors import UsageError
     from exegete.runs.objects import wrap as run
 
-    if tokenizer is not None:
-        raise UsageError("models with a tokenizer of their own can't be wrapped yet: give a module with adapter=…")
-    return run(module, adapter, task)
+    return run(module, adapter, task, tokenizer)
 
 
 @checked

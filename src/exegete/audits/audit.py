@@ -19,6 +19,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import judged_experiments
 from exegete.importance.given import specs_of
+from exegete.models.settings import HUB
 from exegete.runs.engine import Engine
 from exegete.runs.keys import key_of
 from exegete.runs.objects import (
@@ -35,7 +36,7 @@ from exegete.runs.objects import (
 from exegete.runs.run import finished_cells, run_study
 from exegete.runs.study import Study, checked, is_asked, load_study
 from exegete.runs.tables import write_csv
-from exegete.tasks.catalogue import kind_of
+from exegete.tasks.catalogue import as_written, kind_of
 from exegete.training.checkpoint import is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
@@ -78,6 +79,7 @@ def study_for(asking: Asking) -> Study:
     tasks: tuple[str, ...] = (asking.task or study.tasks[0],)
     kind = kind_of(tasks[0])
     models = (asking.model or MODEL.get(kind, study.models[0]),)
+    tasks = tuple(as_written(task) if models[0].startswith(HUB) else task for task in tasks)
     if kind == "classification" and not asking.quick and not is_trained(models[0]):
         tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
     also = [ALSO[kind]] if kind in ALSO else []
@@ -91,6 +93,7 @@ def study_for(asking: Asking) -> Study:
                 "models": models,
                 "experiments": experiments,
                 "kinds": {kind: BY_KIND[kind]} if kind in BY_KIND else {},
+                "training": TrainingSettings() if models[0].startswith(HUB) else study.training,
             }
         )
     )

@@ -15,7 +15,7 @@ def explain(
     text: Annotated[str | None, typer.Argument(help="The text, in quotes.")] = None,
     file: Annotated[Path | None, typer.Option(help="A file with one text per line, instead of TEXT.")] = None,
     question: Annotated[str | None, typer.Option(help="What is asked of the text, for a model of pairs.")] = None,
-    model: Annotated[str | None, typer.Option(help="A checkpoint folder; else the default audit's.")] = None,
+    model: Annotated[str | None, typer.Option(help="A checkpoint folder or hf:NAME; else the default audit's.")] = None,
     run: Annotated[Path | None, typer.Option(help="A run whose model and leaderboard are taken.")] = None,
     methods: Annotated[
         list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")

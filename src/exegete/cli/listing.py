@@ -20,6 +20,7 @@ def _catalogues() -> dict[str, dict[str, str]]:
     from exegete.importance.catalogue import IMPORTANCES
     from exegete.interventions.catalogue import INTERVENTIONS
     from exegete.measures.catalogue import MEASURES
+    from exegete.models.huggingface.architectures import listing
     from exegete.models.settings import MODELS
     from exegete.papers.catalogue import PAPERS
     from exegete.tasks.catalogue import TASKS
@@ -34,7 +35,10 @@ def _catalogues() -> dict[str, dict[str, str]]:
         "papers": PAPERS,
     }
     listed = {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
-    return listed | {"tests": {name: f"{test.question} ({test.source})" for name, test in declared().items()}}
+    return listed | {
+        "architectures": listing(),
+        "tests": {name: f"{test.question} ({test.source})" for name, test in declared().items()},
+    }
 
 
 @app.command("ls")
@@ -42,8 +46,8 @@ def ls(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="tasks, models, importances, interventions, measures, experiments, tests or papers; schema: of an "
-            "audit's --json"
+            help="tasks, models, architectures, importances, interventions, measures, experiments, tests or papers; "
+            "schema: of an audit's --json"
         ),
     ] = None,
     as_json: Json = False,

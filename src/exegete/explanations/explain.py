@@ -119,7 +119,7 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
     probabilities = dict(zip(model.labels, logits.softmax(-1).tolist(), strict=True))
     return Explanation(
         text=text,
-        model=f"{model.spec}, trained on {asked.checkpoint.task}",
+        model=f"{model.spec}, trained on {asked.checkpoint.task or 'texts that we do not know'}",
         words=words,
         unknown=unseen,
         sentences=tuple(sentences(words)),

@@ -62,7 +62,7 @@ def subject(model: Model, run: str | Path | None = None, progress: Progress = si
         return model, trust(model, None if run is None else Path(run))
     if model is not None:
         folder = Path(model)
-        checkpoint: Checkpoint = load(folder)
+        checkpoint: Checkpoint = load(model)
         return checkpoint, trust(checkpoint, Path(run) if run is not None else _run_around(folder))
     folder = DEFAULT if run is None else Path(run)
     if run is None and not (folder / MANIFEST).is_file():

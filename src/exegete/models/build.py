@@ -23,6 +23,7 @@ from exegete.models.ours.transformer import Transformer
 from exegete.models.ours.transformer_translator import TransformerTranslator
 from exegete.models.own.classifier import own_model
 from exegete.models.settings import (
+    HUB,
     KINDS,
     MODELS,
     BiLSTMSettings,
@@ -42,8 +43,6 @@ from exegete.models.truths.ladder import Ladder
 from exegete.tasks.example import Task
 from exegete.tasks.vectors import load_vectors
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary, fit_vocabulary
-
-HUB = "hf:"  # before the name of a model of transformers
 
 
 def build(spec: str, task: Task, seed: int = 0) -> Model:

@@ -1,6 +1,6 @@
 """Capabilities: what some models can do beyond predicting. Whoever needs one asks for its protocol, not for a class."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from exegete.models.contract import Intervention, Predictor, Trace
 from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example, Task
 
 
 class Encoded(NamedTuple):
@@ -70,6 +71,23 @@ class Saving(Trainable, Protocol):
 
     def save(self, folder: Path) -> None:
         """Its weights and all else that it is read from again."""
+
+
+@runtime_checkable
+class Pretrained(Saving, Protocol):
+    """A model that comes with classes and a way of reading of its own."""
+
+    def relabelled(self, labels: tuple[str, ...]) -> Self:
+        """The same with these classes, matched to its own by name."""
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """What a reader must know of how it reads a task, in sentences."""
+
+    def head_parameters(self) -> Iterator[nn.Parameter]:
+        """What is new in it and has learnt nothing yet."""
+
+    def lengths(self, examples: Sequence[Example]) -> list[int]:
+        """What reading every example takes, in pieces."""
 
 
 @runtime_checkable

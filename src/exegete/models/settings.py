@@ -316,6 +316,8 @@ MODELS = Catalogue(
     },
     FROM_THE_HUB,
 )
+HUB = "hf:"  # before the name of a model of transformers
+
 # The kinds of tasks that models are for; all others read one text.
 KINDS: dict[str, tuple[Kind, ...]] = {
     "pair": ("pair",),

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from exegete.base.names import Spec, parse
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.catalogue import MEASURES
-from exegete.models.settings import MODELS, ClassifierSettings
+from exegete.models.settings import HUB, MODELS, ClassifierSettings
 
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
 FOLDERS = 2  # parts of a path that a sentence has room for
@@ -27,7 +27,7 @@ def model_label(spec: str) -> str:
     ('transformer, softmax', 'bahdanau, softmax')
     """
     name, settings = parse(spec)
-    if name not in MODELS:
+    if name not in MODELS or name.startswith(HUB):
         return spec
     if name == "own":
         return PurePath(settings.get("file", "own module")).name
@@ -53,7 +53,7 @@ def model_labels(specs: Iterable[str]) -> dict[str, str]:
     ['tanh, softmax, hidden=64', 'tanh, softmax, hidden=128']
     """
     parsed = {spec: parse(spec) for spec in dict.fromkeys(specs)}
-    ours = {spec: read for spec, read in parsed.items() if read.name in MODELS}
+    ours = {spec: read for spec, read in parsed.items() if read.name in MODELS and not read.name.startswith(HUB)}
     named = len({read.name for read in ours.values()}) > 1
     labels = {}
     for spec, read in parsed.items():

@@ -17,7 +17,7 @@ import polars as pl
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
 from exegete.models.build import build_model
-from exegete.models.capabilities import Writing
+from exegete.models.capabilities import Pretrained, Writing
 from exegete.runs.companions import companions
 from exegete.runs.keys import key_of
 from exegete.runs.plugins import load_plugins
@@ -226,12 +226,14 @@ def _cost(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:
     """What a reader must know of the data."""
+    model = checkpoint.model
+    said = (*task.notes, *(model.notes(task) if isinstance(model, Pretrained) else ()))
     if checkpoint.data_hash == task.hash:
-        return task.notes
+        return said
     other = (
         f"the model was trained on other data ({checkpoint.task}): texts that it has learnt may be among those studied"
     )
-    return (*task.notes, other)
+    return (*said, other)
 
 
 def rows_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[pl.DataFrame]:

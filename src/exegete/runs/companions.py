@@ -36,8 +36,9 @@ def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, R
 
 def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companion:
     seed = work.cell.seed if recipe.seed is None else recipe.seed
-    settings = recipe.settings(work.study.training_for(work.cell.task))
-    model = build_model(recipe.model or known[BASE].model.spec, task, seed)
+    spec = recipe.model or known[BASE].model.spec
+    settings = recipe.settings(work.study.training_for(work.cell.task, spec))
+    model = build_model(spec, task, seed)
     if recipe.warm:
         _warm(model, known[BASE].model, recipe.redrawn)
     intervene = _intervention(recipe, model, task, known)

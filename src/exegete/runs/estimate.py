@@ -71,7 +71,7 @@ def planned(study: Study) -> Plan:
 
 
 def _cell(study: Study, cell: Cell) -> Plan:
-    task, settings = cached_task(cell.task), study.training_for(cell.task)
+    task, settings = cached_task(cell.task), study.training_for(cell.task, cell.model)
     built = study.built_experiments(cell.task)
     beside = [recipe.settings(settings) for each in built.values() for recipe in _recipes(each, cell)]
     trainings = [*([] if is_trained(cell.model) else [settings]), *beside]

@@ -23,7 +23,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
 from exegete.models.own.adapter import OwnModel
 from exegete.models.own.held import hold
-from exegete.models.settings import FROM_THE_HUB
+from exegete.models.settings import FROM_THE_HUB, HUB
 from exegete.runs.engine import Engine, engine_of
 from exegete.runs.keys import key_of
 from exegete.runs.results import Run
@@ -34,7 +34,8 @@ from exegete.runs.training import INPUTS, fitting, train_model
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
 from exegete.tasks.memory import MemoryTask
-from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, save_checkpoint
+from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint, save_checkpoint
+from exegete.training.pretrained import Given, load_pretrained, wrap_pretrained
 
 
 @dataclass(frozen=True)
@@ -61,25 +62,36 @@ AnyModel = str | Path | Checkpoint | Wrapped
 AnyTask = str | Task
 
 
-def load(folder: str | Path) -> Loaded:
-    """Read a checkpoint folder."""
+def load(folder: str | Path) -> Loaded | Given:
+    """Read a checkpoint folder, or a model of the hub by its name."""
+    if isinstance(folder, str) and folder.startswith(HUB):
+        return load_pretrained(folder)
     if not isinstance(folder, str | Path) or not Path(folder).is_dir():
         train = f"train one with `exegete train … --out {folder}`"
         raise ExegeteError(f"there is no checkpoint folder {folder}: {train}; {FROM_THE_HUB}")
     return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
 
 
-def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None) -> Wrapped:
-    """Hold a module with its adapter, a class (made with the module) or an object."""
+def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None, tokenizer: Any = None) -> Wrapped | Given:
+    """Hold a module with its adapter, a class (made with the module) or an object; or a transformers' classifier."""
+    if tokenizer is not None:
+        return _wrapped_pretrained(module, adapter, task, tokenizer)
     own = adapter(module) if isinstance(adapter, type) and issubclass(adapter, OwnModel) else adapter or module
     if not isinstance(own, OwnModel):
         what = f"{type(module).__name__} needs an adapter" if adapter is None else f"{adapter!r:.60} is no adapter"
         raise UsageError(
-            f"{what}: write a subclass of exegete.OwnPooling or exegete.OwnModel and give it as adapter=; models of "
-            "transformers can't be wrapped yet"
+            f"{what}: write a subclass of exegete.OwnPooling or exegete.OwnModel and give it as adapter=; of a model "
+            "of transformers, give its tokenizer as tokenizer="
         )
     spec = str(Spec("own", {"wrapped": hold(own), "trained": "true"}))
     return Wrapped(spec, load_task(task) if isinstance(task, str) else task)
+
+
+def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, tokenizer: Any) -> Given:
+    if adapter is not None:
+        raise UsageError("give an adapter, or the tokenizer of a model of transformers, not both")
+    found = wrap_pretrained(module, tokenizer)
+    return found if task is None else found.relabelled(task_itself(task).labels)
 
 
 def train(
@@ -98,13 +110,17 @@ def checkpoint_of(model: AnyModel, task: AnyTask | None = None, progress: Progre
     """A model that can be asked, of any kind; one that is only named is trained on the task."""
     if isinstance(model, Checkpoint):
         return model
-    if isinstance(model, str | Path) and (is_checkpoint(Path(model)) or task is None):
+    if isinstance(model, str | Path) and (is_checkpoint(Path(model)) or task is None or _comes_trained(model)):
         return load(model)
     if isinstance(model, Wrapped):
         task, model = task or model.task, model.spec
     if task is None:
         raise UsageError("a wrapped module has no words or classes yet: name them with exegete.wrap(…, task=task)")
     return train(name_of_model(model, task, Path()), task, 0, "", None, progress)
+
+
+def _comes_trained(model: str | Path) -> bool:
+    return str(model).startswith(HUB) and is_trained(str(model))
 
 
 def asked(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoint:
@@ -137,6 +153,8 @@ def name_of_model(model: object, task: AnyTask, run: Path) -> str:
     if isinstance(model, Wrapped | Loaded):
         return model.spec if isinstance(model, Wrapped) else str(model.folder)
     assert isinstance(model, Checkpoint)
+    if isinstance(model, Given):
+        return _name_of_pretrained(model, run / INPUTS)
     return _deposited(model, is_by_name(model, task), run / INPUTS)
 
 
@@ -162,6 +180,13 @@ def _deposited(model: Checkpoint, by_name: bool, folder: Path) -> str:
     if not is_checkpoint(place):
         save_checkpoint(place, model)
     return model.model.spec if by_name else str(place)
+
+
+def _name_of_pretrained(model: Given, folder: Path) -> str:
+    """Its own, or that of its deposit: there its classes are matched to those of a task, as the hub's are."""
+    if not model.in_memory:
+        return model.spec
+    return str(Spec(f"{HUB}{_deposited(model, False, folder)}", parse(model.spec).settings))
 
 
 def name_of_scores(scores: Any, run: Path) -> str:

@@ -18,7 +18,7 @@ from exegete.experiments.common.contract import Experiment
 from exegete.models.settings import MODELS, kinds_of
 from exegete.tasks.catalogue import kind_of
 from exegete.tasks.example import Kind
-from exegete.training.settings import BY_KIND, TrainingSettings
+from exegete.training.settings import TrainingSettings, by_default
 
 
 class Cell(NamedTuple):
@@ -74,11 +74,11 @@ class Study(BaseModel):
             for seed in self.seeds
         )
 
-    def training_for(self, task: str) -> TrainingSettings:
-        """How models of a task are trained: as its kind is by default, but for what the study says."""
+    def training_for(self, task: str, model: str = "") -> TrainingSettings:
+        """How a model is trained on a task: as those of its kind are by default, but for what the study says."""
         kind = kind_of(task)
         said = {name: getattr(self.training, name) for name in self.training.model_fields_set}
-        given = BY_KIND.get(kind, {}) | said | self.kinds.get(kind, {})
+        given = by_default(kind, model) | said | self.kinds.get(kind, {})
         settings: TrainingSettings = validate(TrainingSettings, given, "training")
         return settings
 

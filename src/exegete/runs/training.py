@@ -7,19 +7,19 @@ from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.models.build import build_model
-from exegete.models.capabilities import Trainable
-from exegete.models.settings import MODELS
+from exegete.models.capabilities import Pretrained, Trainable
+from exegete.models.settings import HUB, MODELS
 from exegete.runs.engine.local import one_thread
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work
-from exegete.tasks.catalogue import kind_of, load_task
+from exegete.tasks.catalogue import as_written, kind_of, load_task
 from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
-from exegete.training.settings import BY_KIND, TrainingSettings
+from exegete.training.settings import TrainingSettings, by_default
 from exegete.training.train import train
 
 INPUTS = "inputs"  # of a run folder: what came from memory, under its content's hash
@@ -30,7 +30,7 @@ def trained(work: Work, task: Task) -> Checkpoint:
     given = Path(work.cell.model)
     if is_checkpoint(given):
         return fitting(load_checkpoint(given), task, given)
-    settings, seed = work.study.training_for(work.cell.task), work.cell.seed
+    settings, seed = work.study.training_for(work.cell.task, work.cell.model), work.cell.seed
     model = build_model(work.cell.model, task, seed)
     facts = {
         "task": work.cell.task,
@@ -75,13 +75,15 @@ def training_key(model: Trainable, task: Task, seed: int, settings: TrainingSett
 
 def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
     """Refuse to judge a model on a task with other classes or other words; its scores are those on this task."""
+    if isinstance(checkpoint.model, Pretrained) and checkpoint.model.labels != task.labels:
+        checkpoint = replace(checkpoint, model=checkpoint.model.relabelled(task.labels))
     if checkpoint.model.labels != task.labels:
         theirs, ours = (", ".join(labels) for labels in (checkpoint.model.labels, task.labels))
         raise ExegeteError(
             f"{folder} predicts the classes {theirs}, task '{task.name}' has {ours}: choose the task that it was "
             f"trained on ({checkpoint.task})"
         )
-    if (checkpoint.tokenizer, checkpoint.lower) != (task.tokenizer, task.lower):
+    if checkpoint.task and (checkpoint.tokenizer, checkpoint.lower) != (task.tokenizer, task.lower):
         raise ExegeteError(
             f"{folder} reads texts with tokenizer={checkpoint.tokenizer},lower={checkpoint.lower}: give task "
             f"'{task.name}' the same settings"
@@ -100,12 +102,14 @@ def train_model(
 ) -> tuple[Checkpoint, tuple[str, ...]]:
     """Train, or find what was trained before, into a checkpoint folder; with what must be said of the data."""
     given = (
-        BY_KIND.get(task.kind if isinstance(task, Task) else kind_of(task), {}) | parse(f"training:{training}").settings
+        by_default(task.kind if isinstance(task, Task) else kind_of(task), model)
+        | parse(f"training:{training}").settings
     )
     settings: TrainingSettings = validate(TrainingSettings, given, "training")
     MODELS.make(model)  # wrong settings are found before the texts are read
+    named = as_written(task) if isinstance(task, str) and model.startswith(HUB) else task
     with one_thread():
-        loaded = task if isinstance(task, Task) else load_task(task)
+        loaded = named if isinstance(named, Task) else load_task(named)
         built = build_model(model, loaded, seed)
         key = training_key(built, loaded, seed, settings)
         return train(Fit(built, loaded, settings, seed), out, key, progress), loaded.notes

@@ -119,6 +119,24 @@ def _candidates(examples: Sequence[Example]) -> Tensor | None:
     return _padded([e.candidates for e in examples], -1, width) if width else None
 
 
+def batches_by_cost(costs: Sequence[int], size: int, budget: int, shuffle: int | None = None) -> Iterator[list[int]]:
+    """Indices of at most `size` examples that take about equally long to read, `budget` together with their padding.
+
+    Shuffled as `batches_of_one_length` does it.
+    """
+    order = list(range(len(costs)))
+    if shuffle is not None:
+        order = uniform(shuffle, torch.arange(len(costs))).argsort().tolist()
+    cut: list[list[int]] = []
+    for i in sorted(order, key=lambda i: costs[i]):
+        if not cut or len(cut[-1]) >= size or (len(cut[-1]) + 1) * costs[i] > budget:
+            cut.append([])
+        cut[-1].append(i)
+    if shuffle is not None:
+        cut = [cut[i] for i in uniform(shuffle, -1, torch.arange(len(cut))).argsort().tolist()]
+    yield from cut
+
+
 def batches_of_one_length(
     examples: Sequence[Example], size: int, budget: int, shuffle: int | None = None
 ) -> Iterator[list[int]]:

@@ -94,6 +94,21 @@ def load_task(text: str) -> Task:
     return task
 
 
+def as_written(text: str) -> str:
+    """The same task with its texts as people wrote them, cut at white space, unless its name says otherwise.
+
+    For models that were trained on such texts: lower-cased words without their punctuation are other words to them.
+
+    >>> as_written("imdb"), as_written("imdb:lower=true"), as_written("babi")
+    ('imdb:tokenizer=whitespace,lower=false', 'imdb:lower=true,tokenizer=whitespace', 'babi')
+    """
+    spec = parse(text)
+    defaults = DEFAULTS.get(spec.name.partition(":")[0], {})
+    asked = {"tokenizer": "whitespace", "lower": False}
+    missing = {key: str(value).lower() for key, value in asked.items() if defaults.get(key, value) != value}
+    return str(Spec(spec.name, spec.settings | {k: v for k, v in missing.items() if k not in spec.settings}))
+
+
 def check_task(text: str) -> Any:
     """The settings of a task, checked, before anything is read."""
     spec = parse(text)

@@ -14,11 +14,11 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
-from exegete.models.build import HUB, restored_model
+from exegete.models.build import restored_model
 from exegete.models.capabilities import Saving, Trainable, Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.module import weights_hash
-from exegete.models.settings import MODELS, OwnSettings
+from exegete.models.settings import HUB, MODELS, OwnSettings
 from exegete.tasks.class_names import named
 from exegete.training.fit import State
 
@@ -53,7 +53,7 @@ class Checkpoint:
         return weights_hash(self.model)
 
 
-_FIELDS = tuple(name for name in Checkpoint.__dataclass_fields__ if name != "model")
+FIELDS = tuple(name for name in Checkpoint.__dataclass_fields__ if name != "model")
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -79,7 +79,7 @@ def is_trained(model: str) -> bool:
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write the whole folder, or nothing."""
     model = checkpoint.model
-    facts = {name: getattr(checkpoint, name) for name in _FIELDS} | {
+    facts = {name: getattr(checkpoint, name) for name in FIELDS} | {
         "format": FORMAT,
         "exegete": __version__,
         **model.state(),
@@ -108,7 +108,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         model = restored_model(folder, facts | {"labels": labels})
         if not isinstance(model, Saving):
             model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
-        checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in _FIELDS})
+        checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in FIELDS})
     except (KeyError, TypeError, RuntimeError) as error:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"

@@ -6,16 +6,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exegete.models.capabilities import Trainable, Writing
+from exegete.models.capabilities import Pretrained, Trainable, Writing
 from exegete.models.contract import Intervention, Predictor
 from exegete.models.ours.translator import gold
-from exegete.tasks.batching import batches_of_one_length
+from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD
 from exegete.training.metrics import Metrics, all_metrics
 from exegete.training.objectives import Objective
 
 SIZE, BUDGET = 512, 32_768  # examples and words that are predicted at a time
+PIECES = 64, 8_192  # examples and pieces of them: every layer holds weights of all pairs of pieces
 NUMBERS = 1 << 22  # logits that a pass over translations may hold
 
 
@@ -23,7 +24,7 @@ def predict(model: Predictor, examples: Sequence[Example], intervene: Interventi
     """Logits [example, class] in the order of the examples, on the CPU: whatever is counted next is counted there."""
     order, found = [], [torch.empty(0, len(model.labels))]
     with torch.no_grad():
-        for members in batches_of_one_length(examples, SIZE, BUDGET):
+        for members in passes(model, examples):
             batch = model.collate([examples[i] for i in members])
             found.append(model.logits(batch, intervene=intervene).cpu())
             order += members
@@ -53,6 +54,8 @@ def _of_words(model: Writing, examples: Sequence[Example], intervene: Interventi
 
 def passes(model: Predictor, examples: Sequence[Example]) -> list[list[int]]:
     """Examples that go through a model together; few at a time where every word has logits for a whole vocabulary."""
+    if isinstance(model, Pretrained):
+        return list(batches_by_cost(model.lengths(examples), *PIECES))
     if not isinstance(model, Writing):
         return list(batches_of_one_length(examples, SIZE, BUDGET))
     longest = max((len(text) + 2 for e in examples for text in e.texts), default=1)

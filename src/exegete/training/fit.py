@@ -5,18 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any, Literal, NoReturn
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from exegete.base.errors import ExegeteError
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
 from exegete.interventions.contract import bound, renewed
-from exegete.models.capabilities import Trainable
+from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.contract import Intervention
-from exegete.tasks.batching import batches_of_one_length
+from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import evaluate, mean_loss
 from exegete.training.metrics import Metrics
@@ -55,6 +56,7 @@ class Fit:
         self.intervene = None if intervene is None else bound(intervene, model)
         self.objective, self.moves = objective or _likelihood(task, settings), moves
         self.state = State()
+        self._all_steps = 0  # of all epochs; known once an epoch begins
 
     @cached_property
     def optimiser(self) -> torch.optim.Adam:
@@ -69,7 +71,7 @@ class Fit:
             self._judge()
             if save is not None:
                 save(self.state)
-        self.model.load_state_dict(_named(self.state.tensors, "best"))
+        _take(self.model, _named(self.state.tensors, "best"))
         self.model.eval()
         return self.state
 
@@ -84,13 +86,14 @@ class Fit:
     def resume(self, state: State) -> None:
         """Go on from a saved state."""
         self.state = state
-        self.model.load_state_dict(_named(state.tensors, "model"))
+        _take(self.model, _named(state.tensors, "model"))
         _load_optimiser(self.optimiser, _named(state.tensors, "optimiser"))
 
     def _epoch(self, progress: Progress) -> None:
         train, settings, number = self.task.split("train"), self.settings, self.state.epoch + 1
         shuffle = stable_seed("epoch", self.seed, number)
-        batches = list(batches_of_one_length(train, settings.batch, settings.budget, shuffle))
+        batches = self._batches(train, shuffle)
+        self._all_steps = settings.epochs * len(batches)
         self.model.train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(shuffle)  # whatever is random in a model depends on seed and epoch alone
@@ -99,6 +102,12 @@ class Fit:
                 progress(f"epoch {number}", done + 1, len(batches))
         self.model.eval()
         self.state.epoch = number
+
+    def _batches(self, examples: Sequence[Example], shuffle: int) -> list[list[int]]:
+        settings = self.settings
+        if isinstance(self.model, Pretrained):
+            return list(batches_by_cost(self.model.lengths(examples), settings.batch, settings.budget, shuffle))
+        return list(batches_of_one_length(examples, settings.batch, settings.budget, shuffle))
 
     def _step(self, examples: Sequence[Example], epoch: int) -> None:
         batch = self.model.collate(examples)
@@ -115,13 +124,9 @@ class Fit:
         self.state.steps += 1
 
     def _set_rates(self) -> None:
-        """lr · min(t/w, √(w/t)) at step t with w steps of warming up (Vaswani et al. 2017, equation 3, peak at lr)."""
-        settings = self.settings
-        t, w = self.state.steps + 1, settings.warmup
-        factor = min(t / w, math.sqrt(w / t)) if w else 1.0
-        rates = (settings.lr, settings.attention_lr or settings.lr)
-        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * factor
+        factor = rate_at(self.state.steps + 1, self._all_steps, self.settings)
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["peak"] * factor
 
     def _refuse(self, loss: float | None, epoch: int) -> NoReturn:
         lower = f"lr={self.settings.lr / 10:g}"
@@ -146,10 +151,33 @@ class Fit:
         self.state.history.append(metrics)
         if score > self.state.best_score:
             self.state.best_score, self.state.best_epoch = score, self.state.epoch
-            self.state.tensors |= _copies("best", self.model.state_dict())
-        self.state.tensors |= _copies("model", self.model.state_dict()) | _copies(
+            self.state.tensors |= _copies("best", _moving(self.model))
+        self.state.tensors |= _copies("model", _moving(self.model)) | _copies(
             "optimiser", _optimiser_tensors(self.optimiser)
         )
+
+
+def rate_at(t: int, total: int, settings: TrainingSettings) -> float:
+    """The learning rate at step t, from 1, of `total`, as a share of its peak; w steps are for warming up.
+
+    `root`: min(t/w, √(w/t)) (Vaswani et al. 2017, equation 3, with its peak at lr). `linear`: t/w, and then on a line
+    that reaches 0 after the last step (Devlin et al. 2019, appendix A.2).
+    """
+    w = settings.warmup or round(settings.warmup_share * total)
+    if settings.schedule == "linear":
+        return t / w if t < w else max(0, total - t + 1) / max(1, total - max(1, w) + 1)
+    return min(t / w, math.sqrt(w / t)) if w else 1.0
+
+
+def _moving(model: Trainable) -> dict[str, Tensor]:
+    """The tensors that training may change: all but those of frozen parameters."""
+    still = {p.data_ptr() for p in model.parameters() if not p.requires_grad}
+    return {name: tensor for name, tensor in model.state_dict().items() if tensor.data_ptr() not in still}
+
+
+def _take(model: Trainable, moved: dict[str, Tensor]) -> None:
+    """The same back."""
+    model.load_state_dict(model.state_dict() | moved)
 
 
 def _likelihood(task: Task, settings: TrainingSettings) -> Likelihood:
@@ -173,19 +201,36 @@ def _only_attention(model: Trainable) -> Iterator[None]:
             p.requires_grad_(True)
 
 
-def _optimiser(model: Trainable, settings: TrainingSettings, moves: Moves) -> torch.optim.Adam:
+def _optimiser(model: Trainable, settings: TrainingSettings, moves: Moves) -> torch.optim.Optimizer:
     """Attention (scorer and projection) has its own learning rate and decay, as in Jain & Wallace and Meister et al."""
     attention = list(model.attention_parameters())
+    new = {id(p) for p in model.head_parameters()} if isinstance(model, Pretrained) else set()
     own = {id(p) for p in attention}
     rest = [p for p in model.parameters() if id(p) not in own and p.requires_grad] if moves == "all" else []
-    groups: list[dict[str, Any]] = [
-        {"params": rest, "weight_decay": settings.weight_decay},
-        {"params": attention, "weight_decay": settings.attention_decay, "lr": settings.attention_lr or settings.lr},
+    groups = [
+        _group(rest, settings.lr, settings.weight_decay),
+        _group(attention, settings.attention_lr or settings.lr, settings.attention_decay),
     ]
-    return torch.optim.Adam(groups, lr=settings.lr, amsgrad=True, fused=True)
+    if settings.optimiser == "adam":
+        return torch.optim.Adam(groups, lr=settings.lr, amsgrad=True, fused=True)
+    apart = [part for group in groups for part in _apart(group, new, settings.head_lr)]
+    return torch.optim.AdamW(apart, lr=settings.lr, fused=True)
 
 
-def _optimiser_tensors(optimiser: torch.optim.Adam) -> dict[str, Tensor]:
+def _group(parameters: list[nn.Parameter], lr: float, decay: float) -> dict[str, Any]:
+    return {"params": parameters, "weight_decay": decay, "lr": lr, "peak": lr}
+
+
+def _apart(group: dict[str, Any], new: set[int], head_lr: float | None) -> Iterator[dict[str, Any]]:
+    """What has learnt and what is new; of each, vectors (biases and norms) decay by nothing."""
+    for is_new, is_vector in product((False, True), repeat=2):
+        some = [p for p in group["params"] if (id(p) in new, p.dim() < 2) == (is_new, is_vector)]
+        if some:
+            lr = head_lr if is_new and head_lr is not None else group["lr"]
+            yield _group(some, lr, 0.0 if is_vector else group["weight_decay"])
+
+
+def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     return {
         f"{index}.{name}": value
         for index, slots in optimiser.state_dict()["state"].items()
@@ -193,7 +238,7 @@ def _optimiser_tensors(optimiser: torch.optim.Adam) -> dict[str, Tensor]:
     }
 
 
-def _load_optimiser(optimiser: torch.optim.Adam, tensors: dict[str, Tensor]) -> None:
+def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     slots: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         index, _, slot = name.partition(".")

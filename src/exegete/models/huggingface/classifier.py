@@ -5,12 +5,14 @@ models the last, others the mean of all. At the last layer, the rows of weights 
 those that are read.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from exegete.models.contract import Readout
+from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.load import Parts
 from exegete.models.huggingface.model import HuggingFace, Read
 from exegete.models.huggingface.sites import reading
@@ -39,6 +41,18 @@ class OwnHead(HuggingFace):
     def readout(self) -> Readout:
         """The last layer, as the query sees it that the classifier reads."""
         return Readout(self.sites[-1:], self.query, self.proof.gated)
+
+    def relabelled(self, labels: tuple[str, ...]) -> "OwnHead":
+        """The same model, its outputs in another order."""
+        parts = Parts(self.base, self.tokenizer, self.place)
+        order = order_of(self.labels, labels, self.settings.labels, self.who)
+        model = OwnHead(self.spec, parts, labels, tuple(self.order[place] for place in order))
+        model.proof = self.proof
+        return model.eval()
+
+    def head_parameters(self) -> Iterator[nn.Parameter]:
+        """None: its classifier has learnt, too."""
+        yield from ()
 
     def decoded(self, read: Read, batch: Batch) -> Tensor:
         """Its logits, in the order of our classes."""

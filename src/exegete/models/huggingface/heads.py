@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Site, Trace
+from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.load import Parts
 from exegete.models.huggingface.model import HuggingFace, Read
 from exegete.models.ours.attention import SCORERS
@@ -50,6 +51,18 @@ class OurHead(HuggingFace):
         """Whether all states are read."""
         return self.settings.head == "mean"
 
+    def relabelled(self, labels: tuple[str, ...]) -> "OurHead":
+        """The same model, the rows of its decoder in another order."""
+        model = type(self)(self.spec, Parts(self.base, self.tokenizer, self.place), labels, self.trained_before)
+        order = order_of(self.labels, labels, self.settings.labels, self.who)
+        model.load_state_dict(model.state_dict() | reordered(self.head(), order))
+        model.proof = self.proof
+        return model.eval()
+
+    def head_parameters(self) -> Iterator[nn.Parameter]:
+        """Of the decoder."""
+        yield from self.decoder.parameters()
+
     def decoded(self, read: Read, batch: Batch) -> Tensor:
         """A linear map of what is read."""
         del batch
@@ -81,6 +94,11 @@ class PooledHead(Projecting, OurHead):
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """Queries and keys of every layer, then the scorer."""
         yield from super().attention_parameters()
+        yield from self.scorer.parameters()
+
+    def head_parameters(self) -> Iterator[nn.Parameter]:
+        """Of the decoder and the scorer."""
+        yield from super().head_parameters()
         yield from self.scorer.parameters()
 
     def encode(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Encoded:

@@ -21,7 +21,7 @@ class Parts(NamedTuple):
 
 def loaded(source: Source, settings: HuggingFaceSettings, head: str) -> Parts:
     """The model, with its own classifier or without, and its tokenizer."""
-    with _quiet(), _said_of(source):
+    with quiet(), _said_of(source):
         return Parts(_base(source, settings, head), _tokenizer(source, settings), source.place)
 
 
@@ -87,7 +87,7 @@ def _said_of(source: Source) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Inside, transformers shows no bars and no reports: what matters is said by us."""
     try:
         from transformers.utils import logging

@@ -5,14 +5,16 @@ from typing import Any
 
 from safetensors.torch import load_file
 
+from exegete.base.errors import UsageError
 from exegete.base.names import varied
 from exegete.models.huggingface.classifier import OwnHead
 from exegete.models.huggingface.heads import OurHead, PooledHead, reordered
 from exegete.models.huggingface.labels import order_of
-from exegete.models.huggingface.load import Parts, loaded
+from exegete.models.huggingface.load import Parts, check_tokenizer, loaded
 from exegete.models.huggingface.model import HEAD, HuggingFace, check_lengths
 from exegete.models.huggingface.proof import proven
-from exegete.models.huggingface.source import Source, found, head_of, in_folder, settings_of
+from exegete.models.huggingface.source import CLASSIFIER, Source, check, found, head_of, in_folder, settings_of
+from exegete.models.settings import HuggingFaceSettings
 from exegete.tasks.example import Task
 
 
@@ -33,6 +35,22 @@ def made_for(spec: str, task: Task) -> HuggingFace:
 def restored(folder: Path, facts: dict[str, Any]) -> HuggingFace:
     """What `save` wrote, with the facts that lie beside it."""
     return _made(facts["model"], in_folder(str(folder), folder), tuple(facts["labels"]), kept=True)
+
+
+def wrapped(base: Any, tokenizer: Any) -> HuggingFace:
+    """A classifier of transformers in memory, and its tokenizer."""
+    name = type(base).__name__
+    if not hasattr(base, "config") or not name.endswith(CLASSIFIER):
+        raise UsageError(
+            f"{name} has no classifier that we know: give a model that AutoModelForSequenceClassification makes, or "
+            "write an adapter (exegete.OwnModel)"
+        )
+    config = base.config.to_dict()
+    check(Source(name, "", Path(), config | {"architectures": [name]}, {}), HuggingFaceSettings())
+    check_tokenizer(tokenizer, name)
+    labels = tuple(str(base.config.id2label[place]) for place in range(base.config.num_labels))
+    order = tuple(range(len(labels)))
+    return with_proof(OwnHead(f"hf:{name}", Parts(base, tokenizer, ""), labels, order))
 
 
 def _made(spec: str, source: Source, labels: tuple[str, ...], kept: bool) -> HuggingFace:

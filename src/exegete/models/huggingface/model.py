@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from safetensors.torch import save_file
@@ -17,7 +17,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
 from exegete.models.contract import Intervention, Replacement, Trace
 from exegete.models.huggingface.attention import input_embeddings
-from exegete.models.huggingface.load import Parts
+from exegete.models.huggingface.load import Parts, quiet
 from exegete.models.huggingface.parameters import attention_parameters, freeze
 from exegete.models.huggingface.proof import Proof
 from exegete.models.huggingface.sites import Access, probed, reading
@@ -28,7 +28,7 @@ from exegete.models.ours.module import Keep, Model, hash_tensors
 from exegete.models.ours.self_attention import Hook
 from exegete.models.spelling import Pieces, rewriting, side_by_side
 from exegete.tasks.batching import Batch
-from exegete.tasks.example import Example
+from exegete.tasks.example import Example, Task
 
 HEAD = "head.safetensors"  # beside transformers' own files: the tensors of a head of ours
 TEXTS = ("passage", "question")  # of a model of pairs
@@ -164,14 +164,35 @@ class HuggingFace(Model):
         """Queries and keys of every layer, as far as they are parameters of their own."""
         yield from attention_parameters(self.base, self.access)
 
+    @abstractmethod
+    def relabelled(self, labels: tuple[str, ...]) -> Self:
+        """The same with these classes, matched to its own by name."""
+
+    def notes(self, task: Task) -> tuple[str, ...]:
+        """How its attention is reached, and where a task writes texts otherwise than people do."""
+        said = f"{self.who}: {self.proof.sentence}"
+        if not (self.as_it_is and (task.lower or task.tokenizer != "whitespace")):
+            return (said,)
+        rewritten = (
+            f"{self.who} was trained elsewhere and reads texts here as task '{task.name}' cuts and writes them "
+            f"(tokenizer={task.tokenizer}, lower={str(task.lower).lower()}): to leave them as they are, set "
+            "tokenizer=whitespace,lower=false"
+        )
+        return said, rewritten
+
+    def lengths(self, examples: Sequence[Example]) -> list[int]:
+        """Pieces of every example, the symbols around and between its texts included."""
+        return [self.vocabulary.length(example) for example in examples]
+
     def head(self) -> dict[str, Tensor]:
         """The tensors that are not transformers': of a head of ours."""
         return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("base.")}
 
     def save(self, folder: Path) -> None:
         """Write it as transformers does, so that transformers can read it; a head of ours lies beside."""
-        self.base.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        with quiet():
+            self.base.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
         if head := self.head():
             save_file({name: tensor.contiguous() for name, tensor in head.items()}, folder / HEAD)
 
@@ -209,14 +230,9 @@ def check_lengths(model: HuggingFace, examples: Sequence[Example]) -> None:
     """Refuse texts that are too long before anything is computed."""
     if model.limit is None:
         return
-    wrappers = sum(map(len, model.vocabulary.wrappers))
-    for example in examples:
-        rows = model.vocabulary.rows(example.all_words)
-        pieces = wrappers + sum(len(model.vocabulary.pieces(row, False)) for row in rows)
-        if pieces > model.limit:  # counted with the symbols of two texts: then exactly
-            exact = int(side_by_side(model.vocabulary.grid(model.collate([example]))).real.sum())
-            if exact > model.limit:
-                raise too_long(model, example.id, exact)
+    for example, pieces in zip(examples, model.lengths(examples), strict=True):
+        if pieces > model.limit:
+            raise too_long(model, example.id, pieces)
 
 
 def _positions(base: nn.Module) -> Iterator[int]:

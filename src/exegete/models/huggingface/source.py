@@ -55,7 +55,8 @@ def found(spec: str) -> Source:
     source = in_folder(name, folder) if folder.is_dir() else _on_hub(name, settings.revision)
     if folder.is_dir() and settings.revision is not None:
         raise UsageError(f"{name} is a folder and has no revisions: leave revision={settings.revision} out")
-    _check(source, settings)
+    check(source, settings)
+    _check_weights(source)
     return source
 
 
@@ -122,7 +123,7 @@ def _on_hub(name: str, revision: str | None) -> Source:
     return Source(name, f"{name}@{commit}", folder, read_json(config, "model"), {})
 
 
-def _check(source: Source, settings: HuggingFaceSettings) -> None:
+def check(source: Source, settings: HuggingFaceSettings) -> None:
     """Refuse what we can't take, in one sentence each."""
     config, name = source.config, source.name
     if "auto_map" in config and not settings.remote:
@@ -141,7 +142,6 @@ def _check(source: Source, settings: HuggingFaceSettings) -> None:
     if config.get("is_encoder_decoder"):
         raise UsageError(f"{name} has an encoder and a decoder, and only models of one stack are read so far")
     _check_classes(source, settings)
-    _check_weights(source)
 
 
 def _check_classes(source: Source, settings: HuggingFaceSettings) -> None:

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from exegete.models.spelling import Grid, spelled
 from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
 from exegete.tasks.open_words import FIRST, OpenWords, unseen
 from exegete.tasks.vocabulary import END, PAD, START, UNKNOWN
 
@@ -141,6 +142,13 @@ class WordPieces(OpenWords):
         if row == END:
             return (self.wrappers.end, self.wrappers.between, self.wrappers.last)[variant]
         return self.pieces(row, first=bool(variant) and row != PAD)
+
+    def length(self, example: Example) -> int:
+        """Pieces of an example, with all symbols."""
+        start, end, between, last = map(len, self.wrappers)
+        around = start + (end if len(example.texts) == 1 else between + last)
+        words = (self.pieces(unseen(word), place == 0) for text in example.texts for place, word in enumerate(text))
+        return around + sum(map(len, words))
 
     def cost(self, rows: Tensor) -> Tensor:
         """Pieces of every row: of a word that is not the first, of a symbol around a single text."""

@@ -1,0 +1,51 @@
+"""Pretrained: a model that comes trained by its name, or from memory, as a checkpoint that nobody trained here."""
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from exegete.base.errors import UsageError
+from exegete.models.capabilities import Pretrained
+from exegete.models.huggingface.source import found
+from exegete.training.checkpoint import FIELDS, Checkpoint, is_trained
+
+
+@dataclass(frozen=True)
+class Given(Checkpoint):
+    """A model of transformers as it is: its name says all of it, or it was given in memory."""
+
+    in_memory: bool = False
+
+    @property
+    def spec(self) -> str:
+        """Its name with settings."""
+        return self.model.spec
+
+    def relabelled(self, labels: tuple[str, ...]) -> Self:
+        """The same with these classes, matched to its own by name."""
+        assert isinstance(self.model, Pretrained)
+        return replace(self, model=self.model.relabelled(labels))
+
+
+def load_pretrained(spec: str) -> Given:
+    """The classifier that `hf:NAME` stands for; of a folder of ours, with what it was trained on."""
+    from exegete.models.huggingface.make import made
+
+    if not is_trained(spec):
+        raise UsageError(
+            f"{spec} has no trained classifier: train one with `exegete train --model {spec} --task TASK --out FOLDER`"
+        )
+    known = found(spec).ours
+    return _as_it_is(made(spec), **({name: known[name] for name in FIELDS} if known else {}))
+
+
+def wrap_pretrained(module: Any, tokenizer: Any) -> Given:
+    """A classifier of transformers in memory with its tokenizer, as both are now: a copy is taken."""
+    from exegete.models.huggingface.make import wrapped
+
+    return _as_it_is(wrapped(copy.deepcopy(module), tokenizer), in_memory=True)
+
+
+def _as_it_is(model: Any, **facts: Any) -> Given:
+    unknown: dict[str, Any] = {"task": "", "data_hash": "", "seed": 0, "training": {}, "metrics": {}}
+    return Given(model, **(unknown | facts))

@@ -1,0 +1,325 @@
+"""Models of transformers on words: spelled as their tokenizers cut, read as transformers reads them, and proven."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.models.capabilities import Paired, Pooling, Pretrained, SelfAttentive
+from exegete.models.contract import Site
+from exegete.models.huggingface.attention import NAME
+from exegete.models.huggingface.labels import order_of
+from exegete.models.huggingface.make import made, wrapped
+from exegete.models.huggingface.model import HuggingFace, check_lengths
+from exegete.models.huggingface.proof import proven
+from exegete.models.huggingface.spell import WordPieces, reader_of
+from exegete.models.spelling import side_by_side
+from exegete.tasks.example import Example
+from tests.models.tiny import bert, bert_folder, byte_pieces, in_memory, roberta, saved, word_pieces
+
+TEXTS = ("an unbelievably charming movie of plot", "Bad !", "It's 3.50 (ok)", "naïve über-dull a a a")
+
+
+def example(*texts: str, number: int = 0) -> Example:
+    return Example(number, tuple(tuple(text.split()) for text in texts), 0)
+
+
+def spelt(reader: WordPieces, model: HuggingFace, *texts: str) -> list[int]:
+    pieces = side_by_side(reader.grid(model.collate([example(*texts)])))
+    return [int(piece) for piece in pieces.ids[0][pieces.real[0]]]
+
+
+def by_transformers(model: Any, tokenizer: Any, *texts: str) -> Tensor:
+    with torch.no_grad():
+        logits: Tensor = model(**tokenizer(*texts, return_tensors="pt")).logits
+    return logits[0]
+
+
+MAKERS = (bert, roberta, lambda: roberta(prefix=True))
+
+
+@pytest.fixture(params=range(len(MAKERS)), ids=("bert", "roberta", "roberta, prefixed"))
+def parts(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+    made: tuple[Any, Any] = MAKERS[request.param]()
+    return made
+
+
+def test_texts_are_spelled_and_predicted_as_by_transformers(parts: tuple[Any, Any]) -> None:
+    base, tokenizer = parts
+    model = in_memory(*copy.deepcopy(parts))
+    assert model.vocabulary.exact
+    for text in TEXTS:
+        assert spelt(model.vocabulary, model, text) == tokenizer(text)["input_ids"]
+        with torch.no_grad():
+            ours = model.logits(model.collate([example(text)]))[0]
+        assert torch.allclose(ours, by_transformers(base, tokenizer, text), atol=1e-6)
+
+
+def test_pairs_have_the_tokenizers_separators_and_types(parts: tuple[Any, Any]) -> None:
+    base, tokenizer = parts
+    model = in_memory(*copy.deepcopy(parts), spec="hf:tiny:pair=true")
+    assert isinstance(model, Paired)
+    batch = model.collate([example(*TEXTS[1:3])])
+    given, theirs = model.inputs(model.pieces(batch), batch), tokenizer(*TEXTS[1:3], return_tensors="pt")
+    assert set(theirs) <= set(given)
+    assert all(theirs[name].equal(given[name]) for name in theirs)
+    with torch.no_grad():
+        ours = model.logits(batch)[0]
+    assert torch.allclose(ours, by_transformers(base, tokenizer, *TEXTS[1:3]), atol=1e-6)
+
+
+def test_bytes_are_spelled_with_their_space_and_the_first_word_without() -> None:
+    reader = reader_of(byte_pieces())
+    assert reader.spaced
+    assert not reader_of(byte_pieces(prefix=True)).spaced
+    assert not reader_of(word_pieces()).spaced
+    (row,) = reader.rows(["bad"])
+    assert len(reader.pieces(row, first=False)) == 1  # Ġbad
+    assert len(reader.pieces(row, first=True)) == 2  # ba · d
+
+
+def test_a_deleted_first_word_leaves_a_new_first_word() -> None:
+    base, tokenizer = roberta()
+    model = in_memory(base, tokenizer)
+    batch = model.collate([example("so bad")])
+    first = batch.words.cumsum(-1) == 1
+    without = batch._replace(present=batch.present & ~(first & batch.words), words=batch.words & ~first)
+    pieces = side_by_side(model.vocabulary.grid(without))
+    assert pieces.ids[0][pieces.real[0]].tolist() == tokenizer("bad")["input_ids"]
+
+
+def test_words_that_differ_in_pieces_are_told_apart_once_they_are_gone() -> None:
+    reader = reader_of(byte_pieces())
+    rows = torch.tensor(reader.rows(["b", "bad", "of", "zoo", "zap"]))
+    for by in ("zero", "unknown"):
+        gone = reader.without(rows, by)
+        assert gone[0] != gone[1] == gone[2] != gone[3] == gone[4]  # b and bad: one piece each, but not as first words
+    assert not set(reader.without(rows, "zero").tolist()) & set(reader.without(rows, "unknown").tolist())
+
+
+def test_a_word_without_pieces_is_no_key() -> None:
+    model = in_memory(*bert())
+    batch = model.collate([Example(0, (("bad", "\u200b", "movie"),), 0)])
+    with torch.no_grad():
+        trace = model.trace(batch)
+        plain = model.logits(model.collate([example("bad movie")]))
+    assert torch.allclose(trace.logits, plain, atol=1e-6)
+    assert not trace.attention["encoder.1"][0, :, :, 2].any()
+    assert int(batch.cost[0, 2]) == 0
+
+
+def test_a_word_written_as_a_symbol_is_a_word() -> None:
+    model = in_memory(*bert())
+    assert spelt(model.vocabulary, model, "<s> bad") == word_pieces()("<s> bad")["input_ids"]
+
+
+def test_weights_of_words_are_summed_over_keys_and_averaged_over_queries() -> None:
+    base, tokenizer = bert()
+    model = in_memory(copy.deepcopy(base), tokenizer)
+    text = "unbelievably bad"
+    encoded = tokenizer(text, return_tensors="pt")
+    base.set_attn_implementation("eager")
+    with torch.no_grad():
+        own = base(**encoded, output_attentions=True).attentions[1][0]  # [head, piece, piece]
+        ours = model.trace(model.collate([example(text)])).attention["encoder.1"][0]
+    places = [0 if w is None and i == 0 else 3 if w is None else w + 1 for i, w in enumerate(encoded.word_ids(0))]
+    for query in range(4):
+        for key in range(4):
+            rows = [i for i, place in enumerate(places) if place == query]
+            columns = [i for i, place in enumerate(places) if place == key]
+            assert torch.allclose(ours[:, query, key], own[:, rows][:, :, columns].sum(-1).mean(-1), atol=1e-6)
+
+
+@pytest.mark.parametrize(("pooling", "query"), [("cls", "first"), ("mean", "every")])
+def test_the_query_that_is_read_is_found(pooling: str, query: str) -> None:
+    import transformers
+
+    from tests.models.tiny import SMALL, drawn
+
+    tokenizer = word_pieces()
+    more: dict[str, Any] = {"classifier_pooling": pooling, "num_labels": 2, **SMALL}
+    config = transformers.ModernBertConfig(vocab_size=len(tokenizer), pad_token_id=0, **more)
+    model = in_memory(drawn(transformers.ModernBertForSequenceClassification(config)), tokenizer)
+    assert model.readout is not None
+    assert model.readout.query == query
+
+
+def test_a_language_models_classifier_reads_its_last_piece() -> None:
+    import transformers
+
+    from tests.models.tiny import drawn
+
+    tokenizer = byte_pieces()
+    more: dict[str, Any] = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 62, "num_labels": 2}
+    config = transformers.GPT2Config(vocab_size=len(tokenizer), pad_token_id=1, **more)
+    base = drawn(transformers.GPT2ForSequenceClassification(config))
+    model = in_memory(copy.deepcopy(base), tokenizer)
+    assert model.readout is not None
+    assert (model.readout.query, model.sites) == ("last", ("decoder.0", "decoder.1"))
+    batch = model.collate([example(text, number=i) for i, text in enumerate(TEXTS)])
+    with torch.no_grad():
+        together = model.logits(batch)
+    for text, logits in zip(TEXTS, together, strict=True):
+        assert torch.allclose(logits, by_transformers(base, tokenizer, text), atol=1e-5)
+
+
+def test_the_proof_says_how_attention_is_reached() -> None:
+    model = in_memory(*bert())
+    assert model.proof.way == "interface"
+    assert model.proof.same < 1e-5
+    assert set(model.proof.moved) == set(model.sites)
+    assert min(model.proof.moved.values()) > 1e-3
+    assert "reached by interface" in model.proof.sentence
+
+
+def test_a_model_whose_weights_nobody_reads_is_refused() -> None:
+    model = in_memory(*bert())
+    with torch.no_grad():
+        model.base.classifier.weight.zero_()
+    with pytest.raises(ExegeteError, match="the same under all weights at encoder"):
+        proven(model)
+
+
+def test_a_model_that_computes_otherwise_when_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from exegete.models.huggingface import attention
+
+    model = in_memory(*bert())
+    monkeypatch.setattr(attention, "_capped_and_placed", lambda scores, more: scores * 2)
+    with pytest.raises(ExegeteError, match="computes something else"):
+        proven(model)
+
+
+def test_a_model_that_reads_its_padding_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = in_memory(*bert())
+    monkeypatch.setattr(
+        type(model),
+        "inputs",
+        lambda self, pieces, batch: {"input_ids": pieces.ids, "attention_mask": pieces.real * 0 + 1},
+    )
+    with pytest.raises(ExegeteError, match="reads its padding"):
+        proven(model)
+
+
+def test_transformers_uses_the_model_as_before() -> None:
+    base, tokenizer = bert()
+    before, modes = base.config._attn_implementation, [part.training for part in base.modules()]
+    own = by_transformers(base, tokenizer, TEXTS[0])
+    model = wrapped(base, tokenizer)
+
+    def fail(site: Site) -> Tensor:
+        raise ArithmeticError(site.name)
+
+    with pytest.raises(ArithmeticError):
+        model.logits(model.collate([example(TEXTS[0])]), intervene=fail)
+    assert base.config._attn_implementation == before != NAME
+    assert [part.training for part in base.modules()] == modes
+    assert torch.equal(by_transformers(base, tokenizer, TEXTS[0]), own)
+
+
+def test_heads_have_the_capabilities_they_promise() -> None:
+    folder = bert_folder()
+    pooled, first = made(f"hf:{folder}:head=attention"), made(f"hf:{folder}:head=cls")
+    assert isinstance(pooled, Pooling)
+    assert not isinstance(first, Pooling)
+    assert isinstance(first, SelfAttentive)
+    assert isinstance(first, Pretrained)
+    assert first.readout is not None
+    assert first.readout.query == "first"
+    assert pooled.sites[-1] == "attention"
+
+
+def test_lower_layers_and_what_is_below_are_frozen() -> None:
+    model = made(f"hf:{bert_folder()}:head=cls,frozen=1")
+    still = {name for name, p in model.named_parameters() if not p.requires_grad}
+    assert all(name.startswith(("base.embeddings.", "base.encoder.layer.0.")) for name in still)
+    assert {
+        name for name, _ in model.named_parameters() if name.startswith(("base.emb", "base.encoder.layer.0."))
+    } == still
+    with pytest.raises(UsageError, match="leaves nothing to train"):
+        made(f"hf:{bert_folder()}:head=cls,frozen=2")
+
+
+def test_queries_and_keys_decide_weights() -> None:
+    model = made(f"hf:{bert_folder()}:head=cls")
+    own = {id(p) for p in model.attention_parameters()}
+    names = {name for name, p in model.named_parameters() if id(p) in own}
+    assert names == {
+        f"base.encoder.layer.{layer}.attention.self.{part}.{kind}"
+        for layer in (0, 1)
+        for part in ("query", "key")
+        for kind in ("weight", "bias")
+    }
+
+
+@pytest.mark.parametrize(
+    ("theirs", "given", "order"),
+    [
+        (("NEGATIVE", "Positive"), "", (0, 1)),
+        (("positive", "negative"), "", (1, 0)),
+        (("LABEL_0", "LABEL_1"), "positive/negative", (1, 0)),
+    ],
+)
+def test_labels_are_matched_by_name_or_as_told(theirs: tuple[str, ...], given: str, order: tuple[int, ...]) -> None:
+    assert order_of(theirs, ("negative", "positive"), given, "it") == order
+
+
+def test_unnamed_classes_are_numbers() -> None:
+    assert order_of(("LABEL_0", "LABEL_1"), ("0", "1"), "", "it") == (0, 1)
+
+
+def test_other_labels_are_refused_with_what_to_write() -> None:
+    with pytest.raises(UsageError, match="labels=bad/good"):
+        order_of(("LABEL_0", "LABEL_1"), ("bad", "good"), "", "it")
+    with pytest.raises(UsageError, match="names 3"):
+        order_of(("a", "b"), ("a", "b"), "a/b/c", "it")
+
+
+def test_classes_are_put_in_the_tasks_order() -> None:
+    folder = bert_folder()
+    plain, turned = made(f"hf:{folder}"), made(f"hf:{folder}", ("yes", "no"))
+    batch = plain.collate([example(TEXTS[0])])
+    with torch.no_grad():
+        assert torch.equal(plain.logits(batch)[:, [1, 0]], turned.logits(batch))
+        assert torch.equal(plain.relabelled(("yes", "no")).logits(batch), turned.logits(batch))
+    assert plain.fingerprint() != turned.fingerprint()
+
+
+def test_a_text_that_is_too_long_is_named_and_never_cut() -> None:
+    model = in_memory(*bert())
+    long = example(" ".join(["bad"] * 63), number=17)
+    with pytest.raises(ExegeteError, match="text 17 has 65 pieces, and hf:tiny reads 64 at most"):
+        model.logits(model.collate([example("ok"), long]))
+    with pytest.raises(ExegeteError, match="text 17 has 65 pieces"):
+        check_lengths(model, [example("ok"), long])
+    check_lengths(model, [example(" ".join(["bad"] * 62))])
+
+
+def test_positions_after_the_row_of_padding_count_less() -> None:
+    base, tokenizer = roberta()
+    tokenizer.model_max_length = int(1e30)
+    assert in_memory(base, tokenizer).limit == 62  # 64 rows, two of them before the first place
+
+
+def test_the_fingerprint_knows_tokenizer_weights_and_precision(tmp_path: Path) -> None:
+    base, tokenizer = bert()
+    folder = saved(base, tokenizer, tmp_path / "one")
+    one = made(f"hf:{folder}").fingerprint()
+    assert one == made(f"hf:{saved(base, tokenizer, tmp_path / 'two')}").fingerprint()
+    assert one != made(f"hf:{saved(*bert(tokenizer=word_pieces(lower=False)), tmp_path / 'three')}").fingerprint()
+    assert one != made(f"hf:{folder}:dtype=bfloat16").fingerprint()
+
+
+def test_half_precision_is_close_and_opt_in() -> None:
+    folder = bert_folder()
+    batch_of = [example(text, number=i) for i, text in enumerate(TEXTS)]
+    whole, half = made(f"hf:{folder}"), made(f"hf:{folder}:dtype=bfloat16")
+    assert whole.dtype == torch.float32
+    with torch.no_grad():
+        one, other = (model.logits(model.collate(batch_of)) for model in (whole, half))
+    assert other.dtype == torch.bfloat16
+    assert not torch.equal(one, other.float())
+    assert torch.allclose(one, other.float(), atol=0.2)
