@@ -1,5 +1,6 @@
 """The table of architectures: all that access promises, asked of a tiny model of each (tests.models.architectures)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,6 +63,12 @@ def only_at(site: str) -> Any:
 def test_every_readable_architecture_is_made_here() -> None:
     assert set(MADE) == {name for name, each in ARCHITECTURES.items() if each.way != "refused"}
     assert set(listing()) == set(ARCHITECTURES)
+
+
+def test_the_page_lists_them_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "access.md").read_text(encoding="utf8")
+    for name, each in ARCHITECTURES.items():
+        assert f"| `{name}` | {each.way} | {each.said} |" in page
 
 
 def test_the_access_is_as_listed(base: Any, access: Access) -> None:
