@@ -293,7 +293,7 @@ class CNNSettings(ClassifierSettings):
 
 
 # What to write for a name of the hub, which is what people try first.
-FROM_THE_HUB = "a model of Hugging Face is not known by its name: write an adapter to it, own:file=my_model.py"
+FROM_THE_HUB = "a model of Hugging Face is hf:NAME, and a module of your own own:file=my_model.py"
 MODELS = Catalogue(
     "model",
     {

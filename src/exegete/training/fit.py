@@ -59,7 +59,7 @@ class Fit:
         self._all_steps = 0  # of all epochs; known once an epoch begins
 
     @cached_property
-    def optimiser(self) -> torch.optim.Adam:
+    def optimiser(self) -> torch.optim.Optimizer:
         """Made when training begins: torch takes a second to make its first one, and most fits are found trained."""
         return _optimiser(self.model, self.settings, self.moves)
 
