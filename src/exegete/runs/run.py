@@ -24,6 +24,7 @@ from exegete.runs.store import DONE, peak_memory
 from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
+from exegete.training.settings import TrainingSettings
 
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
@@ -120,7 +121,8 @@ def claim(out: Path, study: Study) -> None:
     if theirs is None and out.is_dir() and any(p.name not in (".lock", INPUTS) for p in out.iterdir()):
         raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
     if theirs is not None and any((out / name).exists() for name in ("stages", "cells")):
-        changed = sorted(name for name in mine if theirs.get(name) != mine[name] and name not in WORDING)
+        before = _with_defaults(theirs)
+        changed = sorted(name for name in mine if before.get(name) != mine[name] and name not in WORDING)
         if changed:
             raise ExegeteError(
                 f"{out} is the run folder of another study ('{theirs.get('name')}' with other {', '.join(changed)}): "
@@ -128,6 +130,11 @@ def claim(out: Path, study: Study) -> None:
             )
     if theirs != mine:
         write_json(out / STUDY, mine)
+
+
+def _with_defaults(theirs: dict[str, Any]) -> dict[str, Any]:
+    """A study as it was written, with what holds for settings that it did not know of."""
+    return theirs | {"training": TrainingSettings().model_dump(mode="json") | theirs.get("training", {})}
 
 
 def _no_other_code(out: Path, study: Study, wanted: Sequence[Cell], code: str) -> None:
