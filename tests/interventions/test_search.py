@@ -14,7 +14,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.pooling import pooled
 from exegete.interventions import search as module
 from exegete.interventions.climbing import ABSENT, Climb, Slopes
-from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective
+from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective, watched
 from exegete.models.capabilities import Encoded
 from exegete.models.opened import Decoder, decoder
 from exegete.models.ours.classifier import PoolingClassifier
@@ -278,3 +278,15 @@ def test_the_first_log_weights_are_normal_and_keyed() -> None:
 def test_wrong_settings(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="a search for adversaries needs"):
         Search(**wrong)
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_a_watched_search_ends_where_the_search_ends(linear: bool) -> None:
+    pool = pools_of(small_model(BINARY, EXAMPLES))[-1]
+    texts = pool if linear else replace(pool, values=None)  # automatic differentiation asks no values
+    search = Search(count=3, steps=25)
+    steps, seen = zip(*watched(texts, search, every=10), strict=True)
+    assert steps == (10, 20, 25)
+    for ours, theirs in zip(seen[-1], find(texts, search), strict=True):
+        assert torch.equal(ours, theirs)
+    assert not torch.equal(seen[0].weights, seen[-1].weights)

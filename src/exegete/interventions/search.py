@@ -11,6 +11,7 @@ any other, and through whole passes of a model, it is differentiated. With sever
 its own, and JSD is the mean over heads.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -81,6 +82,18 @@ def find_each(pools: Sequence[Opened], search: Search, dtype: torch.dtype = torc
     """
     climbed = iter(_climbed([pool for pool in pools if pool.values is not None], search, dtype))
     return [_judged(pool, _descended(pool, search) if pool.values is None else next(climbed)) for pool in pools]
+
+
+@torch.no_grad()
+def watched(texts: Opened, search: Search, every: int) -> Iterator[tuple[int, Adversaries]]:
+    """The same search of one batch, looked at every so many steps: the steps that are done, and its candidates so far.
+
+    The last are those of `find`.
+    """
+    steps = _descent(texts, search) if texts.values is None else _climb(texts, search)
+    for done, x in enumerate(steps, start=1):
+        if done % every == 0 or done == search.steps:
+            yield done, _judged(texts, x)
 
 
 def objective(weights: Tensor, original: Tensor, p: Tensor, own: Tensor, search: Search) -> Tensor:
@@ -157,7 +170,12 @@ def _distance(p: Tensor, q: Tensor) -> Tensor:
 
 
 def _descended(pool: Opened, search: Search) -> Tensor:
-    """Log-weights after the search, by automatic differentiation, for any decoder and any pass."""
+    """Log-weights after the search, by automatic differentiation."""
+    return deque(_descent(pool, search), maxlen=1)[0]
+
+
+def _descent(pool: Opened, search: Search) -> Iterator[Tensor]:
+    """Log-weights after every step, by automatic differentiation, for any decoder and any pass."""
     native, mask = pool.native(), pool.mask[:, None, None]
     dtype = native.own.dtype
     original = pool.weights.to(dtype)
@@ -170,7 +188,7 @@ def _descended(pool: Opened, search: Search) -> Tensor:
             p = native.logits(weights).softmax(-1)
             (x.grad,) = torch.autograd.grad(objective(weights, original, p, own, search).sum(), x)
         adam.step()
-    return x.detach()
+        yield x.detach()
 
 
 def _climbed(pools: Sequence[Opened], search: Search, dtype: torch.dtype) -> list[Tensor]:
@@ -188,6 +206,15 @@ def _climbed(pools: Sequence[Opened], search: Search, dtype: torch.dtype) -> lis
             found[place][some] = climb.x[:, :width, start : start + rows].permute(2, 0, 1).double()
             start += rows
     return [x[:, :, None] for x in found]
+
+
+def _climb(pool: Opened, search: Search, dtype: torch.dtype = torch.float32) -> Iterator[Tensor]:
+    """The same after every step, of one pool whose texts climb together."""
+    problem = _problem(pool, search)
+    climb, (rows, _, width) = _side_by_side([problem], search, dtype), problem[0].shape
+    for _ in range(search.steps):
+        climb.step()
+        yield climb.x[:, :width, :rows].permute(2, 0, 1).double()[:, :, None]
 
 
 def _problem(pool: Opened, search: Search) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:

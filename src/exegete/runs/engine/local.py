@@ -1,14 +1,11 @@
 """Local engine: independent pieces of work on this machine, a warm worker process per core, one torch thread each.
 
 Two torch threads in one process can be slower than one on a busy machine, and a new process pays seconds to import
-torch: so workers are processes that start once and stay. A worker never imports the user's script, so that a script
-needs no `if __name__ == "__main__"`: nothing that is sent to it lives there.
+torch: so workers are processes that start once and stay (`processes` says how).
 """
 
 import importlib
 import os
-import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,8 +13,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
-from importlib.machinery import ModuleSpec
-from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.queues import Queue
 from types import TracebackType
 from typing import Any
@@ -27,6 +22,7 @@ import torch
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
 from exegete.runs.engine import Item, Job, Result
+from exegete.runs.engine.processes import Workers, settle
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
 
@@ -36,38 +32,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_starting = threading.Lock()
-
-
-class _Worker(SpawnProcess):
-    """A process that doesn't import the script which starts it: it is told that this is a package's `__main__`."""
-
-    def start(self) -> None:
-        main = sys.modules["__main__"]
-        with _starting:
-            spec, main.__spec__ = main.__spec__, ModuleSpec("__main__", None)
-            # Ctrl-C is the parent's to handle, from a worker's first moment: blocked here, it stays so there.
-            heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
-                super().start()
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, heard)
-                main.__spec__ = spec
-
-
-class _Workers(SpawnContext):
-    """Starts the workers of one engine, and knows them: those of others are not its to stop."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: list[_Worker] = []
-
-    def Process(self, *args: Any, **kwargs: Any) -> _Worker:  # type: ignore[override]  # noqa: N802
-        """One more worker."""
-        self.started.append(_Worker(*args, **kwargs))
-        return self.started[-1]
-
-
 class LocalEngine:
     """Worker processes that stay warm from one map to the next; with one worker the work is done here."""
 
@@ -75,7 +39,7 @@ class LocalEngine:
         self.workers = workers or cores()
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
-        self._context = _Workers()
+        self._context = Workers()
 
     def map(
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
@@ -110,7 +74,7 @@ class LocalEngine:
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            self._context = _Workers()
+            self._context = Workers()
             self._queue = self._context.Queue()
             self._pool = ProcessPoolExecutor(self.workers, self._context, _start_worker, (self._queue, os.getpid()))
         return self._pool
@@ -148,14 +112,7 @@ def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -
     global _messages
     _messages = messages
     torch.set_num_threads(1)
-    threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
-
-
-def _die_with(parent: int) -> None:
-    """A worker whose parent was killed stops at once, so that nobody writes into a run that was given up."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
+    settle(parent)
 
 
 def _import(modules: Sequence[str]) -> None:
