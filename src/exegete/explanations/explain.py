@@ -99,9 +99,8 @@ class _Scored(NamedTuple):
 def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
     """All methods on one text, perhaps with its question."""
     model, (text, *question) = asked.checkpoint.model, parts
-    words, *second = (_words(asked.checkpoint, part) for part in parts)
-    # Keyed by its words, so that a text has the same noise alone and in a file.
-    batch = model.collate([Example(stable_seed(words, *second), (words, *second), 0)])
+    example = example_of(asked.checkpoint, parts)
+    words, batch = example.texts[0], model.collate([example])
     with torch.no_grad():
         logits = model.logits(batch).double()[0]
     prediction = model.labels[int(logits.argmax())]
@@ -139,6 +138,15 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
         ),
         named=asked.named,
     )
+
+
+def example_of(checkpoint: Checkpoint, parts: tuple[str, ...]) -> Example:
+    """A text, perhaps with its question, as a model's example.
+
+    Keyed by its words, so that a text has the same noise alone and in a file.
+    """
+    texts = tuple(_words(checkpoint, part) for part in parts)
+    return Example(stable_seed(*texts), texts, 0)
 
 
 def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:

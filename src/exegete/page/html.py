@@ -54,14 +54,15 @@ def _environment() -> Environment:
     return found
 
 
-def block(drawn: HeatMap) -> Markup:
+def block(drawn: HeatMap, styled: bool = True) -> Markup:
     """The heat map and all around it, to be put into any page or notebook; light and dark, without any script.
 
     Shade is a tint of the ground. The line under a word is whole where it speaks for the class, dotted where it speaks
     against it and double where the method doesn't say, so that print and colour-blind readers lose nothing. A screen
     reader hears each row's first words and their scores, and finds all numbers in a table.
     """
-    return filled("page/templates/heatmap.html", drawn=drawn, style=Markup(shipped("page/heatmap.css")))
+    style = Markup(shipped("page/heatmap.css")) if styled else ""  # a page of many has it once
+    return filled("page/templates/heatmap.html", drawn=drawn, style=style)
 
 
 def page(title: str, *blocks: Markup) -> str:

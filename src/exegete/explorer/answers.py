@@ -1,0 +1,180 @@
+"""Answers: what a worker is asked over the wire, and what it says. This is where the server's torch is."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+from exegete.base.errors import ExegeteError
+from exegete.explanations.question import Contrast
+from exegete.explanations.question import Text as Asked
+from exegete.explorer.attack import Attack, middle
+from exegete.explorer.lab import Lab, lab
+from exegete.explorer.messages import (
+    Adversary,
+    Explain,
+    Explained,
+    Message,
+    Method,
+    Model,
+    Open,
+    Opened,
+    Outcomes,
+    Permute,
+    Rewrite,
+    Row,
+    Text,
+    Weigh,
+    Weighed,
+)  # fmt: skip
+from exegete.interventions.search import Search
+from exegete.page.html import block
+from exegete.page.labels import importance_labels
+from exegete.runs.engine.warm import Answer, Found, Tell
+
+PROBE = "the film is a long story about two old friends"  # ten words that most models know some of
+PATH = re.compile(r"(?<![\w.])(?:/[\w.@+~ -]+)+/([\w.@+~-]+)")
+Asks = TypeVar("Asks", bound=Message)
+
+
+def keep(tell: Tell, source: str | None) -> Answer:
+    """In a worker: the model of a word of the command line, ready to answer."""
+    torch.set_num_threads(1)
+
+    def progress(label: str, done: int, total: int) -> None:
+        tell({"said": label, "done": done, "total": total})
+
+    try:
+        kept = lab(source, progress)
+    except ExegeteError as error:
+        raise type(error)(without_paths(str(error))) from None
+    kept_here: dict[str, Callable[[dict[str, Any], Tell], Found]] = {
+        "about": lambda _, __: _about(kept, source).model_dump(),
+        "cost": lambda given, _: {"milliseconds": _cost(kept, given["method"])},
+        "explain": lambda given, tell: _explain(kept, Explain(**given), tell).model_dump(),
+        "open": lambda given, _: _open(kept, Open(**given)).model_dump(),
+        "weigh": lambda given, _: _weigh(kept, Weigh(**given)).model_dump(),
+        "rewrite": lambda given, _: _rewrite(kept, Rewrite(**given)).model_dump(),
+        "permute": lambda given, _: _permute(kept, Permute(**given)).model_dump(),
+        "adversary": lambda given, tell: _adversary(kept, Adversary(**given), tell),
+    }
+
+    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
+        try:
+            return kept_here[name](arguments, tell)
+        except ExegeteError as error:
+            raise type(error)(without_paths(str(error))) from None
+
+    return answer
+
+
+def without_paths(sentence: str) -> str:
+    """Folders of this machine are nobody's business: of a path its last part is left.
+
+    >>> without_paths("the checkpoint at /home/ann/models/mine is damaged")
+    'the checkpoint at mine is damaged'
+    """
+    return PATH.sub(r"\1", sentence)
+
+
+def _about(kept: Lab, source: str | None) -> Model:
+    model, methods = kept.checkpoint.model, kept.methods()
+    labels = importance_labels(methods)
+    listed = [Method(name=name, label=labels[name], cheap=cheap) for name, cheap in methods.items()]
+    return Model(
+        model=0, name=kept.name, state="ready", labels=list(model.labels), sites=list(model.sites), pair=kept.pair,
+        methods=listed, source=source,
+    )  # fmt: skip
+
+
+def _cost(kept: Lab, method: str) -> float:
+    """What a method takes for ten words; the first run is slow, so the second counts."""
+    text = (PROBE, PROBE) if kept.pair else PROBE
+    for _ in range(2):
+        started = time.perf_counter()
+        kept.explain(text, [method])
+    return 1000 * (time.perf_counter() - started)
+
+
+def _text(asked: Text) -> Asked:
+    return asked.text if asked.question is None else (asked.text, asked.question)
+
+
+def _explain(kept: Lab, asked: Explain, tell: Tell) -> Explained:
+    target = asked.target if asked.contrast is None else Contrast(asked.target, asked.contrast)
+
+    def progress(label: str, done: int, total: int) -> None:
+        tell({"said": label, "done": done, "total": total})
+
+    found = kept.explain(_text(asked), asked.methods, target, asked.of, progress)
+    return Explained(explanation=found.to_json(asked.by), html=str(block(found.heatmap(asked.by), styled=False)))
+
+
+def _open(kept: Lab, asked: Open) -> Opened:
+    found = kept.attack(_text(asked), asked.site)
+    readout = kept.checkpoint.model.readout
+    return Opened(
+        site=found.site,
+        keys=found.keys,
+        queries=found.keys if found.queries > 1 else [""],
+        heads=len(found.own) // found.queries,
+        rows=found.own.tolist(),
+        movable=found.movable,
+        pools=found.pools,
+        gated=readout is not None and readout.gated,
+        probabilities=_classes(kept, found.probabilities),
+        prediction=_predicted(kept, found.probabilities),
+        openings=kept.openings,
+    )
+
+
+def _weigh(kept: Lab, asked: Weigh) -> Weighed:
+    found = kept.attack(_text(asked), asked.site)
+    return _weighed(kept, found, found.rows({row.row: row.weights for row in asked.rows}))
+
+
+def _rewrite(kept: Lab, asked: Rewrite) -> Weighed:
+    """Some rows rewritten, and what is predicted then."""
+    found = kept.attack(_text(asked), asked.site)
+    weights = found.rows({row.row: row.weights for row in asked.rows})
+    over = [row for row in (asked.over if asked.over is not None else range(len(weights))) if row < len(weights)]
+    weights[over] = found.rewritten(weights[over], asked.how, asked.count, asked.key, asked.draw)
+    rows = [Row(row=row, weights=weights[row].clamp(0, 1).tolist()) for row in over]
+    return _weighed(kept, found, weights).model_copy(update={"rows": rows})
+
+
+def _weighed(kept: Lab, found: Attack, weights: torch.Tensor) -> Weighed:
+    said = found.weighed(weights)
+    return Weighed(
+        probabilities=_classes(kept, said.probabilities),
+        prediction=_predicted(kept, said.probabilities),
+        flipped=bool(said.probabilities.argmax() != found.probabilities.argmax()),
+        tvd=said.tvd,
+        jsd=said.jsd,
+        frozen=None if said.frozen is None else _classes(kept, said.frozen),
+        openings=kept.openings,
+    )
+
+
+def _permute(kept: Lab, asked: Permute) -> Outcomes:
+    tvd, jsd, flipped = kept.attack(_text(asked), asked.site).outcomes(asked.first, asked.count)
+    return Outcomes(tvd=tvd, jsd=jsd, flipped=flipped, median=middle(tvd))
+
+
+def _adversary(kept: Lab, asked: Adversary, tell: Tell) -> Found:
+    """The last look is the answer; all before are told."""
+    found = kept.attack(_text(asked), asked.site)
+    looked: Found = {}
+    for looked in found.searched(Search(asked.count, asked.steps, seed=asked.seed), asked.epsilon):
+        tell(looked)
+    return looked
+
+
+def _classes(kept: Lab, probabilities: torch.Tensor) -> dict[str, float]:
+    return dict(zip(kept.checkpoint.model.labels, probabilities.tolist(), strict=True))
+
+
+def _predicted(kept: Lab, probabilities: torch.Tensor) -> str:
+    return kept.checkpoint.model.labels[int(probabilities.argmax())]

@@ -1,0 +1,211 @@
+"""Attack: one text, opened at one site: what does the model predict under weights that a person chooses?
+
+Everything is asked of `models.opened`: where a site pools, the text is encoded once and decoded under any weights;
+elsewhere a whole pass is run for every weighting. Only real keys and rows are shown and taken. Distances are those of
+the audit: TVD of the predictions, and JSD of the weights, the mean over rows (Jain & Wallace 2019).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.experiments.common.counterfactual import furthest
+from exegete.interventions.contract import scaled
+from exegete.interventions.permute import permuted_together
+from exegete.interventions.remove import heights, ranked, without
+from exegete.interventions.search import Search, looking, watched
+from exegete.measures.divergence import jsd, tvd
+from exegete.models.capabilities import SelfAttentive
+from exegete.models.contract import Predictor, Site
+from exegete.models.opened import Decoder, Opened, Pass, opened, passing
+from exegete.tasks.batching import Batch
+from exegete.tasks.example import Example
+
+NULL = "∅"  # a key that is no word, and takes the weight that no word has
+LETTERS = 32  # of a key that is a sentence
+SAME = 1e-6  # sums of weights that differ by less are equal
+EVERY = 10  # steps of a search between two looks
+
+
+@dataclass(frozen=True)
+class Held:
+    """An intervention that holds all weights as they were in one pass: what comes after a site can't follow it."""
+
+    weights: Mapping[str, Tensor]  # by site: [1, head, query, key]
+
+    def __call__(self, site: Site) -> Tensor:
+        """What the site had."""
+        return self.weights[site.name].expand_as(site.weights)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A prediction under other weights."""
+
+    probabilities: Tensor  # [class]
+    tvd: float
+    jsd: float | None
+    frozen: Tensor | None  # [class]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A text of which only the weights of one site are left to choose."""
+
+    model: Predictor
+    example: Example
+    batch: Batch
+    site: str
+    opened: Opened
+    frozen: Opened | None  # the same with all other sites held
+
+    @cached_property
+    def own(self) -> Tensor:
+        """The model's own weights of the real keys: [row, key]."""
+        return self.opened.weights[0, :, self.opened.mask[0]]
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """The model's own: [class]."""
+        with torch.no_grad():
+            return self.opened.own[0].softmax(-1)
+
+    @property
+    def queries(self) -> int:
+        """Queries of every head."""
+        return self.opened.queries if isinstance(self.opened, Pass) else 1
+
+    @property
+    def pools(self) -> bool:
+        """Whether it is decoded and not run as a whole."""
+        return isinstance(self.opened, Decoder)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """What each real key is: a word, the beginning of a sentence, a wrapper, or nothing."""
+        with torch.no_grad():
+            owner = self.model.trace(self.batch, keep=[self.site]).owner[self.site][0].tolist()
+        spelled = list(self.batch.reader.spelled(self.batch.tokens[0].tolist()))
+        places = (self.batch.sentence[0] >= 0).nonzero()[:, 0].tolist()
+        for place, word in zip(places, self.example.all_words, strict=True):
+            spelled[place] = word  # as it was written, not as the model knows it
+        layered = isinstance(self.model, SelfAttentive) and self.site in self.model.self_attention
+        real = self.opened.mask[0].nonzero()[:, 0].tolist()
+        return [spelled[key] if layered else _named(key, owner, spelled) for key in real]
+
+    @property
+    def movable(self) -> list[bool]:
+        """Whether each real key may be rewritten."""
+        return self.opened.movable[0, self.opened.mask[0]].tolist()
+
+    def rows(self, given: Mapping[int, Sequence[float]]) -> Tensor:
+        """The model's own weights with some rows in their place, [row, key]; wrong shapes are one sentence."""
+        weights = self.own.clone()
+        for row, values in given.items():
+            if row >= len(weights) or len(values) != weights.shape[1]:
+                raise UsageError(
+                    f"row {row} of {len(values)} weights doesn't fit: this text has {len(weights)} rows of "
+                    f"{weights.shape[1]} weights at '{self.site}'; open it again"
+                )
+            weights[row] = torch.tensor(values, dtype=weights.dtype)
+        return weights
+
+    def weighed(self, weights: Tensor) -> Found:
+        """What is predicted under weights [row, key]."""
+        with torch.no_grad():
+            found = self.opened.logits(self._whole(weights[None]))[0, 0].softmax(-1)
+            held = None if self.frozen is None else self.frozen.logits(self._whole(weights[None]))[0, 0].softmax(-1)
+        return Found(found, float(tvd(found, self.probabilities)), self._apart(weights), held)
+
+    def rewritten(self, weights: Tensor, how: str, count: int, key: int, draw: int) -> Tensor:
+        """Weights [row, key] as an intervention leaves them; keys that may not move keep theirs, but for `zero`."""
+        moves = torch.tensor(self.movable).expand_as(weights)
+        if how == "zero":
+            return torch.zeros_like(weights)
+        if how == "uniform":
+            shared = weights.where(moves, 0).sum(-1, keepdim=True)
+            return torch.where(moves, scaled(torch.ones_like(weights), moves) * shared, weights)
+        if how == "remove":
+            gone = ranked(heights(weights, moves), moves) < count
+            return without(weights, torch.ones_like(moves), gone)
+        if how == "without":
+            return without(weights, torch.ones_like(moves), torch.arange(weights.shape[1]) == key)
+        if how == "reverse":
+            return weights.masked_scatter(moves, weights[moves].view(len(weights), -1).flip(-1))
+        return self._permuted(weights, draw)
+
+    def outcomes(self, first: int, count: int) -> tuple[list[float], list[float], list[bool]]:
+        """TVD, JSD and whether it flips, of draws of permutations, as in the experiment of that name (seed 0)."""
+        drawn = permuted_together(self.opened.weights, self.opened.movable, self.opened.ids, 0, first + count)
+        drawn = torch.where(self.opened.movable[:, None, None], drawn, self.opened.weights[:, None])[:, first:]
+        with torch.no_grad():
+            found = self.opened.logits(drawn)[0].softmax(-1)  # [draw, class]
+        moved = tvd(found, self.probabilities.expand_as(found)).tolist()
+        apart = jsd(drawn[0], self.opened.weights.expand_as(drawn[0]))[:, looking(self.opened.weights[0])].mean(-1)
+        return moved, apart.tolist(), (found.argmax(-1) != self.probabilities.argmax()).tolist()
+
+    def searched(self, search: Search, epsilon: float) -> Iterator[dict[str, object]]:
+        """The search of the audit, every few steps: candidates, and the furthest within ε so far."""
+        for step, found in watched(self.opened, search, EVERY):
+            best = furthest(self.opened.weights, found, epsilon)
+            yield {
+                "step": step,
+                "steps": search.steps,
+                "candidates": [list(pair) for pair in zip(found.jsd[0].tolist(), found.tvd[0].tolist(), strict=True)],
+                "jsd": float(best.jsd),
+                "tvd": float(best.tvd),
+                "met": bool(found.best(epsilon)[0] >= 0),
+                "rows": best.weights[0, :, self.opened.mask[0]].tolist(),
+            }
+
+    def _permuted(self, weights: Tensor, draw: int) -> Tensor:
+        """One draw of permuting these rows, all in one order."""
+        moves = torch.tensor([self.movable])
+        drawn = permuted_together(weights[None], moves, self.opened.ids, 0, draw + 1)[0, draw]
+        return torch.where(moves, drawn, weights)
+
+    def _whole(self, rows: Tensor) -> Tensor:
+        """Draws of real keys [draw, row, key] as the opened text takes them: [1, draw, row, key]."""
+        weights = self.opened.weights.new_zeros(len(rows), *self.opened.weights.shape[1:])
+        weights[..., self.opened.mask[0]] = rows
+        return weights[None]
+
+    def _apart(self, weights: Tensor) -> float | None:
+        """The mean JSD over rows; None where a row has another sum: then it is no distribution over the same."""
+        own = self.own[looking(self.own)]
+        changed = weights[looking(self.own)]
+        if (own.sum(-1) - changed.sum(-1)).abs().max() > SAME or self.model.readout is None:
+            return None
+        return None if self.model.readout.gated else float(jsd(changed, own).mean())
+
+
+def _named(key: int, owner: Sequence[int], spelled: Sequence[str]) -> str:
+    """The words that a key stands for, in one line."""
+    said = " ".join(word for word, of in zip(spelled, owner, strict=True) if of == key)
+    return (said if len(said) <= LETTERS else f"{said[: LETTERS - 1]}…") or NULL
+
+
+def attack(model: Predictor, example: Example, site: str | None = None) -> Attack:
+    """Open a text at a site, the readout unless one is named."""
+    batch = model.collate([example])
+    with torch.no_grad():
+        found = opened(model, batch, site=site)
+        name = site or model.sites[-1]
+        return Attack(model, example, batch, name, found, _held(model, batch, name))
+
+
+def _held(model: Predictor, batch: Batch, site: str) -> Opened | None:
+    """The site opened with all others held as they are; None where no other comes after it."""
+    if site == model.sites[-1]:
+        return None
+    return passing(model, batch, site, Held(model.trace(batch).attention))
+
+
+def middle(values: Sequence[float]) -> float:
+    """The median, as the audit has it."""
+    return float(median(values))

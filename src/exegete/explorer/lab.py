@@ -1,0 +1,113 @@
+"""Lab: a model and the texts that were opened last; what the page shows, and what `exegete.lab` gives in Python.
+
+A text is opened once for every site: dragging a weight decodes, and never encodes again (`openings` counts).
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from exegete.base.errors import UsageError
+from exegete.base.progress import Progress, silent
+from exegete.explanations.explain import Question, example_of, explained
+from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of
+from exegete.explanations.result import Explanation
+from exegete.explanations.vouch import MANIFEST, Model, Trust, subject
+from exegete.explorer.attack import Attack, Found, attack
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import refusal
+from exegete.models.capabilities import Paired, Writing
+from exegete.runs.engine.local import one_thread
+from exegete.runs.run import STUDY
+from exegete.training.checkpoint import Checkpoint
+
+TEXTS = 64  # that stay opened
+WORDS, MATRIX = 1_000, 64  # of a text, and of one whose queries are words: n² weights a head
+CHEAP = ("attention", "attention_x_gradient", "attention_x_norm", "gradient", "gradient_x_input", "rollout")
+
+
+class Lab:
+    """A model to be asked about texts, and about texts under other weights."""
+
+    def __init__(self, checkpoint: Checkpoint, trust: Trust | None = None) -> None:
+        self.checkpoint, self.trust = checkpoint, trust or Trust()
+        self.openings = 0
+        self._opened: OrderedDict[tuple[tuple[str, ...], str | None], Attack] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """What it is, and on what it was trained."""
+        return f"{self.checkpoint.model.spec}, trained on {self.checkpoint.task}"
+
+    @property
+    def pair(self) -> bool:
+        """Whether it reads two texts."""
+        return isinstance(self.checkpoint.model, Paired)
+
+    def methods(self) -> dict[str, bool]:
+        """The importances that this model allows, and whether each is cheap: a pass or two."""
+        if isinstance(self.checkpoint.model, Writing):
+            return {}
+        names = methods_of(None, "logit")
+        allowed = [name for name in names if refusal(IMPORTANCES.make(name), self.checkpoint.model) is None]
+        return {name: name.partition(":")[0] in CHEAP for name in allowed}
+
+    def explain(
+        self,
+        text: Text,
+        methods: Sequence[str] | None = None,
+        target: str | Contrast | None = None,
+        of: Of = "logit",
+        progress: Progress = silent,
+    ) -> Explanation:
+        """As `exegete.explain`; without methods, by those that are cheap."""
+        parts = self._parts(text)
+        wanted = [name for name, cheap in self.methods().items() if cheap] if methods is None else methods
+        classes = classes_of(target, self.checkpoint)
+        asked = Question(self.checkpoint, methods_of(wanted, of), *classes, of, self.trust, progress)
+        with one_thread():
+            return explained(asked, parts)
+
+    def attack(self, text: Text, site: str | None = None) -> Attack:
+        """A text opened at a site, the readout unless one is named; opened before, it is not opened again."""
+        key = (self._parts(text), site)
+        if key not in self._opened:
+            self._opened[key] = self._open(*key)
+            self.openings += 1
+        self._opened.move_to_end(key)
+        if len(self._opened) > TEXTS:
+            self._opened.popitem(last=False)
+        return self._opened[key]
+
+    def weigh(self, text: Text, rows: Mapping[int, Sequence[float]], site: str | None = None) -> Found:
+        """What is predicted with some rows of weights in the place of the model's own.
+
+        >>> lab("checkpoints/mine").weigh("a charming film", {0: [0.2, 0.5, 0.3]}).probabilities  # doctest: +SKIP
+        """
+        asked = self.attack(text, site)
+        with one_thread():
+            return asked.weighed(asked.rows(rows))
+
+    def _open(self, parts: tuple[str, ...], site: str | None) -> Attack:
+        model = self.checkpoint.classifier
+        example = example_of(self.checkpoint, parts)
+        with one_thread():
+            found = attack(model, example, site)
+        if not found.pools and len(example.all_words) > MATRIX:
+            raise UsageError(f"a matrix of weights is shown for texts of up to {MATRIX} words: shorten the text")
+        return found
+
+    def _parts(self, text: Text) -> tuple[str, ...]:
+        """A text that this model can read, within limits."""
+        parts = parts_of(text)
+        check_parts(parts, self.checkpoint)
+        if len(example_of(self.checkpoint, parts).all_words) > WORDS:
+            raise UsageError(f"the explorer reads texts of up to {WORDS} words: shorten the text")
+        return parts
+
+
+def lab(model: Model = None, progress: Progress = silent) -> Lab:
+    """A lab for a checkpoint, its folder, a run (its first model), or the default audit's model."""
+    if isinstance(model, str | Path) and any((Path(model) / name).is_file() for name in (MANIFEST, STUDY)):
+        return Lab(*subject(None, model, progress))
+    return Lab(*subject(model, None, progress))

@@ -1,0 +1,151 @@
+"""Served: a model of the command line and its workers; one for what must be quick, one for what takes long.
+
+A drag never waits for a search: they are asked of different processes. What was found is kept by content, so that the
+same question is answered once. Nothing here imports torch.
+"""
+
+import asyncio
+import json
+import sys
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import aclosing
+from hashlib import sha256
+from typing import Any
+
+from exegete.base.errors import ExegeteError
+from exegete.explorer.messages import Message, Method, Model
+from exegete.runs.engine.warm import Found, Warm
+
+KEEP = "exegete.explorer.answers:keep"
+WAITING = 64  # questions that may wait for a worker
+KEPT = 512  # answers
+Said = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
+DEFAULT = "the default audit’s model"
+
+
+class Busy(ExegeteError):  # noqa: N818
+    """Too many questions at a time."""
+
+
+class Served:
+    """One model, as the server sees it."""
+
+    def __init__(self, number: int, source: str | None) -> None:
+        self.about = Model(model=number, name=source or DEFAULT, state="loading", said="starting", source=source)
+        self._kept: OrderedDict[str, Found] = OrderedDict()
+        self._slow: Warm | None = None
+        self._quick = Warm(KEEP, source, told=self._told)
+        self._quick.made.add_done_callback(self._made)
+
+    async def ask(self, name: str, message: Message, keep: bool = True) -> Found:
+        """An answer of the quick worker, or the one that was given before."""
+        key = self._key(name, message)
+        if key in self._kept:
+            return self._kept[key]
+        _, found = self._room(self._quick).ask(name, message.model_dump())
+        answer = await asyncio.wrap_future(found)
+        return self._keep(key, answer) if keep else answer
+
+    async def follow(self, name: str, message: Message) -> AsyncGenerator[Said, None]:
+        """A long piece of work: ("told", …) while it goes on, then ("found", …). Whoever leaves stops it."""
+        key = self._key(name, message)
+        if key in self._kept:
+            yield "found", self._kept[key]
+            return
+        async with aclosing(self._followed(name, message)) as parts:
+            async for kind, said in parts:
+                yield kind, self._keep(key, dict(said)) if kind == "found" else said
+
+    def check(self) -> None:
+        """Refuse questions before there is a model to ask."""
+        if self.about.state == "failed":
+            raise ExegeteError(self.about.said)
+        if self.about.state == "loading":
+            raise Busy("the model is still being made ready: ask again in a moment")
+
+    def close(self) -> None:
+        """Let the workers go."""
+        for worker in (self._quick, self._slow):
+            if worker is not None:
+                worker.close()
+
+    async def _followed(self, name: str, message: Message) -> AsyncGenerator[Said, None]:
+        self.check()
+        loop, heard = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
+        worker = self._room(self._slow or self._quick)
+
+        def hear(said: Mapping[str, Any] | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(heard.put_nowait, said)
+
+        number, found = worker.ask(name, message.model_dump(), hear)
+        found.add_done_callback(lambda _: hear(None))
+        try:
+            while (said := await heard.get()) is not None:
+                yield "told", said
+            answer = await asyncio.wrap_future(found)
+            yield "found", answer
+        finally:
+            worker.give_up(number)
+
+    def _room(self, worker: Warm) -> Warm:
+        self.check()
+        if worker.waiting >= WAITING:
+            raise Busy(f"{WAITING} questions are waiting for this model already: ask again in a moment")
+        return worker
+
+    def _key(self, name: str, message: Message) -> str:
+        return sha256(json.dumps([name, message.model_dump()], sort_keys=True).encode()).hexdigest()
+
+    def _keep(self, key: str, found: Found) -> Found:
+        self._kept[key] = found
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+    def _told(self, said: Mapping[str, Any]) -> None:
+        self.about = self.about.model_copy(update=dict(said))
+
+    def _made(self, made: "Future[Found]") -> None:
+        """The model is there, or a sentence why not; then the second worker loads what the first may have trained."""
+        error = made.exception()
+        if error is not None:
+            self._fail(error)
+            return
+        self._quick.ask("about", {})[1].add_done_callback(self._ready)
+
+    def _ready(self, found: "Future[Found]") -> None:
+        if (error := found.exception()) is not None:
+            self._fail(error)
+            return
+        said = found.result() | {"model": self.about.model}
+        self.about = Model.model_validate(said)
+        self._slow = Warm(KEEP, self.about.source)
+        self._measure([method.name for method in self.about.methods if not method.cheap])
+
+    def _measure(self, names: Sequence[str]) -> None:
+        """How long dear methods take here, one after another, so that a person's question waits for one at most."""
+        if not names or self._slow is None:
+            return
+
+        def measured(cost: "Future[Found]") -> None:
+            if cost.exception() is None:  # one that fails has no number, and says why when it is asked for
+                self._cost(names[0], cost.result()["milliseconds"])
+                self._measure(names[1:])
+
+        self._slow.ask("cost", {"method": names[0]})[1].add_done_callback(measured)
+
+    def _cost(self, name: str, measured: float) -> None:
+
+        def timed(method: Method) -> Method:
+            return method.model_copy(update={"milliseconds": measured}) if method.name == name else method
+
+        self.about = self.about.model_copy(update={"methods": [timed(method) for method in self.about.methods]})
+
+    def _fail(self, error: BaseException) -> None:
+        said = str(error) if isinstance(error, ExegeteError) else "this model can't be read: see the terminal"
+        if not isinstance(error, ExegeteError):
+            print(error, file=sys.stderr)
+        self.about = self.about.model_copy(update={"state": "failed", "said": said})

@@ -1,0 +1,179 @@
+"""Server: the questions of the page, as an API with types; every number is computed by a worker."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from exegete import __version__
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.explorer.messages import (
+    Adversary,
+    Explain,
+    Explained,
+    Model,
+    Open,
+    Opened,
+    Outcomes,
+    Permute,
+    Rewrite,
+    Text,
+    Weigh,
+    Weighed,
+    Wrong,
+)  # fmt: skip
+from exegete.explorer.served import Busy, Served
+from exegete.page.html import filled, shipped
+
+KINDS = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
+SHARED = ("page/style.css", "page/heatmap.css", "page/scheme.js")  # of the report
+WRONG: dict[int | str, dict[str, Any]] = {
+    400: {"model": Wrong, "description": "what is asked can't be answered"},
+    404: {"model": Wrong, "description": "there is no such model"},
+    422: {"model": Wrong, "description": "a field has a wrong value"},
+    429: {"model": Wrong, "description": "too many questions at a time"},
+}
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"text/event-stream": {}},
+        "description": "events `told` while it goes on, then `found` or `wrong`",
+    }
+}
+
+
+def static_files() -> dict[str, str]:
+    """All files of the page by name, read once: no name from a browser ever touches the disk."""
+    own = [path.name for path in files("exegete").joinpath("explorer/static").iterdir()]
+    ours = {name: shipped(f"explorer/static/{name}") for name in own}
+    return ours | {path.rpartition("/")[2]: shipped(path) for path in SHARED}
+
+
+def make_app(served: Sequence[Served]) -> FastAPI:
+    """The app over the models of the command line; it stands behind a `Guard`."""
+    app = FastAPI(title="Exegete explorer", version=__version__, docs_url=None, redoc_url=None)
+    app.state.served, app.state.files = list(served), static_files()
+    app.add_api_route("/", _page, include_in_schema=False)
+    app.add_api_route("/static/{name}", _file, include_in_schema=False)
+    app.add_api_route("/api", _reference, include_in_schema=False)
+    add = partial(app.add_api_route, responses=WRONG)
+    add("/api/models", _models, response_model=list[Model], summary="The models, and how far they are")
+    add("/api/explain", _explain, methods=["POST"], response_model=Explained, summary="Heat maps of cheap methods")
+    add("/api/open", _open, methods=["POST"], response_model=Opened, summary="The attention of a text at a site")
+    add("/api/weigh", _weigh, methods=["POST"], response_model=Weighed, summary="The prediction under other weights")
+    add("/api/rewrite", _rewrite, methods=["POST"], response_model=Weighed, summary="Rows changed, and the prediction")
+    add("/api/permute", _permute, methods=["POST"], response_model=Outcomes, summary="What random orders do")
+    follow = partial(app.add_api_route, methods=["POST"], response_class=StreamingResponse, responses=WRONG | EVENTS)
+    follow("/api/follow/explain", _follow_explain, summary="Heat maps of any methods")
+    follow("/api/follow/adversary", _follow_adversary, summary="Search for an adversary")
+    for kind, said in ((ExegeteError, _wrong), (RequestValidationError, _invalid), (HTTPException, _missing)):
+        app.add_exception_handler(kind, said)  # type: ignore[arg-type]
+    app.add_exception_handler(Exception, _defect)
+    return app
+
+
+def _of(request: Request, asked: Text) -> Served:
+    served: list[Served] = request.app.state.served
+    if asked.model >= len(served):
+        raise HTTPException(404, f"there is no model {asked.model}: `exegete serve` was given {len(served)}")
+    served[asked.model].check()
+    return served[asked.model]
+
+
+async def _page(request: Request) -> HTMLResponse:
+    return HTMLResponse(request.app.state.files["index.html"])
+
+
+async def _file(request: Request, name: str) -> Response:
+    if name not in request.app.state.files:
+        raise HTTPException(404, "there is no such file")
+    kind = KINDS[name.rpartition(".")[2]]
+    return Response(request.app.state.files[name], media_type=f"{kind}; charset=utf-8")
+
+
+async def _reference(request: Request) -> HTMLResponse:
+    """The OpenAPI description for a person."""
+    return HTMLResponse(filled("explorer/templates/api.html", api=request.app.openapi()))
+
+
+async def _models(request: Request) -> list[Model]:
+    return [each.about for each in request.app.state.served]
+
+
+async def _explain(request: Request, asked: Explain) -> Mapping[str, Any]:
+    of = _of(request, asked)
+    cheap = {method.name for method in of.about.methods if method.cheap}
+    if asked.methods is not None and not {*asked.methods} <= cheap:
+        raise UsageError("these methods take long: ask /api/follow/explain, which tells how far it is")
+    return await of.ask("explain", asked)
+
+
+async def _open(request: Request, asked: Open) -> Mapping[str, Any]:
+    return await _of(request, asked).ask("open", asked)
+
+
+async def _weigh(request: Request, asked: Weigh) -> Mapping[str, Any]:
+    return await _of(request, asked).ask("weigh", asked, keep=False)
+
+
+async def _rewrite(request: Request, asked: Rewrite) -> Mapping[str, Any]:
+    return await _of(request, asked).ask("rewrite", asked, keep=False)
+
+
+async def _permute(request: Request, asked: Permute) -> Mapping[str, Any]:
+    return await _of(request, asked).ask("permute", asked)
+
+
+async def _follow_explain(request: Request, asked: Explain) -> StreamingResponse:
+    return StreamingResponse(_events(_of(request, asked), "explain", asked), media_type="text/event-stream")
+
+
+async def _follow_adversary(request: Request, asked: Adversary) -> StreamingResponse:
+    return StreamingResponse(_events(_of(request, asked), "adversary", asked), media_type="text/event-stream")
+
+
+async def _events(served: Served, name: str, asked: Explain | Adversary) -> AsyncIterator[str]:
+    """Server-sent events; when the page goes away this is closed, and the work stops."""
+    try:
+        async with aclosing(served.follow(name, asked)) as parts:
+            async for kind, said in parts:
+                yield _event(kind, said)
+    except ExegeteError as error:
+        yield _event("wrong", {"error": str(error)})
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        yield _event("wrong", {"error": DEFECT})
+
+
+def _event(kind: str, said: Mapping[str, Any]) -> str:
+    return f"event: {kind}\ndata: {json.dumps(said, allow_nan=False)}\n\n"
+
+
+DEFECT = "something went wrong inside, and the terminal says what: please report it"
+
+
+async def _wrong(_: Request, error: ExegeteError) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 429 if isinstance(error, Busy) else 400)
+
+
+async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+    return JSONResponse({"error": f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}"}, 422)
+
+
+async def _missing(_: Request, error: HTTPException) -> JSONResponse:
+    return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
+
+
+async def _defect(_: Request, error: Exception) -> JSONResponse:
+    """What broke is for the terminal, which uvicorn tells; a browser gets neither traces nor paths."""
+    del error
+    return JSONResponse({"error": DEFECT}, 500)

@@ -1,0 +1,86 @@
+"""A real server over small models, for tests that ask it."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import uvicorn
+
+from exegete.explorer.guard import Buckets, Door, Guard
+from exegete.explorer.served import Served
+from exegete.explorer.server import make_app
+from exegete.explorer.start import bound, door_of
+
+WAIT = 120.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server, and a client that came with the token."""
+
+    door: Door
+    models: list[Served]
+    guard: Guard
+    client: httpx.Client
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.door.port}"
+
+    @property
+    def entrance(self) -> str:
+        return f"{self.address}/?token={self.door.token}"
+
+    def post(self, question: str, **asked: Any) -> Any:
+        """An answer that is there."""
+        answer = self.client.post(f"/api/{question}", json={"model": 0} | asked)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def follow(self, question: str, **asked: Any) -> list[tuple[str, Any]]:
+        """All events of a long piece of work."""
+        with self.client.stream("POST", f"/api/follow/{question}", json={"model": 0} | asked) as answer:
+            assert answer.status_code == 200, answer.read()
+            return [event_of(part) for part in "".join(answer.iter_text()).strip().split("\n\n")]
+
+
+def event_of(part: str) -> tuple[str, Any]:
+    kind, data = part.split("\n")
+    return kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+@contextmanager
+def running(sources: Sequence[str], ready: bool = True) -> Iterator[Running]:
+    """Serve until the end of the block."""
+    listening = bound("127.0.0.1", 0)
+    door = door_of("127.0.0.1", listening.getsockname()[1])
+    models = [Served(number, source) for number, source in enumerate(sources)]
+    guard = Guard(make_app(models), door, Buckets(rate=1e4, burst=1e4))
+    server = uvicorn.Server(uvicorn.Config(guard, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{door.port}", timeout=WAIT) as client:
+            assert client.get("/", params={"token": door.token}).status_code == 303
+            for model in models if ready else ():
+                until(lambda model=model: model.about.state != "loading")
+            yield Running(door, models, guard, client)
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+        for model in models:
+            model.close()
+
+
+def until(true: Any, seconds: float = WAIT) -> None:
+    """Wait for something to be so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
