@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from exegete.experiments.common.test import Goal
     from exegete.explanations.question import Of, Text
     from exegete.explanations.result import Explanation
+    from exegete.explorer.attack import Attack
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
     from exegete.runs.engine import Engine
     from exegete.runs.objects import AnyModel, AnyTask, Loaded, StudyOfObjects, Trained, Wrapped
     from exegete.runs.results import Result
     from exegete.tasks.example import Task
+    from exegete.training.checkpoint import Checkpoint
     from exegete.training.pretrained import Given
 
     Study = StudyOfObjects
@@ -222,14 +224,23 @@ def explain(
     """
     from exegete.explanations.explain import explain as run
     from exegete.explanations.question import Contrast
-    from exegete.runs.objects import Loaded, Wrapped, check_model, checkpoint_of
 
-    if model is not None:
-        check_model(model)
     wanted = target if contrast is None else Contrast(target, contrast)
-    if isinstance(model, Loaded):
-        return run(model.folder, text, methods, wanted, of)  # a folder tells which run vouches for it
-    return run(checkpoint_of(model) if isinstance(model, Wrapped) else model, text, methods, wanted, of)
+    return run(_explained(model), text, methods, wanted, of)
+
+
+@checked
+def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None) -> "Attack":
+    """One text, opened at a site (the readout unless one is named): what is predicted under weights of your own?
+
+    `model` is a model, a checkpoint or run folder, or None for the default audit's. `exegete serve` shows it on a page.
+
+    >>> found = lab("checkpoints/mine", "a charming film").weigh({0: [0.2, 0.5, 0.3]})  # doctest: +SKIP
+    >>> found.probabilities, found.tvd, found.jsd  # doctest: +SKIP
+    """
+    from exegete.explorer.lab import lab as run
+
+    return run(_explained(model)).attack(text, site)
 
 
 @checked
@@ -283,6 +294,18 @@ def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame"
     from exegete.runs.objects import task_itself
 
     return tokens_of(task_itself(task), splits)
+
+
+def _explained(model: "AnyModel | None") -> "Checkpoint | str | Path | None":
+    """What explains one prediction; a folder tells which run vouches for it."""
+    from exegete.runs.objects import Loaded, Wrapped, check_model, checkpoint_of
+
+    if model is None:
+        return None
+    check_model(model)
+    if isinstance(model, Loaded):
+        return model.folder
+    return checkpoint_of(model) if isinstance(model, Wrapped) else model
 
 
 @contextmanager

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from exegete.base.errors import ExegeteError
+import exegete
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.counterfactual import furthest
 from exegete.explanations.explain import example_of, explain
-from exegete.explorer.attack import attack
 from exegete.explorer.lab import Lab, lab
 from exegete.interventions.permute import permuted_together
 from exegete.interventions.search import Search, find
@@ -94,7 +94,7 @@ def test_dragging_never_encodes_again(folders: tuple[Path, Path]) -> None:
     opened_once = len(counted)
     assert opened_once >= 1
     for place in range(10):
-        bench.weigh(TEXT, {0: [float(place == key) for key in range(10)]})
+        bench.attack(TEXT).weigh({0: [float(place == key) for key in range(10)]})
     assert len(counted) == opened_once
     assert bench.openings == 1
 
@@ -191,10 +191,14 @@ def test_a_head_is_ablated(server: Running, folders: tuple[Path, Path]) -> None:
 
 
 def test_what_python_gives_by_itself(folders: tuple[Path, Path]) -> None:
-    bench = lab(folders[0])
-    own = bench.attack(TEXT)
-    assert bench.weigh(TEXT, {}).tvd == pytest.approx(0, abs=1e-12)
-    assert attack(bench.checkpoint.classifier, own.example).own.tolist() == own.own.tolist()
+    found = exegete.lab(folders[0], TEXT)
+    assert found.weigh({}).tvd == pytest.approx(0, abs=1e-12)
+    assert found.own.tolist() == pool(folders[0]).weights[0].tolist()
+    page = found._repr_html_()
+    assert page.count('scope="row"') == 1 + 10  # a head, and a line for each word
+    assert "encoder.0, head 2" in exegete.lab(exegete.load(folders[1]), TEXT, site="encoder.0")._repr_html_()
+    with pytest.raises(UsageError, match="unknown site"):
+        exegete.lab(folders[0], TEXT, site="nowhere")
 
 
 @pytest.mark.parametrize(

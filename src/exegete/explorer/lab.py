@@ -4,7 +4,7 @@ A text is opened once for every site: dragging a weight decodes, and never encod
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from exegete.base.errors import UsageError
@@ -13,7 +13,7 @@ from exegete.explanations.explain import Question, example_of, explained
 from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of
 from exegete.explanations.result import Explanation
 from exegete.explanations.vouch import MANIFEST, Model, Trust, subject
-from exegete.explorer.attack import Attack, Found, attack
+from exegete.explorer.attack import Attack, attack
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.models.capabilities import Paired, Writing
@@ -78,15 +78,6 @@ class Lab:
         if len(self._opened) > TEXTS:
             self._opened.popitem(last=False)
         return self._opened[key]
-
-    def weigh(self, text: Text, rows: Mapping[int, Sequence[float]], site: str | None = None) -> Found:
-        """What is predicted with some rows of weights in the place of the model's own.
-
-        >>> lab("checkpoints/mine").weigh("a charming film", {0: [0.2, 0.5, 0.3]}).probabilities  # doctest: +SKIP
-        """
-        asked = self.attack(text, site)
-        with one_thread():
-            return asked.weighed(asked.rows(rows))
 
     def _open(self, parts: tuple[str, ...], site: str | None) -> Attack:
         model = self.checkpoint.classifier

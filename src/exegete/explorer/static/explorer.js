@@ -1,0 +1,87 @@
+// The page: a text for all models, and an address that restores what is shown.
+
+import { ask } from "./api.js";
+import { make, settled } from "./dom.js";
+import { read, written } from "./edits.js";
+import { copy } from "./take.js";
+import "./model.js";
+
+const FIRST = "a charming and often affecting journey", ASKED = "what is it about ?";
+const PAUSE = 120, LOOK = 700;
+const text = document.getElementById("text"), question = document.getElementById("question");
+const place = document.getElementById("models"), second = document.getElementById("second");
+/** @type {any[]} */
+let panels = [];
+
+const pair = (panel) => panel.about.pair;
+const said = (panel) => ({ text: text.value, question: pair(panel) ? question.value : null });
+const state = () => new URLSearchParams(location.hash.slice(1));
+
+/** Give the text to every model that is ready; an address's edits come with it once. */
+function readAll(from = null) {
+  if (!text.value.trim()) return;
+  for (const panel of panels) if (panel.about.state === "ready") start(panel, from);
+  remember();
+}
+
+function start(panel, from) {
+  const number = panel.about.model, rows = from?.get(`rows.${number}`);
+  panel.read(said(panel), from && (rows || from.get(`site.${number}`)) ? { rows: read(rows), site: from.get(`site.${number}`) } : null);
+}
+
+/** The address says what is shown. */
+const remember = settled(() => {
+  const now = new URLSearchParams({ text: text.value });
+  if (!second.hidden) now.set("question", question.value);
+  for (const panel of panels) {
+    const number = panel.about.model;
+    if (panel.opened && panel.about.sites.length > 1) now.set(`site.${number}`, panel.chosen.site);
+    if (panel.opened && panel.rows.size) now.set(`rows.${number}`, written(panel.rows));
+  }
+  history.replaceState(null, "", `#${now}`);
+}, 250);
+
+function fill(from) {
+  text.value = from.get("text") ?? FIRST;
+  question.value = from.get("question") ?? ASKED;
+  grow();
+}
+
+/** A box as high as its text. */
+function grow() {
+  for (const box of [text, question]) {
+    box.style.height = "auto";
+    if (box.scrollHeight) box.style.height = `${box.scrollHeight + 2}px`;
+  }
+}
+
+/** Look how far the models are; those that became ready begin. */
+async function look(from) {
+  let abouts = [];
+  try { abouts = await ask("models"); } catch (error) {
+    place.replaceChildren(make("p", { className: "wrong", role: "alert" }, error.message));
+    return;
+  }
+  if (!panels.length) {
+    panels = abouts.map(() => make("exegete-model"));
+    place.className = panels.length > 1 ? "several" : "";
+    document.body.classList.toggle("wide", panels.length > 1);
+    place.replaceChildren(...panels);
+  }
+  const ready = panels.filter((panel, i) => panel.tell(abouts[i]));
+  second.hidden = !panels.some(pair);
+  grow();
+  for (const panel of ready) start(panel, from);
+  const waiting = abouts.some(({ state: is, methods }) => is === "loading" || (is === "ready" && methods.some(({ cheap, milliseconds }) => !cheap && milliseconds === null)));
+  if (waiting) setTimeout(() => look(from), LOOK);
+}
+
+const typed = settled(() => readAll(), PAUSE);
+for (const box of [text, question]) box.addEventListener("input", () => { grow(); typed(); });
+document.getElementById("ask").addEventListener("submit", (event) => event.preventDefault());
+place.addEventListener("changed", () => remember());
+addEventListener("hashchange", () => { fill(state()); readAll(state()); });
+addEventListener("resize", grow);
+document.getElementById("copy-address").addEventListener("click", () => copy(location.href));
+fill(state());
+look(state());

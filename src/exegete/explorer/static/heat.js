@@ -1,0 +1,83 @@
+// <exegete-heat>: what every method says of the text. Cheap ones follow what is typed, dear ones come on request.
+
+import { ask, follow, newest } from "./api.js";
+import { classed, fresh, make, number, say } from "./dom.js";
+
+export class Heat extends HTMLElement {
+  constructor() {
+    super();
+    this.extra = new Set();
+    this.asked = newest(() => this.load());
+  }
+
+  /** @param {any} about the model @param {{text: string, question: string|null}} text */
+  open(about, text) {
+    if (!this.body) this.build(about);
+    Object.assign(this, { about, text });
+    this.costs();
+    return this.asked();
+  }
+
+  build(about) {
+    this.about = about;
+    const choice = (name, options) => {
+      const id = fresh("choice");
+      const select = make("select", { id, onchange: () => this.asked() }, ...options.map(([value, said]) => make("option", { value }, said)));
+      return [select, make("div", { className: "choice" }, make("label", { htmlFor: id }, name), select)];
+    };
+    const classes = about.labels.map((label) => [label, classed(label)]);
+    const [target, first] = choice("Explain", [["", "the predicted class"], ...classes]);
+    const [contrast, second] = choice("set against", [["", "nothing"], ...classes]);
+    const [by, third] = choice("by", [["word", "word"], ["sentence", "sentence"]]);
+    Object.assign(this, { target, contrast, by });
+    this.dear = make("div", { className: "dear", role: "group", "aria-label": "More methods" });
+    this.state = make("p", { className: "wrong", hidden: true, role: "alert" });
+    this.body = make("div", { className: "heat-body" });
+    this.replaceChildren(make("h3", {}, "What every method says"), make("div", { className: "choices" }, first, second, third),
+      this.dear, this.state, this.body);
+  }
+
+  /** Buttons of dear methods, with what each takes: measured here on ten words, and scaled to this text's. */
+  costs() {
+    const words = Math.max(1, this.text.text.split(/\s+/).length);
+    const dear = this.about.methods.filter(({ cheap }) => !cheap);
+    if (this.dear.childElementCount !== dear.length) this.dear.replaceChildren(...dear.map(({ name }) => make("button", { type: "button", onclick: () => this.toggle(name) })));
+    dear.forEach(({ name, label, milliseconds }, i) => {
+      const cost = milliseconds === null ? "" : ` ≈ ${number((milliseconds * words) / 10, 0)} ms`;
+      this.dear.children[i].textContent = `${this.extra.has(name) ? "−" : "+"} ${label}${this.extra.has(name) ? "" : cost}`;
+      this.dear.children[i].setAttribute("aria-pressed", String(this.extra.has(name)));
+    });
+  }
+
+  toggle(name) {
+    if (!this.extra.delete(name)) this.extra.add(name);
+    this.costs();
+    return this.asked();
+  }
+
+  async load() {
+    this.stop?.abort();
+    this.classList.add("stale");
+    this.body.setAttribute("aria-busy", "true");
+    const cheap = this.about.methods.filter((method) => method.cheap).map(({ name }) => name);
+    const asked = { model: this.about.model, ...this.text, methods: [...cheap, ...this.extra],
+      target: this.target.value || null, contrast: this.contrast.value || null, by: this.by.value };
+    try {
+      this.stop = new AbortController();
+      const found = this.extra.size ? await follow("explain", asked, ({ said }) => { this.dear.title = said; }, this.stop.signal) : await ask("explain", asked);
+      this.explanation = found.explanation;
+      this.body.innerHTML = found.html; // our own template, escaped on the server; the policy lets no script in
+      for (const part of this.body.querySelectorAll("h2")) part.replaceWith(make("p", { className: "heat-title" }, part.textContent));
+      this.state.hidden = true;
+      say(found.explanation.reading?.sentences[0] ?? "");
+    } catch (error) {
+      this.state.textContent = error.message;
+      this.state.hidden = false;
+    } finally {
+      this.classList.remove("stale");
+      this.body.removeAttribute("aria-busy");
+    }
+  }
+}
+
+customElements.define("exegete-heat", Heat);

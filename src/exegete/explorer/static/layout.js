@@ -1,0 +1,66 @@
+// Where the parts of a model's panel stand.
+
+import { fresh, make } from "./dom.js";
+import "./bars.js";
+import "./heat.js";
+import "./matrix.js";
+import "./plane.js";
+import "./prediction.js";
+
+/** @param {any} model the element to fill @returns {Record<string, any>} its parts */
+export function layout(model) {
+  const heading = fresh("model");
+  const button = (said, work, given = {}) => make("button", { type: "button", onclick: work, ...given }, said);
+  const choice = (name, options, work) => {
+    const id = fresh("choice"), select = make("select", { id, onchange: work }, ...options.map(([value, said]) => make("option", { value }, said)));
+    return [select, make("div", { className: "choice" }, make("label", { htmlFor: id }, name), select)];
+  };
+  const parts = { numbers: {} };
+  parts.title = make("h2", { id: heading });
+  parts.said = make("span");
+  parts.bar = make("progress", { hidden: true, "aria-label": "Getting the model ready" });
+  parts.state = make("div", { className: "state", role: "status" }, parts.said, parts.bar);
+  parts.trouble = make("p", { className: "wrong", hidden: true, role: "alert" });
+  parts.bars = make("exegete-bars", { ontaken: () => model.begin(), onweights: ({ detail }) => model.hold(detail) });
+  parts.grid = make("exegete-grid", { hidden: true, onchosen: ({ detail }) => model.choose(detail) });
+  parts.rowName = make("p", { className: "row-name", hidden: true });
+  const [site, where] = choice("Site", model.about.sites.map((name) => [name, name]), () => model.choose({ site: site.value, head: 0, query: 0 }));
+  const [over, scope] = choice("Buttons change", [["all", "all rows"], ["head", "this head"], ["row", "this row"]], () => {});
+  const [epsilon, band] = choice("ε", [["0.01", "0.01"], ["0.05", "0.05"]], () => { parts.plane.epsilon = Number(epsilon.value); parts.plane.show(); model.effect(); });
+  Object.assign(parts, { site, where, over, scope, epsilon });
+  const whole = make("input", { type: "checkbox", checked: true, id: fresh("whole"), onchange: () => { parts.bars.whole = whole.checked; } });
+  parts.undo = button("Undo", () => model.undo());
+  parts.redo = button("Redo", () => model.redo());
+  parts.reset = button("Model’s own", () => model.reset());
+  parts.adversary = button("Find an adversary", () => model.search.start(), { className: "primary" });
+  const presets = make("div", { className: "buttons", role: "group", "aria-label": "Change the weights" },
+    button("Uniform", () => model.rewrite({ how: "uniform" })),
+    button("Reverse", () => model.rewrite({ how: "reverse" })),
+    button("Permute", () => model.rewrite({ how: "permute", draw: (model.draws += 1) - 1 })),
+    button("Remove the top", () => model.rewrite({ how: "remove" })),
+    button("Ablate", () => model.rewrite({ how: "zero" }), { title: "All weights 0: what attends adds nothing" }),
+    button("Permute 100 times", () => model.permute()), parts.adversary);
+  const past = make("div", { className: "buttons", role: "group", "aria-label": "Undo" }, parts.undo, parts.redo, parts.reset,
+    make("span", { className: "check" }, whole, make("label", { htmlFor: whole.id }, "others share what is left")));
+  parts.prediction = make("exegete-prediction");
+  parts.plane = make("exegete-plane");
+  parts.game = make("p", { className: "game" });
+  parts.outcomes = make("p", { className: "small outcomes" });
+  parts.steps = make("p", { className: "small steps" });
+  parts.frozen = make("p", { className: "small", hidden: true });
+  const fact = (name, said) => { parts.numbers[name] = make("dd"); return make("div", {}, make("dt", {}, said), parts.numbers[name]); };
+  const facts = make("dl", { className: "facts" }, fact("tvd", "TVD of the prediction"), fact("jsd", "JSD of the weights"), fact("decision", "decision"));
+  parts.take = make("div", { className: "buttons take", role: "group", "aria-label": "Take it away" },
+    button("Copy Python", () => model.takeAway("python")), button("Copy command", () => model.takeAway("command")), button("Save JSON", () => model.takeAway("json")));
+  parts.heat = make("exegete-heat");
+  const hand = make("div", { className: "hand" }, make("h3", {}, "Attention in hand"),
+    make("div", { className: "choices" }, where, scope), parts.grid, parts.rowName, parts.bars,
+    make("p", { className: "legend" }, make("span", { className: "key own-key" }), "the model’s own", make("span", { className: "key moved-key" }), "moved by you; the line is where the model had it. Drag a bar, or use the arrow keys; the dot below a word locks it."),
+    presets, past, parts.outcomes, parts.steps);
+  const effect = make("aside", { className: "effect", "aria-label": "What it does" }, make("h3", {}, "What the prediction does"), parts.prediction, parts.frozen, facts, parts.plane, band, parts.game, parts.take);
+  parts.bench = make("div", { className: "bench", hidden: true }, hand, effect, parts.heat);
+  model.setAttribute("role", "region");
+  model.setAttribute("aria-labelledby", heading);
+  model.replaceChildren(parts.title, parts.state, parts.trouble, parts.bench);
+  return parts;
+}

@@ -1,0 +1,219 @@
+// <exegete-model>: one model with the text: its prediction, its attention in hand, and what every method says.
+
+import { ask, newest } from "./api.js";
+import { Search } from "./search.js";
+import { History, listed, rounded, sum } from "./edits.js";
+import { classed, make, number, say } from "./dom.js";
+import { layout } from "./layout.js";
+import { take } from "./take.js";
+
+export class Model extends HTMLElement {
+  constructor() {
+    super();
+    this.history = new History();
+    this.chosen = { site: null, head: 0, query: 0 };
+    this.draws = 0;
+    this.search = new Search(this);
+    this.opening = newest(() => this.open());
+    this.weighing = newest(() => this.weigh());
+  }
+
+  /** How far it is, or what it is; whether it became ready by this. @param {any} about */
+  tell(about) {
+    const other = this.about?.state !== about.state;
+    this.about = about;
+    if (other) this.parts = layout(this);
+    const { state, bench, title } = this.parts;
+    title.textContent = about.name;
+    state.hidden = about.state === "ready";
+    bench.hidden = about.state !== "ready";
+    this.parts.said.textContent = about.said;
+    this.parts.bar.hidden = !about.total || about.state === "failed";
+    Object.assign(this.parts.bar, { max: about.total || 1, value: about.done });
+    state.classList.toggle("wrong", about.state === "failed");
+    this.parts.heat.about = about;
+    if (this.parts.heat.body) this.parts.heat.costs();
+    return other && about.state === "ready";
+  }
+
+  /** Another text; edits of the one before are gone, unless an address brings its own. */
+  read(text, restored = null) {
+    this.text = text;
+    this.restored = restored ?? { rows: new Map() };
+    if (restored?.site) this.chosen = { site: restored.site, head: 0, query: 0 };
+    this.search.stop();
+    this.classList.add("stale");
+    this.opening();
+    this.parts.heat.open(this.about, text);
+  }
+
+  get asked() { return { model: this.about.model, ...this.text, site: this.chosen.site }; }
+  get row() { return this.chosen.head * this.opened.queries.length + this.chosen.query; }
+  get rows() { return this.history.rows; }
+  weights(row) { return this.rows.get(row) ?? this.opened.rows[row]; }
+
+  async open() {
+    const asked = this.asked;
+    try {
+      const opened = await ask("open", asked);
+      if (asked.text !== this.text.text || asked.question !== this.text.question) return; // a newer one is on its way
+      this.take(opened);
+      await this.layers();
+      this.trouble("");
+    } catch (error) {
+      this.trouble(error.message);
+    }
+    this.classList.remove("stale");
+  }
+
+  /** What was opened; an address's rows fit, or they are let go. */
+  take(opened) {
+    const { plane, prediction } = this.parts;
+    this.opened = opened;
+    this.chosen = { site: opened.site, head: Math.min(this.chosen.head, opened.heads - 1), query: Math.min(this.chosen.query, opened.queries.length - 1) };
+    this.history.clear();
+    const fits = [...this.restored.rows].filter(([row, weights]) => row < opened.rows.length && weights.length === opened.keys.length);
+    if (fits.length) this.history.push(new Map(fits));
+    this.restored = { rows: new Map() };
+    this.draws = 0;
+    plane.clear();
+    prediction.open(Object.keys(opened.probabilities));
+    this.result = { probabilities: opened.probabilities, tvd: 0, jsd: 0, flipped: false, prediction: opened.prediction, frozen: null };
+    this.drawn();
+    this.weighing();
+  }
+
+  /** Where words look at words, all layers and heads. */
+  async layers() {
+    const { grid, where } = this.parts, layered = this.opened.queries.length > 1;
+    where.hidden = this.about.sites.length < 2;
+    grid.hidden = !layered;
+    this.parts.scope.hidden = !layered && this.opened.heads < 2;
+    this.parts.site.value = this.chosen.site;
+    if (!layered) return;
+    const last = this.about.sites.filter((site) => site !== this.chosen.site);
+    const others = await Promise.all(last.map((site) => ask("open", { ...this.asked, site })));
+    const all = [this.opened, ...others].filter(({ queries }) => queries.length > 1);
+    const sites = Object.fromEntries(this.about.sites.flatMap((site) => all.filter((each) => each.site === site).map((each) => [site, each])));
+    grid.open(sites, this.chosen, (site, head) => {
+      const { rows, queries } = sites[site], from = head * queries.length;
+      return queries.map((_, query) => (site === this.chosen.site ? this.weights(from + query) : rows[from + query]));
+    });
+  }
+
+  choose(chosen) {
+    const other = chosen.site !== this.chosen.site;
+    this.chosen = chosen;
+    if (other) { this.opening(); return; }
+    this.drawn();
+    if (!this.parts.grid.hidden) { this.parts.grid.chosen = chosen; this.parts.grid.show(); }
+  }
+
+  /** A row in hand. @param {number[]} weights */
+  hold(weights) {
+    this.history.replace(new Map(this.rows).set(this.row, weights));
+    this.changed();
+  }
+
+  /** The beginning of an edit, which can be undone as one. */
+  begin() { this.history.push(new Map(this.rows)); }
+
+  changed() {
+    this.drawn();
+    this.weighing();
+    this.dispatchEvent(new Event("changed", { bubbles: true }));
+  }
+
+  /** Rows that an intervention leaves. @param {object} how */
+  async rewrite(how) {
+    try {
+      const rows = how.how === "permute" ? [] : listed(this.rows);
+      const found = await ask("rewrite", { ...this.asked, ...how, rows, over: this.scope() });
+      this.put(found.rows.map(({ row, weights }) => [row, weights]));
+    } catch (error) { this.trouble(error.message); }
+  }
+
+  /** Rows from elsewhere, as one edit; those that are the model's own are no edits. */
+  put(rows) {
+    const next = new Map(this.rows);
+    for (const [row, weights] of rows) {
+      const same = weights.every((weight, key) => Math.abs(weight - this.opened.rows[row][key]) < 1e-9);
+      if (same) next.delete(row); else next.set(row, weights.map(rounded));
+    }
+    this.history.push(next);
+    this.changed();
+  }
+
+  /** The rows that a button is about: this one, its head's, or all. */
+  scope() {
+    const { head } = this.chosen, many = this.opened.queries.length, kind = this.parts.scope.hidden ? "all" : this.parts.over.value;
+    if (kind === "row") return [this.row];
+    return kind === "head" ? Array.from({ length: many }, (_, query) => head * many + query) : null;
+  }
+
+  async permute() {
+    const { plane, outcomes } = this.parts;
+    try {
+      const found = await ask("permute", this.asked);
+      plane.drawn = found.tvd.map((tvd, i) => ({ tvd, jsd: found.jsd[i] }));
+      plane.show();
+      const flips = found.flipped.filter(Boolean).length;
+      outcomes.textContent = `${found.tvd.length} permutations of the model’s own weights: median TVD ${number(found.median)}, ${flips} flip the decision.`;
+      say(outcomes.textContent);
+    } catch (error) { this.trouble(error.message); }
+  }
+
+  async weigh() {
+    const rows = this.rows, asked = { ...this.asked, rows: listed(rows) };
+    try {
+      const found = await ask("weigh", asked);
+      if (rows !== this.rows || asked.text !== this.text.text || asked.site !== this.chosen.site) return;
+      this.result = found;
+      this.parts.plane.add(found);
+      this.effect();
+      this.trouble("");
+      this.dataset.weighed = String(Number(this.dataset.weighed ?? 0) + 1);
+    } catch (error) { this.trouble(error.message); }
+  }
+
+  /** What is in hand, as it is now. */
+  drawn() {
+    const { bars, undo, redo, reset, rowName } = this.parts, { queries, heads } = this.opened;
+    bars.open(this.opened.keys, this.opened.rows[this.row]);
+    bars.show(this.weights(this.row));
+    undo.disabled = !this.history.undoable;
+    redo.disabled = !this.history.redoable;
+    reset.disabled = this.rows.size === 0;
+    rowName.textContent = queries.length > 1 ? `“${queries[this.chosen.query]}” looks, head ${this.chosen.head + 1} of ${this.chosen.site}` : heads > 1 ? `Head ${this.chosen.head + 1}` : "";
+    rowName.hidden = !rowName.textContent;
+    if (!this.parts.grid.hidden && this.parts.grid.sites) this.parts.grid.show();
+    this.effect();
+  }
+
+  /** What it does. */
+  effect() {
+    const { prediction, numbers, game, frozen } = this.parts, own = this.opened.probabilities, now = this.result;
+    prediction.show(own, now.probabilities);
+    const off = Math.abs(sum(this.weights(this.row)) - sum(this.opened.rows[this.row])) > 1e-6;
+    numbers.tvd.textContent = number(now.tvd);
+    numbers.jsd.textContent = now.jsd === null ? (off ? "– (another sum)" : "–") : number(now.jsd);
+    numbers.decision.textContent = now.flipped ? `flipped to ${classed(now.prediction)}` : "the same";
+    numbers.decision.classList.toggle("flipped", now.flipped);
+    frozen.hidden = !now.frozen;
+    if (now.frozen) frozen.textContent = `With all other layers held: ${Object.entries(now.frozen).map(([label, p]) => `${classed(label)} ${number(p)}`).join(", ")}.`;
+    game.textContent = this.search.score();
+    if (this.rows.size) say(`${classed(now.prediction)} ${number(now.probabilities[now.prediction])}, TVD ${number(now.tvd)}, JSD ${number(now.jsd)}${now.flipped ? ", flipped" : ""}`);
+  }
+
+  undo() { this.history.undo(); this.changed(); }
+  redo() { this.history.redo(); this.changed(); }
+  reset() { this.history.push(new Map()); this.changed(); }
+  takeAway(what) { return take(this, what); }
+
+  trouble(sentence) {
+    this.parts.trouble.textContent = sentence;
+    this.parts.trouble.hidden = !sentence;
+  }
+}
+
+customElements.define("exegete-model", Model);
