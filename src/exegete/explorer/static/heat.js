@@ -68,6 +68,7 @@ export class Heat extends HTMLElement {
       this.explanation = found.explanation;
       this.body.innerHTML = found.html; // our own template, escaped on the server; the policy lets no script in
       for (const part of this.body.querySelectorAll("h2")) part.replaceWith(make("p", { className: "heat-title" }, part.textContent));
+      for (const part of this.body.querySelectorAll("[role=region]")) part.ariaLabel += `, model ${this.about.model + 1}`; // one of several
       this.state.hidden = true;
       say(found.explanation.reading?.sentences[0] ?? "");
     } catch (error) {

@@ -57,7 +57,7 @@ export function layout(model) {
     make("div", { className: "choices" }, where, scope), parts.grid, parts.rowName, parts.bars,
     make("p", { className: "legend" }, make("span", { className: "key own-key" }), "the model’s own", make("span", { className: "key moved-key" }), "moved by you; the line is where the model had it. Drag a bar, or use the arrow keys; the dot below a word locks it."),
     presets, past, parts.outcomes, parts.steps);
-  const effect = make("aside", { className: "effect", "aria-label": "What it does" }, make("h3", {}, "What the prediction does"), parts.prediction, parts.frozen, facts, parts.plane, band, parts.game, parts.take);
+  const effect = make("div", { className: "effect" }, make("h3", {}, "What the prediction does"), parts.prediction, parts.frozen, facts, parts.plane, band, parts.game, parts.take);
   parts.bench = make("div", { className: "bench", hidden: true }, hand, effect, parts.heat);
   model.setAttribute("role", "region");
   model.setAttribute("aria-labelledby", heading);

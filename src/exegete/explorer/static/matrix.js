@@ -30,9 +30,9 @@ export class Grid extends HTMLElement {
     const lines = Object.entries(sites).map(([site, { heads }]) => make("div", { className: "layer" },
       make("span", { className: "label" }, site), ...Array.from({ length: heads }, (_, head) => this.thumb(site, head))));
     this.big = make("canvas", { className: "big", "aria-hidden": "true", onclick: (event) => this.pick(event) });
-    this.title = make("p", { className: "small" });
+    this.caption = make("p", { className: "small" });
     this.replaceChildren(make("div", { className: "layers", role: "group", "aria-label": "Layers and heads" }, ...lines),
-      make("div", { className: "one" }, this.big, this.title));
+      make("div", { className: "one" }, this.big, this.caption));
     this.show();
   }
 
@@ -67,7 +67,7 @@ export class Grid extends HTMLElement {
     pen.lineWidth = 2 * (devicePixelRatio || 1);
     pen.strokeRect(1, query * tall, this.big.width - 2, tall);
     const row = rows[query], most = row.indexOf(Math.max(...row));
-    this.title.textContent = `Rows look, columns are looked at. “${queries[query]}” looks most at “${queries[most]}”: ${number(row[most])}. Click a row to take it in hand.`;
+    this.caption.textContent = `Rows look, columns are looked at. “${queries[query]}” looks most at “${queries[most]}”: ${number(row[most])}. Click a row to take it in hand.`;
   }
 }
 
