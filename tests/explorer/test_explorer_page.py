@@ -171,7 +171,7 @@ def test_an_adversary_climbs(browser: Browser, server: Running, folders: tuple[P
         assert climbed[-1] == max(climbed) > 0.2
         found = exegete.lab(folders[0], TEXT).weigh({0: weights(tab)})
         assert found.tvd <= 0.01
-        assert f"the search {found.jsd:.3f}" in panel(tab).locator(".game").inner_text()
+        assert f"you 0.000, the search {found.jsd:.3f}" in panel(tab).locator(".game").inner_text()
         assert panel(tab).locator("exegete-plane .found").count() == 1
         panel(tab).get_by_role("button", name="Permute 100 times").click()
         panel(tab).get_by_text("100 permutations").wait_for()

@@ -142,6 +142,7 @@ export class Model extends HTMLElement {
     }
     this.history.push(next);
     this.changed();
+    return next;
   }
 
   /** The rows that a button is about: this one, its head's, or all. */
@@ -169,7 +170,7 @@ export class Model extends HTMLElement {
       const found = await ask("weigh", asked);
       if (rows !== this.rows || asked.text !== this.text.text || asked.site !== this.chosen.site) return;
       this.result = found;
-      this.parts.plane.add(found);
+      this.parts.plane.add(found, rows !== this.search.rows);
       this.effect();
       this.trouble("");
       this.dataset.weighed = String(Number(this.dataset.weighed ?? 0) + 1);

@@ -32,15 +32,15 @@ export class Plane extends HTMLElement {
     this.show();
   }
 
-  /** One more thing that was tried. @param {{jsd: number|null, tvd: number}} at */
-  add(at) {
-    this.now = at.jsd === null ? null : at;
+  /** One more thing that was tried, by a person or by the search. @param {{jsd: number|null, tvd: number}} at @param {boolean} mine */
+  add({ jsd, tvd }, mine) {
+    this.now = jsd === null ? null : { jsd, tvd, mine };
     if (this.now) this.trail = [...this.trail.slice(-400), this.now];
     this.show();
   }
 
   /** How far a person got: the largest JSD within ε. */
-  get best() { return Math.max(0, ...this.trail.filter(({ tvd }) => tvd <= this.epsilon).map(({ jsd }) => jsd)); }
+  get best() { return Math.max(0, ...this.trail.filter(({ tvd, mine }) => mine && tvd <= this.epsilon).map(({ jsd }) => jsd)); }
 
   show() {
     if (!this.svg) return;

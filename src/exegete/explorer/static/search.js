@@ -5,7 +5,7 @@ import { number, say } from "./dom.js";
 
 export class Search {
   /** @param {any} model the element whose weights are searched */
-  constructor(model) { this.model = model; this.best = null; }
+  constructor(model) { Object.assign(this, { model, best: null, rows: null }); }
 
   get epsilon() { return Number(this.model.parts.epsilon.value); }
 
@@ -27,7 +27,7 @@ export class Search {
     try {
       const found = await follow("adversary", { ...model.asked, epsilon: this.epsilon }, (said) => this.look(said), signal);
       this.look(found);
-      if (found.met) model.put(found.rows.map((weights, row) => [row, weights]));
+      if (found.met) this.rows = model.put(found.rows.map((weights, row) => [row, weights]));
       say(found.met ? `Adversary found: JSD ${number(found.jsd)}, TVD ${number(found.tvd)}` : "No adversary within ε was found");
     } catch (error) {
       if (!signal.aborted) model.trouble(error.message);
