@@ -7,10 +7,13 @@ BIN    := $(VENV)/bin
 # Empty is unset: where bytecode isn't kept, every process of a test run compiles a thousand files anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit test slow data every-cpu check docs pages bench clean
+.PHONY: audit explore test slow data every-cpu check docs pages bench clean
 
 audit: $(VENV)/.audit
 	$(BIN)/exegete audit --out runs/audit
+
+explore: $(VENV)/.explore
+	$(BIN)/exegete serve
 
 # All cores, and no core idle at the end; a plain `pytest tests/x.py` stays in one process.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
@@ -35,7 +38,7 @@ check: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev
-	for file in start_up rank_correlation training_step leave_one_out integrated_gradients erasure permutations adversaries importance_sets jain_wallace waiting; do $(BIN)/python benchmarks/$$file.py || exit 1; done
+	for file in start_up explorer rank_correlation training_step leave_one_out integrated_gradients erasure permutations adversaries importance_sets jain_wallace waiting; do $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs serve
@@ -55,9 +58,13 @@ $(VENV)/.audit: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --editable ".[reviews,vectors]"
 	touch $@
 
+$(VENV)/.explore: pyproject.toml $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --editable ".[reviews,vectors,explorer]"
+	touch $@ $(VENV)/.audit
+
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	touch $@ $(VENV)/.audit
+	touch $@ $(VENV)/.audit $(VENV)/.explore
 
 clean:
 	rm -rf $(VENV) dist site

@@ -1,0 +1,90 @@
+"""The explorer: milliseconds at the server for a drag and for an edited text, alone and with 50 clients at once.
+
+python benchmarks/explorer.py [CHECKPOINT]     the default audit's model unless given
+"""
+
+import statistics
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import httpx
+import uvicorn
+
+from exegete.explorer.guard import Buckets, Guard
+from exegete.explorer.served import Served
+from exegete.explorer.server import make_app
+from exegete.explorer.start import bound, door_of
+
+TEXT = "it is a slow , dull film that never quite finds its feet , although the two leads are charming"
+CLIENTS, DRAGS = 50, 20
+
+
+def main() -> None:
+    listening = bound("127.0.0.1", 0)
+    door = door_of("127.0.0.1", listening.getsockname()[1])
+    model = Served(0, sys.argv[1] if len(sys.argv) > 1 else None)
+    server = uvicorn.Server(uvicorn.Config(Guard(make_app([model]), door, Buckets(1e5, 1e5)), log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        while model.about.state == "loading":
+            time.sleep(0.1)
+        ask(f"http://127.0.0.1:{door.port}", door.token)
+    finally:
+        server.should_exit = True
+        thread.join()
+        model.close()
+
+
+def ask(address: str, token: str) -> None:
+    with closing(entered(address, token)) as client:
+        while any(m["milliseconds"] is None and not m["cheap"] for m in client.get("/api/models").json()[0]["methods"]):
+            time.sleep(0.2)
+        keys = len(post(client, "open", text=TEXT)[1]["keys"])
+        edits = [sum(post(client, q, text=f"{TEXT} {n}")[0] for q in ("open", "explain")) for n in range(40)]
+        told("edit a word (prediction, cheap methods)", edits[5:], 60, 150)
+        before = post(client, "weigh", text=TEXT)[1]["openings"]
+        told("drag a weight", [drag(client, keys, n) for n in range(200)], 15, None)
+        print(f"texts opened while dragging: {post(client, 'weigh', text=TEXT)[1]['openings'] - before}")
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        each = list(pool.map(lambda n: one(address, token, keys, n), range(CLIENTS)))
+    told(f"drag a weight, {CLIENTS} clients", [took for some in each for took in some], None, 500)
+
+
+def one(address: str, token: str, keys: int, number: int) -> list[float]:
+    with closing(entered(address, token)) as client:
+        return [drag(client, keys, number + n) for n in range(DRAGS)]
+
+
+def drag(client: httpx.Client, keys: int, number: int) -> float:
+    weights = [(1 + (key * number) % 7) for key in range(keys)]
+    row = {"row": 0, "weights": [weight / sum(weights) for weight in weights]}
+    return post(client, "weigh", text=TEXT, rows=[row])[0]
+
+
+def entered(address: str, token: str) -> httpx.Client:
+    client = httpx.Client(base_url=address, timeout=120)
+    client.get("/", params={"token": token})
+    return client
+
+
+def post(client: httpx.Client, question: str, **asked: object) -> tuple[float, dict[str, list[str]]]:
+    """Milliseconds, and the answer."""
+    started = time.perf_counter()
+    answer = client.post(f"/api/{question}", json={"model": 0, **asked})
+    took = 1000 * (time.perf_counter() - started)
+    answer.raise_for_status()
+    return took, answer.json()
+
+
+def told(what: str, milliseconds: list[float], p50: float | None, p95: float | None) -> None:
+    cuts = statistics.quantiles(milliseconds, n=20)
+    bars = ", ".join(f"{name} {bar} ms" for name, bar in (("p50", p50), ("p95", p95)) if bar is not None)
+    print(f"{what:42} p50 {cuts[9]:6.1f} ms, p95 {cuts[18]:6.1f} ms  (bar {bars})")
+
+
+if __name__ == "__main__":
+    main()
