@@ -270,6 +270,26 @@ def test_no_violation_and_nothing_overflows(browser: Browser, server: Running, w
         assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found.response["violations"]] == []
 
 
+def test_a_model_that_is_being_made_says_how_far_it_is(browser: Browser, server: Running) -> None:
+    about = [model.about.model_dump() for model in server.models]
+    loading = {"state": "loading", "said": "train · epoch 3", "done": 3, "total": 8, "sites": [], "methods": []}
+    answers = [
+        [about[0] | loading, about[1]],
+        [about[0] | {"state": "failed", "said": "the weights are gone"}, about[1]],
+    ]
+    place = browser.new_context()
+    tab = place.new_page()
+    tab.route("**/api/models", lambda route: route.fulfill(json=answers[0]))
+    tab.goto(server.entrance)
+    panel(tab).get_by_text("train · epoch 3").wait_for()
+    assert panel(tab).locator("progress").evaluate("(bar) => [bar.value, bar.max]") == [3, 8]
+    assert panel(tab).locator(".bench").is_hidden()
+    panel(tab, 1).locator(".column").first.wait_for()  # the other model is there meanwhile
+    answers.pop(0)
+    panel(tab).get_by_text("the weights are gone").wait_for()
+    place.close()
+
+
 def test_dark_by_hand_reaches_the_heat_maps(browser: Browser, server: Running) -> None:
     with opened(browser, server) as tab:
         tab.click("#scheme")
