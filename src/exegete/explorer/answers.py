@@ -2,20 +2,20 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from statistics import median
+from typing import Any
 
 import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.explanations.question import Contrast
 from exegete.explanations.question import Text as Asked
-from exegete.explorer.attack import Attack, middle
+from exegete.explorer.attack import Attack
 from exegete.explorer.lab import Lab, lab
 from exegete.explorer.messages import (
     Adversary,
     Explain,
     Explained,
-    Message,
     Method,
     Model,
     Open,
@@ -35,7 +35,6 @@ from exegete.runs.engine.warm import Answer, Found, Tell
 
 PROBE = "the film is a long story about two old friends"  # ten words that most models know some of
 PATH = re.compile(r"(?<![\w.])(?:/[\w.@+~ -]+)+/([\w.@+~-]+)")
-Asks = TypeVar("Asks", bound=Message)
 
 
 def keep(tell: Tell, source: str | None) -> Answer:
@@ -157,7 +156,7 @@ def _weighed(kept: Lab, found: Attack, weights: torch.Tensor) -> Weighed:
 
 def _permute(kept: Lab, asked: Permute) -> Outcomes:
     tvd, jsd, flipped = kept.attack(_text(asked), asked.site).outcomes(asked.first, asked.count)
-    return Outcomes(tvd=tvd, jsd=jsd, flipped=flipped, median=middle(tvd))
+    return Outcomes(tvd=tvd, jsd=jsd, flipped=flipped, median=median(tvd))
 
 
 def _adversary(kept: Lab, asked: Adversary, tell: Tell) -> Found:

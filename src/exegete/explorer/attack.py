@@ -8,7 +8,6 @@ the audit: TVD of the predictions, and JSD of the weights, the mean over rows (J
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 
 import torch
 from torch import Tensor
@@ -222,8 +221,3 @@ def _held(model: Predictor, batch: Batch, site: str) -> Opened | None:
     if site == model.sites[-1]:
         return None
     return passing(model, batch, site, Held(model.trace(batch).attention))
-
-
-def middle(values: Sequence[float]) -> float:
-    """The median, as the audit has it."""
-    return float(median(values))
