@@ -131,7 +131,8 @@ def test_run_report_and_audit(
         (("audit", "audit", "--task", "sst"), 2, "not both"),
         (("audit", "--model", "no_such_model"), 2, "nor is there a checkpoint folder no_such_model"),
         (("audit", "--criteria", "none.toml"), 1, "no criteria file"),
-        (("serve",), 2, "serve"),
+        (("serve", "nowhere"), 1, "there is no checkpoint or run folder nowhere"),
+        (("server",), 2, "server"),
     ],
 )  # fmt: skip
 def test_wrong_words_are_one_sentence_and_the_right_code(
