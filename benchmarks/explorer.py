@@ -1,6 +1,7 @@
 """The explorer: milliseconds at the server for a drag and for an edited text, alone and with 50 clients at once.
 
 python benchmarks/explorer.py [CHECKPOINT]     the default audit's model unless given
+python benchmarks/explorer.py --small          a small model, few clients: that nothing here has rotted
 """
 
 import statistics
@@ -9,6 +10,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import httpx
 import uvicorn
@@ -19,13 +22,15 @@ from exegete.explorer.server import make_app
 from exegete.explorer.start import bound, door_of
 
 TEXT = "it is a slow , dull film that never quite finds its feet , although the two leads are charming"
-CLIENTS, DRAGS = 50, 20
+SMALL = "--small" in sys.argv
+CLIENTS, DRAGS = (4, 5) if SMALL else (50, 20)
+KEPT = Path(__file__).parents[1] / "tests" / "kept" / "0.1" / "checkpoints" / "bilstm"
 
 
 def main() -> None:
     listening = bound("127.0.0.1", 0)
     door = door_of("127.0.0.1", listening.getsockname()[1])
-    model = Served(0, sys.argv[1] if len(sys.argv) > 1 else None)
+    model = Served(0, str(KEPT) if SMALL else sys.argv[1] if len(sys.argv) > 1 else None)
     server = uvicorn.Server(uvicorn.Config(Guard(make_app([model]), door, Buckets(1e5, 1e5)), log_level="error"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
@@ -71,7 +76,7 @@ def entered(address: str, token: str) -> httpx.Client:
     return client
 
 
-def post(client: httpx.Client, question: str, **asked: object) -> tuple[float, dict[str, list[str]]]:
+def post(client: httpx.Client, question: str, **asked: object) -> tuple[float, dict[str, Any]]:
     """Milliseconds, and the answer."""
     started = time.perf_counter()
     answer = client.post(f"/api/{question}", json={"model": 0, **asked})

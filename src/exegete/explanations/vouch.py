@@ -11,7 +11,6 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
-from exegete.runs.objects import load
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint
 
 # What runs a study takes a second to import, and is imported only where a model must be trained.
@@ -62,6 +61,8 @@ def subject(model: Model, run: str | Path | None = None, progress: Progress = si
         return model, trust(model, None if run is None else Path(run))
     if model is not None:
         folder = Path(model)
+        from exegete.runs.objects import load
+
         checkpoint: Checkpoint = load(model)
         return checkpoint, trust(checkpoint, Path(run) if run is not None else _run_around(folder))
     folder = DEFAULT if run is None else Path(run)
