@@ -184,7 +184,7 @@ def test_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     import sys
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ExegeteError, match=r"exegete\[hf\]"):
+    with pytest.raises(ExegeteError, match=r"pip install .transformers"):
         found("hf:owner/name")
     assert source.INSTALL.startswith("pip")
     assert word_pieces().is_fast

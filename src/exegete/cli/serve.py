@@ -24,7 +24,7 @@ def serve(
     """The explorer: take hold of attention and see whether the prediction follows."""
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
-        raise ExegeteError(f"the explorer needs {' and '.join(missing)}: pip install 'exegete[explorer]'")
+        raise ExegeteError(f"the explorer needs {' and '.join(missing)}: pip install fastapi uvicorn")
     from exegete.explorer.start import loopback
     from exegete.explorer.start import serve as run
 

@@ -58,7 +58,7 @@ class OwnHead(HuggingFace):
         """Its logits, in the order of our classes."""
         del batch
         logits: Tensor = read.output.logits
-        return logits[:, self.order]
+        return logits[:, torch.tensor(self.order, device=logits.device)]
 
     def _query_read(self) -> Literal["first", "last", "every"]:
         batch = self.collate([Example(0, (tuple(PROBES[0].split()),), 0)])

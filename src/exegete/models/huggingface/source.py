@@ -13,7 +13,7 @@ from exegete.base.names import parse
 from exegete.models.huggingface.architectures import refusal
 from exegete.models.settings import MODELS, HuggingFaceSettings
 
-INSTALL = 'pip install "exegete[hf]"'
+INSTALL = 'pip install "transformers>=5,<6"'
 CONFIG, OURS = "config.json", "checkpoint.json"
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.py"]  # of a repository
 CLASSIFIER = "ForSequenceClassification"
