@@ -36,7 +36,7 @@ SPECIFICATIONS, SHARED = 6, 0.7
 TEXTS, ALPHAS = (40, 60, 100, 200), (0.05, 0.05 / (2 * SPECIFICATIONS))
 SEEDS = (3, 5)
 TRUTH = 2_000_000  # values behind a true mean
-THRESHOLD, SPREAD = 0.7, 0.25
+THRESHOLD, SPREAD = 0.7, 0.1
 VERDICTS: tuple[Outcome, ...] = ("holds", "fails", "hangs on", "cannot tell")
 
 Draw = Callable[[int, torch.Generator], Tensor]
@@ -151,7 +151,7 @@ SCENARIOS: dict[str, tuple[list[float], list[float], str]] = {
     "one just below, yes is wrong": ([THRESHOLD - 0.001, *[0.9] * 5], [0.9] * 6, "holds"),
     "one just above, no is wrong": ([THRESHOLD + 0.001, *[0.5] * 5], [0.9] * 6, "fails"),
     "half above, half below by little": ([0.72] * 3 + [0.68] * 3, [0.9] * 6, "none: all are true in part"),
-    "all above by little": ([0.73] * 6, [0.73] * 6, "hangs on"),
+    "all above by little": ([0.72] * 6, [0.72] * 6, "hangs on"),
 }
 
 
@@ -171,7 +171,7 @@ def _varying(means: list[float], texts: int, of: torch.Generator) -> Varying:
     common = torch.randn(texts, generator=of, dtype=torch.float64)
     own = torch.randn(len(means), texts, generator=of, dtype=torch.float64)
     noise = SPREAD * (math.sqrt(SHARED) * common + math.sqrt(1 - SHARED) * own)
-    return Varying(THRESHOLD, 10.0, {str(i): (mean + noise[i])[None] for i, mean in enumerate(means)}, {})
+    return Varying(THRESHOLD, 1.0, {str(i): (mean + noise[i]).clamp(-1, 1)[None] for i, mean in enumerate(means)}, {})
 
 
 def misses(table: pl.DataFrame) -> pl.DataFrame:
@@ -193,13 +193,15 @@ def missing(table: pl.DataFrame) -> alt.FacetChart:
     """
     colour, shape = series("way", list(WAYS))
     base = alt.Chart().encode(
-        x=alt.X("texts:O", title="texts"), y=alt.Y("times:Q", title="misses / promised"), color=colour
+        x=alt.X("texts:O", title="texts"),
+        y=alt.Y("times:Q", title="misses / promised", scale=alt.Scale(type="sqrt")),
+        color=colour,
     )
     layers = alt.layer(
         base.mark_line(), base.mark_point(filled=True, size=40, opacity=1).encode(shape=shape),
         alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(1.3)),
     )  # fmt: skip
-    return layers.properties(width=120, height=110).facet(
+    return layers.properties(width=66, height=120).facet(
         column=alt.Column("kind:N", title=None), row="nominal:N", data=inline(table)
     )
 
