@@ -245,4 +245,6 @@ def main(every: int = adversaries.EVERY) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    import jain_wallace  # by its name: workers don't import the script that starts them
+
+    jain_wallace.main(*map(int, sys.argv[1:2]))

@@ -81,4 +81,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import leave_one_out  # by its name: workers don't import the script that starts them
+
+    leave_one_out.main()

@@ -60,6 +60,7 @@ def bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen()  # whoever opens the address as soon as it is printed waits, and is not refused
     except OSError as error:
         listening.close()
         said = error.strerror or str(error)
