@@ -47,26 +47,20 @@ class Power(Toy):
     ) -> Trace:
         del intervene, keep
         x, y = ((self.embed(batch) if embedded is None else embedded) * batch.words[..., None]).unbind(-1)
-        f = self.scale * (y.sum(-1) ** self.power + x.sum(-1))
+        f = self.bent(y.sum(-1)) + self.scale * x.sum(-1)
         return Trace(torch.stack([torch.full_like(f, -100), f], -1), {}, {}, {})
+
+    def bent(self, u: Tensor) -> Tensor:
+        """What is not linear."""
+        return self.scale * u**self.power
 
 
 @dataclass(frozen=True)
 class Kink(Power):
     """f_1(x) = max(0, U − 2.7) + Σ_t x_t: the power is not used."""
 
-    def trace(
-        self,
-        batch: Batch,
-        *,
-        embedded: Tensor | None = None,
-        intervene: Intervention | None = None,
-        keep: Collection[str] | None = None,
-    ) -> Trace:
-        del intervene, keep
-        x, y = ((self.embed(batch) if embedded is None else embedded) * batch.words[..., None]).unbind(-1)
-        f = (y.sum(-1) - 2.7).clamp(min=0) + x.sum(-1)
-        return Trace(torch.stack([torch.full_like(f, -100), f], -1), {}, {}, {})
+    def bent(self, u: Tensor) -> Tensor:
+        return (u - 2.7).clamp(min=0)
 
 
 def tokens(*rows: list[int]) -> Batch:
