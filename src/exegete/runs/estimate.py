@@ -27,7 +27,7 @@ from exegete.training.settings import TrainingSettings
 STOPS = 0.7  # of the epochs, where patience may end a training
 STEP = 5.0  # readings that take as long as a training step
 START, EACH = 6.0, 1.0  # seconds for imports and the report, and for tables and figures of an experiment
-HEARD = 2.0  # seconds of a training after which its speed is believed
+WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an epoch, or seconds, that tell its speed
 # Readings of a text, or steps that take as long, by importance and by experiment, as measured on film reviews.
 PASSES = {"lrp": 130, "integrated_gradients": 80, "deeplift": 60, "smoothgrad": 100, "lime": 200, "kernel_shap": 200}
 BY_ERASING = ("occlusion", "leave_one_out", "replacement")  # one per word
@@ -145,12 +145,14 @@ class Estimating:
     def __call__(self, label: str, done: int, total: int) -> None:
         """Show how far a piece of work is; the first that lasted tells how fast this machine is."""
         self.listener(label, done, total)
-        if self.told:
+        if self.told or done < WARM * total:
             return
         began, before = self._begun.setdefault(label, (time.monotonic(), done))
-        took = time.monotonic() - began
-        piece = self._piece(label, (done - before) / total, took)
-        if piece is not None and (took >= HEARD or (done == total and done > before)):
+        took, share = time.monotonic() - began, (done - before) / total
+        if share < ENOUGH and took < LONG and not before < done == total:
+            return
+        piece = self._piece(label, share, took)  # not before: it may load the texts, and that takes seconds
+        if piece is not None:
             self.told = True
             self.say(_sentence(seconds_of(planned(self.study), [piece], self.workers), self.workers))
 
