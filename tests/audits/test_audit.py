@@ -69,6 +69,27 @@ def test_the_first_piece_tells_the_time_once_and_a_complete_run_is_not_waited_fo
     assert again.said == []
 
 
+def test_slow_first_steps_and_loading_are_not_the_speed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 steps of a tenth of a second, but the first four take a minute each, and whoever listens is slow, too."""
+    now, heard, pieces = [0.0], Heard(), []
+    monkeypatch.setattr("exegete.runs.estimate.time.monotonic", lambda: now[0])
+
+    class Slow(Estimating):
+        def _piece(self, label: str, share: float, took: float) -> Piece:
+            now[0] += 1000  # it loads the texts
+            pieces.append((share, took))
+            return Piece("training", 1.0, 1.0)
+
+    listening = Slow(study, Path("nowhere"), heard, 1)
+    for step in range(1, 101):
+        now[0] += 60 if step < 5 else 0.1
+        listening("epoch 1", step, 100)
+    ((share, took),) = pieces
+    assert took == pytest.approx(0.1 * 100 * share)
+    assert share >= 0.2
+    assert len(heard.said) == 1
+
+
 def test_a_plan_is_counted_from_words_epochs_and_methods(study: Study) -> None:
     plan, more = planned(study), planned(study.model_copy(update={"seeds": (0, 1, 2, 3)}))
     assert plan.trainings == len(study.cells) == 4
