@@ -1,5 +1,6 @@
 """Keys: equal content, equal key; the code of everything that a stage imports is part of it."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,25 @@ def test_drawing_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     keys.code_hash.cache_clear()
     assert keys.code_hash("exegete.experiments.agreement.experiment") == with_drawing
     keys.code_hash.cache_clear()
+
+
+def parsed(path: Path, module: str) -> set[str]:
+    """What a file imports from the package by Python's own reading of it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    if module == keys.BY_NAME:
+        strings = [n.value for n in ast.walk(ast.parse(path.read_bytes())) if isinstance(n, ast.Constant)]
+        found |= {value.partition(":")[0] for value in strings if isinstance(value, str) and ":" in value}
+    return {name for name in found if name.startswith("exegete.") and keys._is_module(name)}
+
+
+def test_imports_found_in_the_text_are_those_that_python_finds() -> None:
+    src = Path(keys.__file__).parents[2]
+    modules = {".".join(p.relative_to(src).with_suffix("").parts): p for p in src.rglob("*.py") if p.stem != "__init__"}
+    assert len(modules) > 300
+    for module, path in modules.items():
+        assert keys._imports(module) == parsed(path, module), module
