@@ -11,7 +11,7 @@ from exegete.models.build import build
 from exegete.models.ours.module import Model
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example, Task
-from exegete.training.fit import Fit
+from exegete.training.fit import Fit, Optimiser
 from exegete.training.settings import TrainingSettings
 
 BAR = 1.5
@@ -25,14 +25,14 @@ def literature_batches(examples: Sequence[Example]) -> list[list[int]]:
     return [order[start : start + 32] for start in range(0, len(order), 32)]
 
 
-def step(model: Model, optimiser: torch.optim.Optimizer, batch: Batch) -> None:
+def step(model: Model, optimiser: Optimiser, batch: Batch) -> None:
     loss = torch.nn.functional.cross_entropy(model.trace(batch).logits, batch.label)
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
 
 
-def epoch(data: Task, fused: bool, model: Model, optimiser: torch.optim.Optimizer) -> None:
+def epoch(data: Task, fused: bool, model: Model, optimiser: Optimiser) -> None:
     train = data.split("train")
     cut = list(batches_of_one_length(train, 32, 16_384, shuffle=0)) if fused else literature_batches(train)
     for members in cut:

@@ -107,7 +107,6 @@ def test_attention_has_its_own_group() -> None:
     scorer = {id(p) for m in (fit.model.scorer, fit.model.project) for p in m.parameters()}
     assert {id(p) for p in attention["params"]} == scorer
     assert (attention["weight_decay"], attention["lr"], rest["weight_decay"], rest["lr"]) == (0.0, 0.5, 0.1, 1e-3)
-    assert all(group["amsgrad"] for group in (rest, attention))
     assert {id(p) for g in (rest, attention) for p in g["params"]} == {id(p) for p in fit.model.parameters()}
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -71,13 +72,14 @@ def _moved(column: Any, device: torch.device) -> Any:
     return column.to(device) if isinstance(column, Tensor) else column
 
 
-def _flat(example: Example, vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
-    """Tokens, their text, and their sentence (no word, no sentence), of one example."""
+@lru_cache(maxsize=10_000)  # of an epoch's texts: the next one reads them again
+def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
+    """Tokens, their text, and their sentence (no word, no sentence), of one example; lists that nobody changes."""
     tokens: list[int] = []
     part: list[int] = []
     sentence: list[int] = []
     before = 0  # sentences of earlier texts: no sentence goes on in another text
-    for number, text in enumerate(example.texts):
+    for number, text in enumerate(texts):
         rows, numbers = vocabulary.rows(text), sentences(text)
         if before:
             numbers = [before + n for n in numbers]
@@ -96,7 +98,7 @@ def _padded(rows: Sequence[Sequence[int]], fill: int, width: int) -> Tensor:
 
 def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
     """Put examples side by side, padded on the right."""
-    flat = [_flat(e, vocabulary) for e in examples]
+    flat = [_flat(e.texts, vocabulary) for e in examples]
     width = max(1, max((len(tokens) for tokens, _, _ in flat), default=1))
     part = _padded([part for _, part, _ in flat], -1, width)
     sentence = _padded([sentence for _, _, sentence in flat], -1, width)

@@ -19,11 +19,13 @@ from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example, Task
+from exegete.training.adam import Adam
 from exegete.training.evaluation import evaluate, mean_loss
 from exegete.training.metrics import Metrics
 from exegete.training.objectives import Likelihood, Objective, class_weights
 from exegete.training.settings import TrainingSettings
 
+Optimiser = Adam | torch.optim.Optimizer
 Moves = Literal["all", "attention"]  # what training may change
 
 
@@ -59,8 +61,8 @@ class Fit:
         self._all_steps = 0  # of all epochs; known once an epoch begins
 
     @cached_property
-    def optimiser(self) -> torch.optim.Optimizer:
-        """Made when training begins: torch takes a second to make its first one, and most fits are found trained."""
+    def optimiser(self) -> Optimiser:
+        """Made when training begins: torch takes a second to make its own, and most fits are found trained."""
         return _optimiser(self.model, self.settings, self.moves)
 
     def run(self, save: Callable[[State], None] | None = None, progress: Progress = silent) -> State:
@@ -201,7 +203,7 @@ def _only_attention(model: Trainable) -> Iterator[None]:
             p.requires_grad_(True)
 
 
-def _optimiser(model: Trainable, settings: TrainingSettings, moves: Moves) -> torch.optim.Optimizer:
+def _optimiser(model: Trainable, settings: TrainingSettings, moves: Moves) -> Optimiser:
     """Attention (scorer and projection) has its own learning rate and decay, as in Jain & Wallace and Meister et al."""
     attention = list(model.attention_parameters())
     new = {id(p) for p in model.head_parameters()} if isinstance(model, Pretrained) else set()
@@ -212,7 +214,7 @@ def _optimiser(model: Trainable, settings: TrainingSettings, moves: Moves) -> to
         _group(attention, settings.attention_lr or settings.lr, settings.attention_decay),
     ]
     if settings.optimiser == "adam":
-        return torch.optim.Adam(groups, lr=settings.lr, amsgrad=True, fused=True)
+        return Adam(groups)
     apart = [part for group in groups for part in _apart(group, new, settings.head_lr)]
     return torch.optim.AdamW(apart, lr=settings.lr, fused=True)
 
@@ -230,7 +232,7 @@ def _apart(group: dict[str, Any], new: set[int], head_lr: float | None) -> Itera
             yield _group(some, lr, 0.0 if is_vector else group["weight_decay"])
 
 
-def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _optimiser_tensors(optimiser: Optimiser) -> dict[str, Tensor]:
     return {
         f"{index}.{name}": value
         for index, slots in optimiser.state_dict()["state"].items()
@@ -238,7 +240,7 @@ def _optimiser_tensors(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     }
 
 
-def _load_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+def _load_optimiser(optimiser: Optimiser, tensors: dict[str, Tensor]) -> None:
     slots: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         index, _, slot = name.partition(".")
