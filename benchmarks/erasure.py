@@ -59,9 +59,9 @@ class Counted:
             self.texts += len(batch.ids)
             return trace(batch, **settings)
 
-        def deleted(batch: Batch) -> Deletions:
+        def deleted(batch: Batch, instead: Tensor | None = None) -> Deletions:
             self.texts += len(batch.ids) + int(batch.words.sum())
-            return deletions(batch)
+            return deletions(batch, instead)
 
         model.trace, model.deletions = traced, deleted  # type: ignore[method-assign]
 

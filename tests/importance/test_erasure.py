@@ -274,3 +274,23 @@ def test_wrong_asks_are_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'delete'"):
         erased(model, batch, rows, nothing, "delet")  # type: ignore[arg-type]
     assert erased(model, batch, rows[:0], nothing[:0], "zero").shape == (0, 2)
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("spec", [SPECS[0], "bilstm:size=5,hidden=4,attention=dot,projection=sparsemax"])
+def test_another_word_in_the_place_of_each_is_the_text_written_by_hand(spec: str, wrap: bool) -> None:
+    """Of lengths that differ, with another word for every text; nothing is left of the word that stood there."""
+    examples = texts(9)
+    model = small_model(spec, examples, wrap)
+    batch = batch_of(model, examples)
+    vocabulary = sorted({word for e in examples for word in e.words})
+    others = [vocabulary[e.id % len(vocabulary)] for e in examples]
+    rows = torch.tensor([batch.reader.rows([word])[0] for word in others])
+    got = model.deletions(batch, rows)  # type: ignore[operator]
+    for i, (e, other) in enumerate(zip(examples, others, strict=True)):
+        places = batch.words[i].nonzero()[:, 0].tolist()
+        for t, place in enumerate(places):
+            written = Example(e.id, ((*e.words[:t], other, *e.words[t + 1 :]),), 0)
+            torch.testing.assert_close(got.without[i, place], model.logits(batch_of(model, [written]))[0])
+        torch.testing.assert_close(got.whole[i], model.logits(batch_of(model, [e]))[0])
+    assert got.without.isnan().any(-1).equal(~batch.words)

@@ -1,5 +1,7 @@
 """The classifier: against the paper's formulas written out slowly, for single texts and in batches."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from exegete.models.capabilities import Pooling
 from exegete.models.contract import Predictor, Site
 from exegete.models.ours.attention import Additive
 from exegete.models.ours.classifier import SITE, PoolingClassifier
-from exegete.models.ours.encoders import BiLSTM
+from exegete.models.ours.encoders import BiGRU, BiLSTM
 from exegete.models.settings import MODELS
 from tests.small import SPECS, batch_of, small_model, texts
 
@@ -142,3 +144,24 @@ def test_more_than_two_classes() -> None:
 def test_wrong_settings_are_one_sentence(spec: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         MODELS.make(spec)
+
+
+@pytest.mark.parametrize("make", [lambda: BiLSTM(5, 4), lambda: BiGRU(5, 4), lambda: BiGRU(5, 4, layers=2)])
+@pytest.mark.parametrize("shortest", [5, 1])  # little padding, and much
+def test_a_recurrent_encoder_never_reads_padding(make: Callable[[], BiLSTM | BiGRU], shortest: int) -> None:
+    """States, and gradients by the weights, of padded texts are those of every text alone."""
+    torch.manual_seed(0)
+    encoder = make().double()
+    embedded, lengths = torch.randn(4, 7, 5, dtype=torch.float64), [7, shortest, shortest, 6]
+    present = torch.arange(7) < torch.tensor(lengths)[:, None]
+    got = encoder(embedded, present)
+    alone = [
+        encoder(row[None, :n], torch.ones(1, n, dtype=torch.bool))[0] for row, n in zip(embedded, lengths, strict=True)
+    ]
+    for row, own, n in zip(got, alone, lengths, strict=True):
+        torch.testing.assert_close(row[:n], own)
+        assert not row[n:].any()
+    weights = list(encoder.parameters())
+    together = torch.autograd.grad(got.square().sum(), weights)
+    apart = torch.autograd.grad(torch.stack([own.square().sum() for own in alone]).sum(), weights)
+    torch.testing.assert_close(together, apart)

@@ -185,8 +185,8 @@ class Recurrent(Pooling, Protocol):
 class Deleting(Predictor, Protocol):
     """A model that predicts without each of its words faster than by as many passes."""
 
-    def deletions(self, batch: Batch) -> "Deletions":
-        """Of whole texts, and with each token deleted in turn."""
+    def deletions(self, batch: Batch, instead: Tensor | None = None) -> "Deletions":
+        """Of whole texts, and with each token deleted in turn, or another word, [batch], in its place."""
 
 
 class Deletions(NamedTuple):

@@ -20,6 +20,7 @@ from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import decoded
 from exegete.importance.erasure import passes
+from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor
 from exegete.models.opened import Decoder, Opened, opened
 from exegete.tasks.batching import Batch
@@ -130,15 +131,24 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, asking
     left, asked = _left(batch, base, asking, words)
     whole, unweighted = _unweighted(model, left, asked)
     row, token = asked.nonzero(as_tuple=True)
-    logits = whole[row].double()
-    for part in _passes(left, row):  # [ask]
-        texts = left.rows(row[part], _width(left, row[part]))
-        logits[part] = model.logits(_without(texts, token[part], base.draw[row[part]], asking, words)).double()
+    if isinstance(model, Deleting) and 2 * len(row) >= int(left.words.sum()):
+        logits = _at_once(model, left, base, asking, words)[row, token].double()
+    else:
+        logits = whole[row].double()
+        for part in _passes(left, row):  # [ask]
+            texts = left.rows(row[part], _width(left, row[part]))
+            logits[part] = model.logits(_without(texts, token[part], base.draw[row[part]], asking, words)).double()
     label = label[base.text]
     now = explained(whole, label)[:, row]  # [scale, ask]
     found = torch.zeros(2, len(SCALES), *base.asked.shape, dtype=torch.float64)
     found[:, :, base.asked] = torch.stack([now - explained(each, label[row]) for each in (logits, unweighted)])
     return found
+
+
+def _at_once(model: Deleting, left: Batch, base: _Base, asking: Asking, words: Words) -> Tensor:
+    """Logits [base, token, class] without each word, of a model that has a faster way than as many passes."""
+    instead = None if asking.removal == "delete" else _instead(left, base.draw, asking, words)
+    return model.deletions(left, instead).without
 
 
 def _passes(left: Batch, row: Tensor) -> Iterator[Tensor]:
@@ -177,8 +187,13 @@ def _without(texts: Batch, token: Tensor, draw: Tensor, asking: Asking, words: W
     here = torch.arange(texts.tokens.shape[1]) == token[:, None]
     if asking.removal == "delete":
         return _deleted(texts, here, _closed_up(here))
-    other = _others(uniform(stable_seed("word", asking.seed), texts.ids, draw), asking, words)
+    other = _instead(texts, draw, asking, words)
     return texts._replace(tokens=torch.where(here, other[:, None], texts.tokens))
+
+
+def _instead(texts: Batch, draw: Tensor, asking: Asking, words: Words) -> Tensor:
+    """The word that stands in the place of another in some draws of texts: [text]."""
+    return _others(uniform(stable_seed("word", asking.seed), texts.ids, draw), asking, words)
 
 
 def _closed_up(gone: Tensor) -> Tensor:

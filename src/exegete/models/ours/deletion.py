@@ -1,9 +1,10 @@
-"""Deletion on a BiLSTM: all predictions without one word, with nothing computed twice.
+"""Deletion on a BiLSTM: all predictions without one word, or with another in its place, with nothing computed twice.
 
 Without word t the forward states before t and the backward states after t stay what they were. So every pair (t, s) of
 a deleted and a remaining position needs one step of one direction only: the forward LSTM where s > t, the backward one
 where s < t. Input projections are computed once per word of the vocabulary, `score` and `W h` of the unchanged half
-once per text; the linear part of the score splits over the two halves of a state.
+once per text; the linear part of the score splits over the two halves of a state. Where another word stands at t, each
+direction takes one step more, and the state at t is new in both halves.
 
 Here tanh x is 2σ(2x) − 1, which is faster on CPUs, and its factors are moved into the weights: cells are kept doubled
 and hidden states halved, so that a step of the LSTM is σ of all gates (that of g doubled), and
@@ -49,6 +50,10 @@ class _Whole(NamedTuple):
 
     def texts(self, some: slice) -> "_Whole":
         return _Whole(*(column[:, some] for column in self))
+
+
+# What the word in each place brings into either direction, [text, 4 hidden]; None: words are deleted.
+_Instead = tuple[Tensor | None, Tensor | None]
 
 
 class _Reader:
@@ -104,37 +109,65 @@ def _whole(weights: _Weights, inputs: Tensor) -> _Whole:
     return _Whole(inputs, hidden, cells, hidden[1:] @ weights.score, hidden[1:] @ weights.output)
 
 
-def _rerun(reader: _Reader, weights: _Weights, own: _Whole, other: _Whole) -> tuple[Tensor, Tensor]:
-    """Scores [s, t, text] and outputs [s, t, text, output] for every deleted t and every s read after it.
+class _Again(NamedTuple):
+    """One direction over texts with a word changed: what is read after it, and where it stood."""
 
-    `other` is the other direction, which is not disturbed at s. All else, s ≤ t, means nothing.
+    scores: Tensor  # [s, t, text] for every changed t and every s read after it; all else, s ≤ t, means nothing
+    outputs: Tensor  # [s, t, text, output], likewise
+    score: Tensor  # [t, text, scorer's linear part]: this half's share at t itself, where another word stands there
+    output: Tensor  # [t, text, output], likewise
+
+
+def _rerun(reader: _Reader, weights: _Weights, own: _Whole, other: _Whole, instead: Tensor | None) -> _Again:
+    """One direction with each word changed in turn; `other` is the other one, which is not disturbed at s.
+
+    `instead` [text, 4 hidden] is what the word that stands at t brings in; None: nothing stands there.
     """
     length, texts, gates = own.inputs.shape
     hidden, cell = (state[:-1].clone().view(length * texts, -1) for state in (own.hidden, own.cells))  # as before t
     beside = other.score.flip(0) + reader.bias
     room, read = hidden.new_empty(len(hidden), gates), hidden.new_empty(len(hidden), beside.shape[-1])
     scores, outputs = hidden.new_zeros(length, len(hidden)), hidden.new_zeros(length, len(hidden), reader.outputs)
-    for s in range(1, length):
+    at = (own.score.new_zeros(own.score.shape), own.output.new_zeros(own.output.shape))
+    for s in range(length):
         n = s * texts  # of [t · text], those with t < s
-        h, step, pre = hidden[:n], room[:n], read[:n]
-        torch.mm(h, weights.recurrent, out=step).view(s, texts, -1).add_(own.inputs[s])
-        _step(step, cell[:n], h)
-        torch.mm(h, weights.score, out=pre).view(s, texts, -1).add_(beside[s])
-        reader.score(pre, out=scores[s, :n])
-        torch.mm(h, weights.output, out=outputs[s, :n])
+        m = n if instead is None else n + texts  # and with t = s, where another word is read now
+        if not m:
+            continue
+        h, step, pre = hidden[:m], room[:m], read[:m]
+        torch.mm(h, weights.recurrent, out=step)
+        step[:n].view(s, texts, gates).add_(own.inputs[s])
+        if instead is not None:
+            step[n:].add_(instead)
+        _step(step, cell[:m], h)
+        torch.mm(h, weights.score, out=pre)
+        torch.mm(h, weights.output, out=outputs[s, :m])
+        if instead is not None:
+            at[0][s], at[1][s] = pre[n:], outputs[s, n:m]
+        pre[:n].view(s, texts, read.shape[-1]).add_(beside[s])
+        reader.score(pre[:n], out=scores[s, :n])
     shape = (length, length, texts)
-    return scores.view(shape), outputs.view(*shape, -1).add_(other.output.flip(0)[:, None])
+    return _Again(scores.view(shape), outputs.view(*shape, -1).add_(other.output.flip(0)[:, None]), *at)
 
 
-def _without(reader: _Reader, forward: _Whole, backward: _Whole, words: Tensor) -> Tensor:
-    """Logits [text, deleted token, class] of texts of one length."""
-    later = _rerun(reader, reader.forward, forward, backward)  # s > t
-    earlier = _rerun(reader, reader.backward, backward, forward)  # s < t, read from the end
+def _without(reader: _Reader, ways: tuple[_Whole, _Whole], words: Tensor, instead: _Instead) -> Tensor:
+    """Logits [text, changed token, class] of texts of one length."""
+    forward, backward = ways
+    later = _rerun(reader, reader.forward, forward, backward, instead[0])  # s > t
+    earlier = _rerun(reader, reader.backward, backward, forward, instead[1])  # s < t, read from the end
     place = places(words, 1)
     after = (place[:, None] > place)[..., None]  # [s, t, 1]
-    scores = later[0].where(after, earlier[0].flip(0, 1)).permute(2, 1, 0)  # [text, t, s]
-    outputs = later[1].where(after[..., None], earlier[1].flip(0, 1)).permute(2, 1, 0, 3)
-    return _pooled(reader, scores, outputs, words[:, None] & (place[:, None] != place))
+    scores = later.scores.where(after, earlier.scores.flip(0, 1))
+    outputs = later.outputs.where(after[..., None], earlier.outputs.flip(0, 1))
+    kept = words[:, None] & (place[:, None] != place)
+    if instead[0] is not None:
+        pre = later.score + earlier.score.flip(0) + reader.bias  # [t, text, …]
+        scores[place, place] = reader.score(pre.flatten(0, 1), out=pre.new_empty(pre.shape[:2].numel())).view(
+            pre.shape[:2]
+        )
+        outputs[place, place] = later.output + earlier.output.flip(0)
+        kept = words[:, None].expand(kept.shape)
+    return _pooled(reader, scores.permute(2, 1, 0), outputs.permute(2, 1, 0, 3), kept)  # [text, t, s]
 
 
 def _pooled(reader: _Reader, scores: Tensor, outputs: Tensor, kept: Tensor) -> Tensor:
@@ -144,37 +177,46 @@ def _pooled(reader: _Reader, scores: Tensor, outputs: Tensor, kept: Tensor) -> T
     return model.two_sided((weights[..., None] * outputs).sum(-2) + model.decoder.bias)
 
 
-def _one_length(reader: _Reader, inputs: tuple[Tensor, Tensor], words: Tensor) -> Deletions:
+def _one_length(reader: _Reader, inputs: tuple[Tensor, Tensor], words: Tensor, instead: _Instead) -> Deletions:
     """Texts of one length: what each direction takes in [position, text, 4 hidden], and words [text, position]."""
-    forward, backward = (
-        _whole(weights, of) for weights, of in zip((reader.forward, reader.backward), inputs, strict=True)
-    )
+    forward, backward = _whole(reader.forward, inputs[0]), _whole(reader.backward, inputs[1])
     pre = forward.score + backward.score.flip(0) + reader.bias  # [position, text, …]
     scores = reader.score(pre.flatten(0, 1), out=pre.new_empty(pre.shape[:2].numel())).view(pre.shape[:2])
     outputs = forward.output + backward.output.flip(0)
     whole = _pooled(reader, scores.T, outputs.transpose(0, 1), words)
     count = max(1, ROWS // words.shape[1])
     parts = [slice(start, start + count) for start in range(0, len(words), count)]
-    without = [_without(reader, forward.texts(some), backward.texts(some), words[some]) for some in parts]
+    without = [
+        _without(reader, (forward.texts(some), backward.texts(some)), words[some], _some(instead, some))
+        for some in parts
+    ]
     return Deletions(whole, torch.cat(without))
 
 
+def _some(instead: _Instead, texts: slice | Tensor) -> _Instead:
+    return None if instead[0] is None else instead[0][texts], None if instead[1] is None else instead[1][texts]
+
+
 @torch.no_grad()
-def deletions(model: Classifier, batch: Batch) -> Deletions:
-    """Predictions of whole texts and with each token deleted in turn."""
+def deletions(model: Classifier, batch: Batch, instead: Tensor | None = None) -> Deletions:
+    """Predictions of whole texts, and with each token deleted in turn or another, [batch], in its place."""
     if not isinstance(model.encoder, BiLSTM):
         raise TypeError(f"deletion by reuse of states is for BiLSTM encoders, not {type(model.encoder).__name__}")
     reader, lengths = _Reader(model), batch.present.sum(-1)
-    used, place = batch.tokens.unique(return_inverse=True)
+    width = batch.tokens.shape[1]
+    every = batch.tokens if instead is None else torch.cat([batch.tokens, instead[:, None]], 1)
+    used, place = every.unique(return_inverse=True)
     table = model.embed(_line(used, batch))[0]  # [word, size]; whoever moves embeddings moves these, too
     projected = [torch.addmm(of.bias, table, of.inputs) for of in (reader.forward, reader.backward)]
+    others = (None, None) if instead is None else (projected[0][place[:, width]], projected[1][place[:, width]])
     without = table.new_full((*batch.tokens.shape, len(model.labels)), torch.nan)
     whole = without.new_full((len(lengths), len(model.labels)), torch.nan)
     for length in filter(None, lengths.unique().tolist()):
         rows = (lengths == length).nonzero()[:, 0]
         here = place[rows, :length].T  # [position, text]
         inputs = (projected[0][here], projected[1][here.flip(0)])
-        whole[rows], without[rows, :length] = _one_length(reader, inputs, batch.words[rows, :length])
+        there = batch.words[rows, :length]
+        whole[rows], without[rows, :length] = _one_length(reader, inputs, there, _some(others, rows))
     return Deletions(whole, without.masked_fill(~batch.words[..., None], torch.nan))
 
 
@@ -199,6 +241,6 @@ class BiLSTMClassifier(Classifier):
         """What makes states of embeddings."""
         return self.encoder.lstm
 
-    def deletions(self, batch: Batch) -> Deletions:
-        """Of whole texts, and with each token deleted in turn."""
-        return deletions(self, batch)
+    def deletions(self, batch: Batch, instead: Tensor | None = None) -> Deletions:
+        """Of whole texts, and with each token deleted in turn, or another in its place."""
+        return deletions(self, batch, instead)

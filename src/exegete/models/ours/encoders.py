@@ -41,7 +41,7 @@ class BiLSTM(nn.Module):
 
     def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
         """Both directions, over the tokens that are present."""
-        return self.read(embedded, present).states
+        return _states(self.lstm, embedded, present)
 
     def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> Read:
         """The same, beginning where another encoder has ended, and with where this one ends."""
@@ -59,11 +59,44 @@ class BiGRU(nn.Module):
 
     def forward(self, embedded: Tensor, present: Tensor) -> Tensor:
         """Both directions, over the tokens that are present."""
-        return self.read(embedded, present).states
+        return _states(self.gru, embedded, present)
 
     def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> Read:
         """The same, beginning where another encoder has ended, and with where this one ends."""
         return _recurrent(self.gru, embedded, present, start)
+
+
+PACKED = 1.6  # a packed token costs as much as so many others, in batches of every size
+
+
+def _states(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor) -> Tensor:
+    """Every text's states: with little padding each direction runs over all of it, from the text's own first token.
+
+    Padding is at the end, so the direction that reads forwards has not seen it; for the other one every text is turned
+    round within its own length. That is what a text alone does, to the last digit.
+    """
+    count = present.numel()
+    if layer.num_layers > 1 or count == (there := int(present.sum())) or count > PACKED * there:
+        return _recurrent(layer, embedded, present, None).states
+    turned = (present.sum(-1, keepdim=True) - 1 - torch.arange(present.shape[1], device=present.device)).clamp(min=0)
+    forward = _one_way(layer, "", embedded)
+    backward = _one_way(layer, "_reverse", _turned(embedded, turned))
+    return torch.cat([forward, _turned(backward, turned)], -1) * present[..., None]
+
+
+def _turned(values: Tensor, order: Tensor) -> Tensor:
+    """Tokens [batch, token, size] in another order."""
+    return values.gather(1, order[..., None].expand(-1, -1, values.shape[-1]))
+
+
+def _one_way(layer: nn.LSTM | nn.GRU, direction: str, embedded: Tensor) -> Tensor:
+    """One direction of a bidirectional layer over all tokens in their order."""
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    weights = [getattr(layer, f"{name}_l0{direction}") for name in names]
+    start = embedded.new_zeros(1, embedded.shape[0], layer.hidden_size)
+    if isinstance(layer, nn.LSTM):
+        return torch.lstm(embedded, (start, start), weights, True, 1, 0.0, layer.training, False, True)[0]
+    return torch.gru(embedded, start, weights, True, 1, 0.0, layer.training, False, True)[0]
 
 
 def _recurrent(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor, start: Memory | None) -> Read:
