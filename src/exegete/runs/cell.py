@@ -19,7 +19,7 @@ from exegete.experiments.common.contract import Experiment, asks_whole, caveats,
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Writing
 from exegete.runs.companions import companions
-from exegete.runs.keys import key_of
+from exegete.runs.keys import code_hash, key_of
 from exegete.runs.plugins import load_plugins
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
@@ -90,6 +90,13 @@ def accompanied(work: Work) -> list[Work]:
     """The training of companions, apart by experiment: they need each other seldom, and may be trained side by side."""
     experiments = work.study.built_experiments(work.cell.task)
     return [work._replace(part=name) for name, built in experiments.items() if recipes(built, "bilstm", 0)]
+
+
+def prepare(work: Work) -> None:
+    """What is needed of a cell before its model is there: its plugins, its texts, what every stage is named by."""
+    load_plugins(work.study.plugins)
+    cached_task(work.cell.task)
+    code_hash(__name__)
 
 
 def train_base(work: Work) -> str:

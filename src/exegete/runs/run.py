@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,7 +17,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, said_plainly, write_json
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.models.ours.module import hashed_once
-from exegete.runs.cell import accompanied, apart, ask_piece, run_cell, train_base, train_companions
+from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
 from exegete.runs.engine import Engine, Job, engine_of
 from exegete.runs.keys import code_hash
 from exegete.runs.seal import libraries, seal_of
@@ -54,7 +55,7 @@ def run_study(
         jobs = [Work(out, study, cell, code, begun=begun) for cell in wanted]
         with engine or engine_of() as running:
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
-                running.warm(("exegete.runs.tables", "exegete.page.drawing"))
+                running.warm(_prepare, jobs[0])
             for job, items in _steps(jobs, running.workers, isinstance(progress, Speaking)):
                 for _, found in running.map(job, items, progress):
                     if isinstance(found, str) and found and isinstance(progress, Speaking):
@@ -102,6 +103,13 @@ def _ask(work: Work, progress: Progress) -> dict[str, Any]:
 def _ask_piece(work: Work, progress: Progress) -> None:
     with hashed_once():
         ask_piece(work._replace(progress=progress))
+
+
+def _prepare(work: Work, progress: Progress) -> None:
+    """What a worker needs whatever it is asked: the texts, and what draws."""
+    del progress
+    import_module("exegete.experiments.common.drawn")
+    prepare(work)
 
 
 def _train_base(work: Work, progress: Progress) -> str:

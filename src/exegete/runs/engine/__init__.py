@@ -24,8 +24,8 @@ class Engine(Protocol):
     ) -> Iterator[tuple[Item, Result]]:
         """Do the job for every item; results as they come."""
 
-    def warm(self, modules: Sequence[str]) -> None:
-        """Let the workers import while this process does what it alone can do."""
+    def warm(self, job: Job[Item, None], item: Item) -> None:
+        """Let every worker prepare itself by a job while this process does what it alone can do."""
 
     def __enter__(self) -> Self:
         """Begin."""

@@ -4,7 +4,6 @@ Two torch threads in one process can be slower than one on a busy machine, and a
 torch: so workers are processes that start once and stay (`processes` says how).
 """
 
-import importlib
 import os
 import threading
 import time
@@ -65,12 +64,12 @@ class LocalEngine:
                 for future in waiting:
                     future.cancel()
 
-    def warm(self, modules: Sequence[str]) -> None:
-        """Let the workers start and import while this process does what it alone can do."""
+    def warm(self, job: Job[Item, None], item: Item) -> None:
+        """Let every worker start and prepare itself by a job while this process does what it alone can do."""
         if self.workers > 1:
             pool = self._started()
             for _ in range(self.workers):
-                pool.submit(_import, modules)
+                pool.submit(_work, job, item)
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -91,9 +90,9 @@ class LocalEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:
-            for worker in self._context.started:
-                worker.kill()  # finished stages are on disk; nobody waits for the others after Ctrl-C or an error
+        del kind
+        for worker in self._context.started:
+            worker.kill()  # finished stages are on disk; nobody waits for the others, nor a second for torch to end
         self.close()
 
 
@@ -113,11 +112,6 @@ def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -
     _messages = messages
     torch.set_num_threads(1)
     settle(parent)
-
-
-def _import(modules: Sequence[str]) -> None:
-    for module in modules:
-        importlib.import_module(module)
 
 
 _told: dict[str, float] = {}  # in a worker: when each piece of work last spoke
