@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from scipy.stats import binom
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import parse
@@ -153,9 +154,9 @@ def _small(tmp_path: Path, accuracy: float = 0.9) -> Path:
     folder.mkdir()
     head = "task,model,condition,when,seeds,n,before,change,low,high"
     lines = [
-        'sst,"bilstm:vectors=glove",uniform,inference,3,10,0.834,-0.020,-0.030,-0.010',
-        'sst,"bilstm:vectors=glove",uniform,training,3,10,0.834,-0.150,-0.160,-0.140',
-        'sst,"bilstm:attention=dot",uniform,inference,3,10,0.5,0.9,0.9,0.9',
+        'sst,"bilstm:vectors=glove",uniform,inference,3,3000,0.834,-0.020,-0.030,-0.010',
+        'sst,"bilstm:vectors=glove",uniform,training,3,3000,0.834,-0.150,-0.160,-0.140',
+        'sst,"bilstm:attention=dot",uniform,inference,3,3000,0.5,0.9,0.9,0.9',
     ]
     (folder / "necessity_summary.csv").write_text("\n".join([head, *lines]) + "\n")
     (folder / "models.csv").write_text(
@@ -175,11 +176,15 @@ def test_units_seeds_and_tolerance_by_hand(tmp_path: Path) -> None:
     found = compare(*asked("vashishth_2019:T1"), _small(tmp_path))
     infer = _of(found, "delta_accuracy_infer", "uniform")
     assert (infer["published"], infer["ours"], infer["low"], infer["high"]) == (-0.8, -2.0, -3.0, -1.0)
-    assert (infer["verdict"], infer["seeds"], infer["n"], infer["tolerance"]) == ("reproduced", 3, 10, 2.0)
+    assert (infer["verdict"], infer["seeds"], infer["n"], infer["tolerance"]) == ("reproduced", 3, 3000, 2.0)
     trained = _of(found, "delta_accuracy_train+infer", "uniform")
     assert (trained["ours"], trained["verdict"]) == (-15.0, "deviates")  # a printed −1.0 has no side within 2 points
     own = _of(found, "accuracy", "softmax")
-    assert (own["ours"], own["low"], own["verdict"]) == (pytest.approx(83.4), pytest.approx(83.4), "reproduced")
+    assert (own["ours"], own["verdict"]) == (pytest.approx(83.4), "reproduced")
+    low, high = own["low"], own["high"]  # 834 of the 1,000 texts that every training was asked about, exactly
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    assert binom.sf(833, 1000, low / 100) == pytest.approx(0.025) == binom.cdf(834, 1000, high / 100)
     assert _of(found, "delta_accuracy_infer", "random")["verdict"] == "not run"
     path = keep(found, tmp_path / "out", tmp_path)
     with path.open(encoding="utf8") as file:
@@ -197,7 +202,7 @@ def test_a_model_that_learnt_nothing_shows_nothing(tmp_path: Path) -> None:
 def test_one_training_against_one_is_less_exact(tmp_path: Path) -> None:
     folder = _small(tmp_path)
     table = folder / "vashishth_2019" / "necessity_summary.csv"
-    table.write_text(table.read_text().replace(",3,10,", ",1,10,"))
+    table.write_text(table.read_text().replace(",3,3000,", ",1,10,"))
     found = compare(*asked("vashishth_2019:T1"), folder)
     assert _of(found, "delta_accuracy_infer", "uniform")["tolerance"] == pytest.approx(2 * math.sqrt(2))
 

@@ -16,6 +16,7 @@ import torch
 
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec, parse
+from exegete.measures.proportions import clopper_pearson
 from exegete.measures.statistics import t_interval
 from exegete.models.settings import MODELS
 from exegete.papers.paper import PARTS, Paper, Part, Quantity
@@ -128,7 +129,7 @@ class Kept:
             ours,
             task,
             model,
-            n=_whole(row.get("n")),
+            n=_whole(row.get("n") or row.get("texts")),
             seeds=len(rows) if "seed" in row else _whole(row.get("seeds")),
             reference=_reference(row, quantity),
             source=self.name,
@@ -190,7 +191,10 @@ def _one(rows: list[Mapping[str, Any]], quantity: Quantity, folder: Path) -> lis
 
 
 def _ours(rows: list[Mapping[str, Any]], quantity: Quantity) -> Ours | None:
-    """The number with its interval: the table's own, or a t-interval over seeds; without either, the number alone."""
+    """The number with its interval: the table's own, a t-interval over seeds, or the exact one of a share of texts.
+
+    Without any of them it is the number alone.
+    """
     for name in filter(None, (quantity.value, quantity.low, quantity.high)):
         if name not in rows[0]:
             raise unknown(f"column of table {quantity.table}", name, rows[0])
@@ -201,9 +205,16 @@ def _ours(rows: list[Mapping[str, Any]], quantity: Quantity) -> Ours | None:
     bounds = [interval.low, interval.high]
     if quantity.low:
         bounds = [_float(rows[0][name]) for name in (quantity.low, quantity.high)]
+    elif quantity.share and len(values) == 1 and (texts := _texts(rows[0])):
+        bounds = list(clopper_pearson(round(values[0] * texts), texts))
     bounds = [interval.mean if math.isnan(bound) else bound for bound in bounds]
     low, high = sorted(quantity.scale * bound for bound in bounds)
     return Ours(quantity.scale * interval.mean, low, high)
+
+
+def _texts(row: Mapping[str, Any]) -> int:
+    """The texts that a share of ours is of: those of one training, for all saw the same; 0 if it isn't told."""
+    return (_whole(row.get("n") or row.get("texts")) or 0) // (_whole(row.get("seeds")) or 1)
 
 
 def _doubt(row: Mapping[str, Any], quantity: Quantity) -> str:

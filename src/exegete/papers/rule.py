@@ -1,10 +1,11 @@
 """Rule: when a printed number counts as reproduced, in one place.
 
-Let [l, h] be our 95 % interval (the number alone where there is none), m the margin, p the printed number and r the
-reference that the quantity is about (no correlation, no change, chance, or the row that the table sets beside it).
-The margin is what another training of the same model may move a number by; the printed one is mostly a single training.
-It is stated per quantity, from what our own seeds do; where the paper prints a deviation over runs, m is at least twice
-that. Where ours is a single training too, m is √2 times as large.
+Let [l, h] be our 95 % interval (over texts or seeds, of a share of texts the exact one; the number alone where there is
+none), m the margin, p the printed number and r the reference that the quantity is about (no correlation, no change,
+chance, or the row that the table sets beside it). The margin is what another training of the same model may move a
+number by; the printed one is mostly a single training. It is stated per quantity, from what our own seeds do; where the
+paper prints a deviation over runs, m is at least twice that. Where ours is a single training too, it is √2 times as
+large.
 
 - *reproduced*: l − m ≤ p ≤ h + m. Only for the paper's own data, and only if (h − l) / 2 is no more than the quantity's
   resolution: an interval that holds everything reproduces nothing. The number may be reproduced and mean something

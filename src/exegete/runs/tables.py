@@ -78,7 +78,7 @@ def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {"task": c["task"], "model": c["model"], "seed": c["seed"], "best_epoch": c["metrics"]["best_epoch"]}
-            | {"majority": c["majority"]}
+            | {"majority": c["majority"], "texts": c["texts"]}
             | {f"skill_{name}": value for name, value in c.get("skill", {}).items()}
             | {f"test_{name}": value for name, value in c["metrics"]["test"].items()}
             for c in cells
