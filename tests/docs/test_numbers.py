@@ -1,0 +1,67 @@
+"""Numbers in the prose of pages: those that are marked with their place in `results/` are what stands there.
+
+A mark is a comment right after a number, which no reader sees: `0.11<!-- = interventions/permutation_summary mean;
+task=sst; measure=median_tvd -->`: the table, the column (`100*column` in per cent), and what its row has in other
+columns, where * stands for anything.
+"""
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MARK = re.compile(r"(?P<number>[−+]?\d[\d,]*(?:\.\d+)?)(?: %| points)?<!-- = (?P<place>.+?) -->", re.DOTALL)
+ANY = "<!-- = "
+
+
+@lru_cache
+def table(name: str) -> list[dict[str, str | None]]:
+    return pl.read_csv(ROOT / "results" / f"{name}.csv", infer_schema=False).to_dicts()
+
+
+def looked_up(place: str) -> float:
+    """The number that stands in a place."""
+    first, *where = (part.strip() for part in place.split(";"))
+    name, column = first.split()
+    scale, _, column = column.rpartition("*")
+    wanted = dict(part.split("=", 1) for part in where)
+    rows = [row for row in table(name) if all(fnmatchcase(row[key] or "", value) for key, value in wanted.items())]
+    assert len(rows) == 1, f"{len(rows)} rows are {place}"
+    return float(rows[0][column] or "nan") * float(scale or 1)
+
+
+def as_written(value: float, number: str) -> str:
+    """A number with as many digits, and a sign where one is written."""
+    digits = len(number.partition(".")[2])
+    said = f"{value:+.{digits}f}" if number[0] in "−+" else f"{value:.{digits}f}"
+    return said.replace("-", "−")
+
+
+def pages() -> list[Path]:
+    return [path for path in (ROOT / "docs").rglob("*.md") if ANY in path.read_text(encoding="utf8")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_marked_numbers_are_those_of_the_results(page: Path) -> None:
+    text = page.read_text(encoding="utf8")
+    found = list(MARK.finditer(text))
+    assert len(found) == text.count(ANY), f"a mark of {page.name} follows no number"
+    for match in found:
+        number = match["number"].replace(",", "")
+        assert number == as_written(looked_up(match["place"]), number), match["place"]
+
+
+def test_the_pages_of_the_debate_are_marked() -> None:
+    assert sum(path.read_text(encoding="utf8").count(ANY) for path in pages()) >= 20
+
+
+def test_a_wrong_number_is_found() -> None:
+    row = "task=sst; model=bilstm:vectors=glove-50; class=all; bin=all; measure=flips"
+    place = f"interventions/permutation_summary mean; {row}"
+    assert as_written(looked_up(place), "0.12") == "0.12"
+    assert as_written(looked_up(place), "0.118") != "0.117"
+    assert as_written(-0.488, "−0.49") == "−0.49"
