@@ -7,6 +7,7 @@ f(x) − f(b) is due to words alone.
 import torch
 from torch import Tensor
 
+from exegete.models.capabilities import Pretrained
 from exegete.models.contract import Predictor, Replacement
 from exegete.tasks.batching import Batch
 
@@ -14,8 +15,8 @@ Baseline = Replacement
 
 
 def no_mean_word(model: Predictor) -> str | None:
-    """Why a model has no mean word, as a sentence; None if it has one."""
-    if not model.reader.words:
+    """Why a model has no mean word, as a sentence; None if it has one, or has pieces instead."""
+    if not model.reader.words and not isinstance(model, Pretrained):
         return "baseline=mean needs a vocabulary with words: lower the task's min_df, or use baseline=zero"
     return None
 
