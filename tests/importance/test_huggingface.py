@@ -23,8 +23,8 @@ CHEAP = {
 }  # fmt: skip
 BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for name in ("unknown", "padding", "mean"))
 AT_SITES = ("attention:site=encoder.0", "attention_x_gradient:site=encoder.0", "attention_x_norm:site=encoder.0")
-METHODS = (*(CHEAP.get(name, name) for name in computed()), *BASELINES, *AT_SITES)
-REFUSED = ("lrp", "deeplift")
+METHODS = (*(CHEAP.get(name, name) for name in computed()), "lrp:attention=half", *BASELINES, *AT_SITES)
+REFUSED = ("deeplift",)
 TINY = "bert", "roberta", "mean", "attention"  # the last two: heads of ours
 
 

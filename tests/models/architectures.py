@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from tests.models.tiny import drawn
+from exegete.models.huggingface.model import HuggingFace
+from tests.models.tiny import drawn, in_memory, word_pieces
 
 WORDS, LENGTHS = 60, (9, 6)  # of the vocabulary; of the two texts of a batch
 SMALL = {
@@ -119,6 +120,24 @@ def tiny(model_type: str) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return drawn(made(getattr(transformers, config)(**settings)))
+
+
+NO_CLASSIFIER = ("bart", "marian", "t5")  # made in their own ways, or by nobody
+
+
+@cache
+def classifier(model_type: str, precision: torch.dtype = torch.float32) -> HuggingFace:
+    """A tiny random model of an architecture that gives a text one of two classes, as one of ours."""
+    import transformers
+
+    config, _, settings = MADE[model_type]
+    name = config.removesuffix("Config").removesuffix("Text") + "ForSequenceClassification"
+    tokenizer = word_pieces()
+    more = {"vocab_size": len(tokenizer), "pad_token_id": 0, "num_labels": 2, "bos_token_id": 2, "eos_token_id": 3}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        base = drawn(getattr(transformers, name)(getattr(transformers, config)(**(settings | more))))
+    return in_memory(base.to(precision), tokenizer)
 
 
 def inputs(model: Any, text: int | None = None) -> dict[str, Any]:

@@ -4,6 +4,9 @@ A word's relevance is its part of the logit, for (> 0) or against (< 0) the clas
 end symbols and of the initial states of recurrent encoders sum to the logit. The rules are those of
 `exegete.importance.relevance`; a model that is `Relevant` runs its layers by them. Of a pair, the words of both texts
 share the logit, and those of the explained one are shown.
+
+A model of transformers is `Composed` of torch's functions, and these have rules of their own (`torch_rules`). Biases,
+positions and other constants keep their part there; with it, all parts sum to the logit.
 """
 
 from collections.abc import Iterator
@@ -19,16 +22,19 @@ from exegete.base.places import places
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
 from exegete.importance.relevance import RULES, Dials, Layers
-from exegete.models.capabilities import Relevant
+from exegete.importance.torch_rules import Gating, relevant
+from exegete.models.capabilities import Composed, Relevant
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
+
+MIXED = 1e-3  # an error that is no rounding any more
 
 
 class Relevance(NamedTuple):
     """The parts of the explained logits."""
 
     tokens: Tensor  # [batch, token]: words, and start and end symbols; 0 on padding
-    initial: Tensor  # [batch, state]: what h (and c) of each direction absorb; no column without recurrence
+    initial: Tensor  # [batch, state]: what h (and c) of each direction absorb, or all constants of a transformer
     logit: Tensor  # [batch]
     label: Tensor  # [batch]
 
@@ -54,6 +60,7 @@ class Lrp:
     explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     epsilon: float = 0.001
     bias: bool = True
+    attention: Gating = "gates"  # of transformers: or half, which gives weights one half, and does not conserve
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < float("inf"):
@@ -61,20 +68,26 @@ class Lrp:
 
     def refuses(self, model: Predictor) -> str | None:
         """Every layer needs a rule."""
+        if isinstance(model, Composed):
+            said = "lrp has no epsilon and no bias to set on a model of transformers: leave them out"
+            return None if Lrp(attention=self.attention) == self else said
         if isinstance(model, Relevant) and set(model.layer_kinds) <= RULES.keys():
-            return None
-        return (
-            f"lrp has no rules for the layers of {type(model).__name__}: use it on bilstm, bigru, average, cnn or pair"
-        )
+            halved = "lrp:attention=half is for models of transformers: weights are gates elsewhere, leave it out"
+            return None if self.attention == "gates" else halved
+        known = "bilstm, bigru, average, cnn, pair or hf"
+        return f"lrp has no rules for the layers of {type(model).__name__}: use it on {known}"
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
-        """One pass forward and one backward, in float64."""
+        """One pass forward and one backward, in float64 where the rules are those of layers."""
         if (reason := self.refuses(model)) is not None:
             raise UsageError(reason)
         if target is not None and target.of != "logit":
             raise UsageError(f"lrp explains the logit of a class, not its {target.of}: ask for of=logit")
-        assert isinstance(model, Relevant)
-        found = relevance(model, batch, target, Dials(self.epsilon, self.bias))
+        if isinstance(model, Composed):
+            found = handed_back(model, batch, target, self.attention)
+        else:
+            assert isinstance(model, Relevant)
+            found = relevance(model, batch, target, Dials(self.epsilon, self.bias))
         values, once = on_words(found.tokens, batch), cost(batch, forward=1, backward=1)
         return Scores(values, signed=True, target=target or Target(found.label), error=found.error, cost=once)
 
@@ -116,3 +129,29 @@ def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: Lay
     of_words, *absorbed = (part.sum(-1) for part in reached)
     of_initial = torch.cat([of_words.new_empty(0, len(of_words)), *absorbed]).mT  # [batch, state]
     return Relevance(of_words, of_initial, explained(logits.detach(), target), target.label)
+
+
+def handed_back(model: Composed, batch: Batch, target: Target | None, attention: Gating) -> Relevance:
+    """The same through torch's functions: gradient × input, by the rules of these.
+
+    Where a model sorts the tokens of a batch by experts, the parts of constants can't be told apart by text: texts with
+    parts that don't add up are asked again, alone.
+    """
+    found = _handed_back(model, batch, target, attention)
+    if len(batch.ids) == 1 or attention == "half" or not bool((found.error > MIXED).any()):
+        return found
+    alone = [
+        _handed_back(model, batch.rows(row), None if target is None else target.at(row), attention)
+        for row in places(batch.ids).split(1)
+    ]
+    return found._replace(initial=torch.cat([each.initial for each in alone]))
+
+
+def _handed_back(model: Composed, batch: Batch, target: Target | None, attention: Gating) -> Relevance:
+    embedded = model.embed(batch).detach().requires_grad_()
+    with torch.enable_grad(), relevant(model.parts(), attention, len(batch.ids)) as rules:
+        logits = model.logits(batch, embedded=embedded)
+    target = target or predicted(logits)
+    (slope,) = torch.autograd.grad(explained(logits, target).sum(), embedded)
+    of_words = (slope.double() * embedded.detach()).sum(-1)
+    return Relevance(of_words, rules.absorbed[:, None].to(of_words), explained(logits.detach(), target), target.label)

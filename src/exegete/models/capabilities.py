@@ -238,3 +238,14 @@ class Relevant(Predictor, Protocol):
 
     def layered(self, batch: Batch, embedded: Tensor, layers: Layers) -> Layered:
         """Run texts of equal lengths from their embeddings [batch, token, size]; attention weights are constants."""
+
+
+@runtime_checkable
+class Composed(Predictor, Protocol):
+    """A model of sums, linear maps, norms, activations and attention, all computed by torch's functions.
+
+    None of it is recurrent. So relevance goes back through it by rules of these functions.
+    """
+
+    def parts(self) -> Iterator[nn.Module]:
+        """All modules that it is made of."""

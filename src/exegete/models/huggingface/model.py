@@ -90,6 +90,10 @@ class HuggingFace(Model):
         base: nn.Module = self.base
         return base
 
+    def parts(self) -> Iterator[nn.Module]:
+        """Those of transformers, and a head of ours."""
+        yield from self.modules()
+
     @cached_property
     def limit(self) -> int | None:
         """Pieces that a text may have, symbols included; None: any number."""
