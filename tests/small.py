@@ -17,6 +17,7 @@ from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD, Vocabulary, fit_vocabulary
 
 LETTERS = "abcdefghij"
+SEPARATING = ("value_zeroing", "alti", "globenc", "contribution")  # methods for models that are `Separable`
 SPECS = (
     "bilstm:size=7,hidden=6,scale=1",
     "bilstm:size=7,hidden=6,scale=1,attention=dot,projection=sparsemax",

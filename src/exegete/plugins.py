@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from exegete.experiments.tests import add_test as add_test
     from exegete.explanations.explain import explain_all as explain_all
     from exegete.explanations.explain import explain_file as explain_file
+    from exegete.importance.alti import own_share as own_share
     from exegete.importance.catalogue import IMPORTANCES as IMPORTANCES
     from exegete.importance.contract import Scores as Scores
     from exegete.importance.contract import Target as Target
@@ -86,6 +87,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "experiments.catalogue": ("EXPERIMENTS",),
     # an importance
     "importance.contract": ("Scores", "Target", "cost", "explained", "on_words", "predicted"),
+    "importance.alti": ("own_share",),
     "importance.derivative": ("derivative",),
     "importance.erasure": ("Removal", "erased", "sharing"),
     # an intervention

@@ -12,7 +12,7 @@ from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import SPECIAL
 from tests.models.slow_pair import LABELS, slow
-from tests.small import PAIRS, batch_of, pairs, small_model
+from tests.small import PAIRS, SEPARATING, batch_of, pairs, small_model
 
 LIGHT = {
     "lime": "lime:samples=30",
@@ -38,7 +38,7 @@ def a_pair(spec: str, examples: tuple[Example, ...], wrap: bool = False) -> Pair
 
 def test_nearly_all_importances_are_for_pairs() -> None:
     refused = {name for name in computed() if refusal(IMPORTANCES.make(name), MODEL) is not None}
-    assert refused == {"deeplift", "rollout", "flow"}
+    assert refused == {"deeplift", "rollout", "flow", *SEPARATING}
     for name in refused:
         with pytest.raises(UsageError, match=r"[Pp]air"):
             IMPORTANCES.make(name)(MODEL, batch_of(MODEL, pairs(1)))

@@ -21,7 +21,7 @@ from exegete.importance.gradient import Gradient
 from exegete.importance.rollout import Graph, Rollout
 from exegete.models.contract import Site
 from exegete.models.ours.transformer import Transformer
-from tests.small import SPECS, TRANSFORMERS, batch_of, small_model, texts
+from tests.small import SEPARATING, SPECS, TRANSFORMERS, batch_of, small_model, texts
 
 EXAMPLES = texts(6, longest=6)
 CHEAP = {
@@ -47,7 +47,7 @@ def transformer(spec: str = TRANSFORMERS[0], wrap: bool = False) -> Transformer:
 def test_a_text_scores_the_same_alone_and_in_any_batch(method: str, spec: str, wrap: bool) -> None:
     model, importance = transformer(spec, wrap), IMPORTANCES.make(method)
     batch = batch_of(model, EXAMPLES)
-    if method in ("lrp", "deeplift"):
+    if method in ("lrp", "deeplift", *SEPARATING):
         assert "Transformer" in str(refusal(importance, model))
         with pytest.raises(UsageError, match="Transformer"):
             importance(model, batch)

@@ -27,7 +27,7 @@ from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkp
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import batch_of, padded, small_task, texts
+from tests.small import SEPARATING, batch_of, padded, small_task, texts
 
 TEXTS = texts(12)
 SHARES = (0.0, 0.25, 1.0)
@@ -233,7 +233,8 @@ def test_importances_score_words_alone_and_in_a_batch_or_refuse(name: str, share
     samples = ":samples=20" if name in ("lime", "kernel_shap", "smoothgrad") else ""
     importance: Importance = IMPORTANCES.make(name + samples)
     reason = refusal(importance, model)
-    assert (reason is not None) == (name in ("rollout", "flow", "lrp", "deeplift", "integrated_gradients"))
+    refused = ("rollout", "flow", "lrp", "deeplift", "integrated_gradients", *SEPARATING)
+    assert (reason is not None) == (name in refused)
     if reason is None:
         batch = batch_of(model, TEXTS[:4])
         whole = importance(model, batch).values

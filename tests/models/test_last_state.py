@@ -18,11 +18,13 @@ from exegete.tasks.vocabulary import END, START, fit_vocabulary
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import batch_of, padded, small_task, texts
+from tests.small import SEPARATING, batch_of, padded, small_task, texts
 
 TEXTS = texts(14)
 KINDS = ("bilstm", "bigru", "average", "cnn", "flat:encoder=none")
-NEED_WEIGHTS = ("attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow", "lrp", "deeplift")
+NEED_WEIGHTS = (
+    "attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow", "lrp", "deeplift", *SEPARATING
+)  # fmt: skip
 
 
 def made(kind: str, wrap: bool = False) -> LastState:

@@ -29,6 +29,7 @@ from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, SPECIAL
 from exegete.training.evaluation import evaluate, predict
 from tests.models.small_translation import BAHDANAU, LUONG, sentences, small_translator
+from tests.small import SEPARATING
 from tests.subjects import cell, subject_of
 
 SENTENCES = sentences(12, seed=4)
@@ -124,7 +125,7 @@ def test_importances_score_source_words_alone(spec: str, name: str) -> None:
     model, importance = next_word(translator(spec)), IMPORTANCES.make(SMALL.get(name, name))
     batch = model.collate(EXAMPLES[:3] + EXAMPLES[-1:])
     if (reason := refusal(importance, model)) is not None:
-        assert name in ("lrp", "deeplift", "rollout", "flow")
+        assert name in ("lrp", "deeplift", "rollout", "flow", *SEPARATING)
         assert "NextWord" in reason
         return
     scores: Scores = importance(model, batch)

@@ -23,11 +23,11 @@ from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 from tests.models.own_models import EXAMPLE, GENERAL, POOLING, own, pooled_own, written
-from tests.small import texts
+from tests.small import SEPARATING, texts
 
 EXAMPLES = (*texts(6, longest=7), Example(6, (("a",),), 0), Example(7, (tuple("abcde"),), 1))
 CHEAP = {"lime": "lime:samples=20", "kernel_shap": "kernel_shap:samples=20", "smoothgrad": "smoothgrad:samples=3"}
-REFUSED = {"lrp", "deeplift", "rollout", "flow"}
+REFUSED = {"lrp", "deeplift", "rollout", "flow", *SEPARATING}
 
 
 @pytest.fixture(params=["example", "pooling", "general"])

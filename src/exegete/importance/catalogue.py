@@ -16,6 +16,20 @@ IMPORTANCES = Catalogue(
         ),
         "rollout": Entry(f"{_ROOM}.rollout:Rollout", "weights multiplied down the layers (Abnar & Zuidema 2020)"),
         "flow": Entry(f"{_ROOM}.flow:Flow", "maximum flow from a word to the output; slow (Abnar & Zuidema 2020)"),
+        "value_zeroing": Entry(
+            f"{_ROOM}.value_zeroing:ValueZeroing",
+            "change of states without a word's value, followed down the layers (Mohebbi et al. 2023)",
+        ),
+        "alti": Entry(
+            f"{_ROOM}.alti:Alti", "a word's part of the states that attention makes, followed (Ferrando et al. 2022)"
+        ),
+        "globenc": Entry(
+            f"{_ROOM}.globenc:GlobEnc", "length of what a word gives to states, followed (Modarressi et al. 2022)"
+        ),
+        "contribution": Entry(
+            f"{_ROOM}.contribution:Contribution",
+            "length of weight · value as the last layer adds it (Kobayashi et al. 2020)",
+        ),
         "gradient": Entry(f"{_ROOM}.gradient:Gradient", "|gradient · embedding|, or the gradient's L1 or L2 norm"),
         "gradient_x_input": Entry(
             f"{_ROOM}.gradient_x_input:GradientXInput", "gradient · embedding, for or against the class"

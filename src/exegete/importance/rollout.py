@@ -46,9 +46,7 @@ class Rollout:
             raise UsageError(reason)
         with torch.no_grad():
             trace = model.trace(batch)
-        row, layers = graph(model, trace)[::-1]
-        for layer in reversed(layers):
-            row = (row[:, None] @ layer)[:, 0]  # [batch, token]
+        row = followed(graph(model, trace))
         target = target or predicted(trace.logits)
         return Scores(on_words(row, batch), signed=False, target=target, cost=cost(batch, forward=1))
 
@@ -67,9 +65,22 @@ def graph(model: Predictor, trace: Trace) -> Graph:
     """The weights of a trace as shares."""
     assert isinstance(model, SelfAttentive)
     layers = [_with_residual(trace.attention[site].double().mean(1)) for site in model.self_attention]
-    if model.sites[-1] in model.self_attention:
-        return Graph(layers, _shares(_read(model, trace.attention[model.sites[-1]])))
-    return Graph(layers, _shares(trace.attention[model.sites[-1]][:, 0, 0].double()))
+    return Graph(layers, read_from(model, trace))
+
+
+def read_from(model: Predictor, trace: Trace) -> Tensor:
+    """How much of what is read of the last layer each of its tokens is, float64 [batch, token]."""
+    weights = trace.attention[model.sites[-1]]
+    read = isinstance(model, SelfAttentive) and model.sites[-1] in model.self_attention
+    return shares(_read(model, weights) if read else weights[:, 0, 0].double())
+
+
+def followed(whole: Graph) -> Tensor:
+    """α Ã_L ⋯ Ã_1, [batch, token]."""
+    row = whole.pool
+    for layer in reversed(whole.layers):
+        row = (row[:, None] @ layer)[:, 0]
+    return row
 
 
 def _read(model: Predictor, weights: Tensor) -> Tensor:
@@ -83,10 +94,10 @@ def _read(model: Predictor, weights: Tensor) -> Tensor:
 
 def _with_residual(weights: Tensor) -> Tensor:
     """½ (A + I), rows renormalised: rows of `gates`, and of padding, don't sum to 1 by themselves."""
-    return _shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device))
+    return shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device))
 
 
-def _shares(rows: Tensor) -> Tensor:
+def shares(rows: Tensor) -> Tensor:
     """Rows that sum to 1; one without anything stays so."""
     total = rows.sum(-1, keepdim=True)
     return rows / torch.where(total > 0, total, 1.0)

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
 from exegete.models.contract import Intervention, Replacement, Trace
+from exegete.models.huggingface.apart import taken_apart, why_not
 from exegete.models.huggingface.attention import input_embeddings
 from exegete.models.huggingface.load import Parts, quiet
 from exegete.models.huggingface.parameters import attention_parameters, freeze
@@ -26,6 +27,7 @@ from exegete.models.huggingface.spell import PROBES, WordPieces, reader_of
 from exegete.models.ours.classifier import own_places
 from exegete.models.ours.module import Keep, Model, hash_tensors
 from exegete.models.ours.self_attention import Hook
+from exegete.models.separable import Apart, Copies, Mixed
 from exegete.models.spelling import Pieces, rewriting, side_by_side
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
@@ -93,6 +95,17 @@ class HuggingFace(Model):
     def parts(self) -> Iterator[nn.Module]:
         """Those of transformers, and a head of ours."""
         yield from self.modules()
+
+    def inseparable(self, at: Apart) -> str | None:
+        """Found out on a text, once for every place."""
+        known: dict[Apart, str | None] = self.__dict__.setdefault("_inseparable", {})
+        if at not in known:
+            known[at] = why_not(self, at)
+        return known[at]
+
+    def apart(self, batch: Batch, at: Apart, compare: Callable[[Copies], Tensor]) -> Mixed:
+        """By leaving each word out of each layer."""
+        return taken_apart(self, batch, at, compare)
 
     @cached_property
     def limit(self) -> int | None:
