@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 import torch
 
+from exegete.importance.attention_x_gradient import AttentionXGradient
+from exegete.importance.baselines import Baseline
 from exegete.importance.catalogue import IMPORTANCES, computed
-from exegete.importance.contract import refusal
+from exegete.importance.checks import complaints
+from exegete.importance.contract import Target, refusal
 from exegete.importance.erasure import sharing
+from exegete.importance.integrated_gradients import IntegratedGradients
+from exegete.models.contract import Site
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
 from exegete.tasks.example import Example
 from tests.models.tiny import bert, bert_folder, in_memory, roberta
+from tests.small import SPECS, small_model, texts
 
 TEXTS = ("an unbelievably charming movie of plot", "bad", "a dull ok", "terrific \u200b movie of a bad plot")
 EXAMPLES = tuple(Example(i, (tuple(text.split(" ")),), i % 2) for i, text in enumerate(TEXTS))
@@ -22,7 +28,7 @@ CHEAP = {
     "lime": "lime:samples=20", "kernel_shap": "kernel_shap:samples=20",
 }  # fmt: skip
 BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for name in ("unknown", "padding", "mean"))
-AT_SITES = ("attention:site=encoder.0", "attention_x_gradient:site=encoder.0", "attention_x_norm:site=encoder.0")
+AT_SITES = ("attention:site=encoder.0", "attention_x_gradient:site=all", "attention_x_norm:site=encoder.0")
 METHODS = (*(CHEAP.get(name, name) for name in computed()), "lrp:attention=half", *BASELINES, *AT_SITES)
 REFUSED = ("deeplift",)
 TINY = "bert", "roberta", "mean", "attention"  # the last two: heads of ours
@@ -62,6 +68,67 @@ def checked(model: HuggingFace, method: str, examples: tuple[Example, ...]) -> N
 @pytest.mark.parametrize("method", METHODS)
 def test_alone_as_in_a_batch(name: str, method: str) -> None:
     checked(model_of(name), method, EXAMPLES)
+
+
+def test_attention_x_gradient_of_all_layers_is_the_sum_of_each() -> None:
+    model = model_of("bert")
+    batch = model.collate(EXAMPLES)
+    whole = AttentionXGradient("all")(model, batch).values
+    each = [AttentionXGradient(site)(model, batch).values for site in model.sites]
+    torch.testing.assert_close(whole, each[0] + each[1], atol=1e-6, rtol=1e-5, equal_nan=True)
+    assert each[0].nansum() != 0
+    assert "has none" in str(AttentionXGradient("all").refuses(small_model(SPECS[0], texts(2))))
+
+
+def test_the_derivative_by_weights_of_the_first_layer_follows_the_second() -> None:
+    """By central differences on one weight of a word."""
+    model = in_memory(bert()[0].double(), bert()[1])
+    batch = model.collate(EXAMPLES[2:3])
+    target = Target(torch.tensor([1]))
+    got = AttentionXGradient("encoder.0")(model, batch, target).values[0]
+
+    def logit(key: int, step: float) -> float:
+        def moved(site: Site) -> torch.Tensor:
+            if site.name != "encoder.0":
+                return site.weights
+            scale = torch.ones(site.weights.shape[-1], dtype=site.weights.dtype)
+            scale[key] += step
+            return site.weights * scale  # so that the derivative by the step is Σ α ∂f/∂α
+
+        with torch.no_grad():
+            return float(model.logits(batch, intervene=moved)[0, 1])
+
+    for key in batch.words[0].nonzero()[:, 0].tolist():
+        slope = (logit(key, 1e-5) - logit(key, -1e-5)) / 2e-5
+        assert float(got[key]) == pytest.approx(slope, rel=1e-4, abs=1e-8)
+
+
+def test_flow_from_one_state_is_cautioned() -> None:
+    for name, said in (("bert", True), ("mean", False), ("attention", False)):
+        model = model_of(name)
+        batch = model.collate(EXAMPLES)
+        scores = IMPORTANCES.make("flow")(model, batch)
+        assert [complaint is not None for complaint in complaints(scores, batch)] == [said] * len(EXAMPLES)
+
+
+@pytest.mark.parametrize("baseline", ["unknown", "padding"])
+def test_baselines_of_integrated_gradients_stand_piece_by_piece(baseline: Baseline) -> None:
+    """Every piece of a word is replaced, none of the symbols; and where points run out, the error says so."""
+    model = model_of("bert")
+    batch = model.collate(EXAMPLES[:1])
+    pieces, table = model.pieces(batch), model.tables[0].weight
+    piece = model.tokenizer.mask_token_id if baseline == "unknown" else model.tokenizer.pad_token_id
+    inside = batch.words[0][pieces.word[0]]
+    wanted = torch.where(inside, piece, pieces.ids[0])
+    start = pieces.vectors(model.replaced(batch, batch.words, baseline), model.size)[0]
+    assert torch.equal(start, table[wanted])
+    assert len(wanted) > batch.tokens.shape[1]  # some word has several pieces
+    few, many = (IntegratedGradients(baseline, steps=1, most=most, bound=1e-3)(model, batch) for most in (1, 256))
+    assert few.error is not None
+    assert many.error is not None
+    assert float(few.error) > 1e-3 >= float(many.error)
+    assert many.cost is not None
+    assert int(many.cost.backward) <= 256
 
 
 @pytest.mark.data

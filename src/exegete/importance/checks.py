@@ -11,11 +11,11 @@ _NO_EFFECT = "the prediction doesn't depend on any word by this method"
 
 
 def complaints(scores: Scores, batch: Batch) -> list[str | None]:
-    """What is wrong with the scores of every text, as a sentence, or None: all of its words score 0."""
+    """What is wrong with the scores of every text, as a sentence, or None: all words score 0, or a method's caution."""
     silent = batch.words.any(-1) & ((scores.values == 0) | ~batch.words).all(-1)  # [batch]
     reason = _SATURATED if scores.target.of == "probability" else _NO_EFFECT
     return [
-        f"the importance gives every word of example {example} 0: {reason}" if zero else None
+        f"the importance gives every word of example {example} 0: {reason}" if zero else scores.caution
         for example, zero in zip(batch.ids.tolist(), silent.tolist(), strict=True)
     ]
 

@@ -40,6 +40,7 @@ class Scores(NamedTuple):
     target: Target
     error: Tensor | None = None  # [batch]: relative completeness or conservation error, where the method has one
     cost: Cost | None = None
+    caution: str | None = None  # why scores of this method on this model may say little, as a sentence
 
 
 class Importance(Protocol):

@@ -5,6 +5,10 @@ below it, and an edge of capacity α_i from the output to token i of the last la
 from the output to it, each word asked alone; so the scores of a text don't share anything out and don't sum to 1. With
 one layer it is Σ_i min(α_i, Ã_ij). Rollout multiplies along a path; a flow is only as wide as its narrowest edge.
 
+Where one state is read, such as that of a start symbol, all flow leaves through it, and most of it is the same for
+every word. What differs is then little more than this state's own row of the lowest layer: on MiniLM both rank the
+words of a text alike. `Scores.caution` says so.
+
 A maximum flow per word makes it slow: the work of a text of T words and L layers grows as T³ L or faster.
 
 The flows are exact on capacities that are whole multiples of 2⁻³⁰ (SciPy's Dinic algorithm takes integers). Rounding
@@ -51,7 +55,18 @@ class Flow:
             trace = model.trace(batch)
         values = flows(graph(model, trace), batch.present, batch.words)
         target = target or predicted(trace.logits)
-        return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
+        once = cost(batch, forward=1)
+        return Scores(on_words(values, batch), signed=False, target=target, cost=once, caution=_caution(model))
+
+
+def _caution(model: Predictor) -> str | None:
+    """What to know where a single state is read."""
+    if model.readout is None or model.readout.query not in ("first", "last"):
+        return None
+    return (
+        "flow from the one state that is read is almost the same for all words, and ranks them by little more than "
+        "that state's row of the first layer: read rollout instead"
+    )
 
 
 def flows(whole: Graph, present: Tensor, sinks: Tensor) -> Tensor:
