@@ -17,6 +17,7 @@ from torch import Tensor
 
 from common import FEW, SMALL
 from exegete.base.errors import ExegeteError
+from exegete.importance.baselines import baseline
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.erasure import erased, sharing
@@ -89,8 +90,9 @@ def _gradient_x_input(f: Logit, x: Tensor, c: Tensor) -> Tensor:
 def _integrated_gradients(f: Logit, x: Tensor, c: Tensor) -> Tensor:
     from captum.attr import IntegratedGradients
 
-    made = IntegratedGradients(f).attribute(x, target=c, n_steps=64, method="gausslegendre", internal_batch_size=256)
-    return made.sum(-1)  # type: ignore[no-any-return]
+    start = baseline(f.model, f.batch, "zero")  # symbols around a text keep their embeddings
+    how = {"n_steps": 64, "method": "gausslegendre", "internal_batch_size": 256}
+    return IntegratedGradients(f).attribute(x, start, target=c, **how).sum(-1)  # type: ignore[no-any-return]
 
 
 def _occlusion(f: Logit, x: Tensor, c: Tensor) -> Tensor:
