@@ -19,11 +19,12 @@ from exegete.experiments.common.contract import asks_whole, unsuited
 from exegete.experiments.common.section import Found
 from exegete.experiments.common.translating import COLUMNS, translated
 from exegete.experiments.layers import section
-from exegete.experiments.layers.experiment import Layers, grouped
+from exegete.experiments.layers.experiment import Layers
 from exegete.experiments.layers.figure import points
 from exegete.interventions.at import AtSites
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
+from exegete.interventions.where import grouped
 from exegete.measures.bleu import bleu_difference, bleu_interval
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import make_model

@@ -1,34 +1,56 @@
-"""At sites: an intervention at some sites of a model, such as its first layers (Vashishth et al. 2019, figure 4)."""
+"""At sites and at heads: any intervention at some places of a model, such as its first layers or a few of its heads."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from torch import Tensor
 
 from exegete.base.errors import unknown
 from exegete.interventions import contract
+from exegete.interventions.where import Head, in_heads
 from exegete.models.contract import Intervention, Predictor, Site
 
 
 @dataclass(frozen=True)
-class AtSites:
-    """What is done at these sites; the weights of all others stay as they are."""
+class _At:
+    """What is done somewhere; all other weights stay as they are."""
 
-    sites: tuple[str, ...]
+    places: tuple[str, ...] | tuple[Head, ...]
     inner: Intervention
 
-    def __call__(self, site: Site) -> Tensor:
-        """The site's weights, rewritten if it is one of them."""
-        return self.inner(site) if site.name in self.sites else site.weights
-
-    def bound(self, model: Predictor) -> "AtSites":
+    def bound(self, model: Predictor) -> Self:
         """Ready for a model; a site that it doesn't have is refused."""
-        for name in self.sites:
+        for place in self.places:
+            name = place.site if isinstance(place, Head) else place
             if name not in model.sites:
                 raise unknown("site", name, model.sites)
         return replace(self, inner=contract.bound(self.inner, model))
 
-    def renewed(self, epoch: int) -> "AtSites":
+    def renewed(self, epoch: int) -> Self:
         """With what is drawn anew in an epoch of a training."""
         inner = contract.renewed(self.inner, epoch)
         assert inner is not None
         return replace(self, inner=inner)
+
+
+@dataclass(frozen=True)
+class AtSites(_At):
+    """At these sites."""
+
+    places: tuple[str, ...]
+
+    def __call__(self, site: Site) -> Tensor:
+        """The site's weights, rewritten if it is one of them."""
+        return self.inner(site) if site.name in self.places else site.weights
+
+
+@dataclass(frozen=True)
+class AtHeads(_At):
+    """In these heads, of one site or of several."""
+
+    places: tuple[Head, ...]
+
+    def __call__(self, site: Site) -> Tensor:
+        """The site's weights, rewritten in those of its heads that are meant."""
+        heads = [place.head for place in self.places if place.site == site.name]
+        return in_heads(self.inner(site), site, heads) if heads else site.weights

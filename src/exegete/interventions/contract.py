@@ -1,4 +1,4 @@
-"""The contract of our interventions: attention rewritten at one site or at all of them, never outside the mask.
+"""The contract of our interventions: attention rewritten at some sites or at all of them, never outside the mask.
 
 An intervention is a callable `(site) -> weights`; the same object works at inference and inside training. Whatever is
 random in one is keyed by (seed, example, site, draw, head, query, key), queries being counted among the real queries
@@ -6,29 +6,33 @@ and keys among the real keys of their row: a draw depends neither on the batch n
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from exegete.base.errors import unknown
 from exegete.base.noise import keyed_integers, stable_seed, uniform
 from exegete.base.places import places
+from exegete.interventions.where import EVERY, chosen, in_heads, meant
 from exegete.models.contract import Intervention, Predictor, Site
 
-EVERY = "every"
+WHOLE = 1e-4  # a sum of weights that is nearer to 1 than this is 1, and rounding
 
 
 @dataclass(frozen=True)
 class Rewrite(ABC):
-    """An intervention at one site, or at every one; weights of other sites stay as they are."""
+    """An intervention at some sites, or at every one, in one head or in all; all other weights stay as they are."""
 
-    site: str = EVERY
+    site: str = EVERY  # a site, a group of layers or a window of them: see `where`
+    head: int | None = field(default=None, kw_only=True)  # of each of these sites, from 0; None: all
 
     def __call__(self, site: Site) -> Tensor:
         """The site's weights, rewritten if it is meant."""
-        return self.rewritten(site) if self.site in (EVERY, site.name) else site.weights
+        if not meant(self.site, site.name):
+            return site.weights
+        rewritten = self.rewritten(site)
+        return rewritten if self.head is None else in_heads(rewritten, site, (self.head,))
 
     @abstractmethod
     def rewritten(self, site: Site) -> Tensor:
@@ -49,9 +53,9 @@ class Drawn(Rewrite):
 
 def check_site(intervention: object, model: Predictor) -> None:
     """Refuse an intervention at a site that the model doesn't have."""
-    name = getattr(intervention, "site", EVERY)
-    if name != EVERY and name not in model.sites:
-        raise unknown("site", name, model.sites)
+    where = getattr(intervention, "site", EVERY)
+    if where != EVERY:
+        chosen(where, model.sites)
 
 
 @runtime_checkable
@@ -108,6 +112,16 @@ def mask_of(site: Site) -> Tensor:
 def counted(mask: Tensor) -> Tensor:
     """The number of each key among the real keys of its row, from 1: padding before or between them changes nothing."""
     return mask.long().cumsum(-1)  # [..., key]
+
+
+def total_of(site: Site) -> Tensor:
+    """What the rows of a site sum to, [batch, head, query, 1]: exactly 1, but for gates and beside sinks.
+
+    A sink takes weight and gives nothing: what its row lacks is a gate of the model's own, no weight of any word.
+    A constant, for gradients: weights that are given teach no query and no key.
+    """
+    total = site.weights.detach().sum(-1, keepdim=True)
+    return torch.where((total - 1).abs() < WHOLE, 1.0, total)
 
 
 def scaled(parts: Tensor, mask: Tensor) -> Tensor:

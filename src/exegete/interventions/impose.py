@@ -8,14 +8,15 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.interventions.contract import Rewrite, counted, mask_of
+from exegete.interventions.contract import Rewrite, counted, mask_of, total_of
 from exegete.interventions.table import Table
 from exegete.models.contract import Predictor, Site
 
 
 @dataclass(frozen=True)
 class Impose(Rewrite):
-    """The weights of a table, whatever the model itself would have had; every head and query gets the same."""
+    """The weights of a table, whatever the model itself would have had; every head and query gets the same, times
+    what its row sums to."""
 
     table: InstanceOf[Table] = field(default_factory=lambda: Table({}))
     file: str = ""  # parquet, with columns words and weights, instead of a table
@@ -29,7 +30,7 @@ class Impose(Rewrite):
             return torch.zeros_like(site.weights)
         given = pad_sequence(rows, batch_first=True).to(site.weights)[:, None, None]  # [batch, 1, 1, word]
         place = (counted(mask) - 1).clamp(min=0)  # the j-th real key gets the j-th word's weight
-        return given.expand(*mask.shape[:-1], -1).gather(-1, place).masked_fill(~mask, 0.0)
+        return given.expand(*mask.shape[:-1], -1).gather(-1, place).masked_fill(~mask, 0.0) * total_of(site)
 
     def bound(self, model: Predictor) -> "Impose":
         """With the table of its file."""

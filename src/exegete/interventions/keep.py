@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from exegete.interventions.contract import Rewrite, mask_of
+from exegete.interventions.contract import Rewrite, mask_of, total_of
 from exegete.interventions.remove import check_size, heights, ranked, sizes, without
 from exegete.models.contract import Site
 
 
 @dataclass(frozen=True)
 class Keep(Rewrite):
-    """The top k of a row, scaled to sum to 1; the first of equals is kept."""
+    """The top k of a row, scaled to the row's own sum; the first of equals is kept."""
 
     count: int = 1
     share: float | None = None  # of a row's real keys, rounded up, instead of a count
@@ -23,4 +23,4 @@ class Keep(Rewrite):
         """All but the top k removed."""
         mask = mask_of(site)
         kept = ranked(heights(site.weights, mask), mask) < sizes(mask, self.count, self.share)
-        return without(site.weights, mask, ~kept)
+        return without(site.weights, mask, ~kept) * total_of(site)

@@ -11,7 +11,7 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
 from exegete.base.places import places
 from exegete.base.ties import levels
-from exegete.interventions.contract import Rewrite, mask_of, noise, scaled
+from exegete.interventions.contract import Rewrite, mask_of, noise, scaled, total_of
 from exegete.models.contract import Site
 
 Which = Literal["top", "bottom", "random"]
@@ -22,9 +22,9 @@ How = Literal["renormalise", "project"]
 class Remove(Rewrite):
     """The highest, the lowest or random weights of every row set to 0.
 
-    `renormalise`: the others are scaled to sum to 1. `project`: the scores of those that go are masked and the others
-    projected again; the same for softmax, not for sparse projections. A row from which all weight goes is all 0: then
-    the decoder's bias decides.
+    `renormalise`: the others are scaled to the row's own sum, which is 1 but for gates and sinks. `project`: the scores
+    of those that go are masked and the others projected again; the same for softmax, not for sparse projections. A row
+    from which all weight goes is all 0: then the decoder's bias decides.
     """
 
     which: Which = "top"
@@ -46,7 +46,7 @@ class Remove(Rewrite):
         if self.how == "project":
             weights: Tensor = site.project(site.scores, mask & ~gone)
             return weights
-        return without(site.weights, mask, gone)
+        return without(site.weights, mask, gone) * total_of(site)
 
     def _rank(self, site: Site, mask: Tensor) -> Tensor:
         if self.which == "random":

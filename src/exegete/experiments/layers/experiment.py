@@ -8,7 +8,7 @@ whose score stays has no need of where these weights are. A decoder's step is sh
 it, never over later ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from exegete.experiments.common.tallies import clipped, majority, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.at import AtSites
 from exegete.interventions.permute import Permute
+from exegete.interventions.where import grouped
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.example import Task
@@ -136,18 +137,6 @@ class Layers(Question):
 
         parts = summary.partition_by("measure", maintain_order=True)
         return {f"layers_{part['measure'][0].lower()}": layers(part) for part in parts}
-
-
-def grouped(sites: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Sites by what comes before the number of their layer, from the first layer up.
-
-    >>> grouped(["encoder.0", "encoder.1", "attention"])
-    {'encoder': ('encoder.0', 'encoder.1'), 'attention': ('attention',)}
-    """
-    found: dict[str, list[str]] = {}
-    for site in sites:
-        found.setdefault(site.partition(".")[0], []).append(site)
-    return {group: tuple(own) for group, own in found.items()}
 
 
 def _right(subject: Subject, at: Intervention | None) -> Tensor:
