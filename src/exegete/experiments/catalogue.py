@@ -95,6 +95,10 @@ EXPERIMENTS = Catalogue(
             "exegete.experiments.layers.experiment:Layers",
             "what is left when layer after layer attends to the wrong words? (Vashishth et al. 2019)",
         ),
+        "heads": Entry(
+            "exegete.experiments.heads.experiment:Heads",
+            "which heads does a prediction hang on, and where do they look? (Michel et al. 2019)",
+        ),
         "alignment": Entry(
             "exegete.experiments.alignment.experiment:Alignment",
             "does attention or saliency say which word a word translates? (Ding et al. 2019)",

@@ -10,6 +10,7 @@ INTERVENTIONS = Catalogue(
         "permute": Entry("exegete.interventions.permute:Permute", "the same weights on other words"),
         "remove": Entry("exegete.interventions.remove:Remove", "without the highest, the lowest or random weights"),
         "keep": Entry("exegete.interventions.keep:Keep", "only the highest weights"),
+        "silence": Entry("exegete.interventions.silence:Silence", "no weight at all: a head that gives nothing"),
         "impose": Entry("exegete.interventions.impose:Impose", "weights from a file or another model, by text"),
         "adversarial": Entry(
             "exegete.interventions.adversarial:Adversarial", "other weights, found by search, for the same prediction"
