@@ -99,6 +99,10 @@ EXPERIMENTS = Catalogue(
             "exegete.experiments.heads.experiment:Heads",
             "which heads does a prediction hang on, and where do they look? (Michel et al. 2019)",
         ),
+        "knockout": Entry(
+            "exegete.experiments.knockout.experiment:Knockout",
+            "in which layers does a word reach the prediction? (Geva et al. 2023)",
+        ),
         "alignment": Entry(
             "exegete.experiments.alignment.experiment:Alignment",
             "does attention or saliency say which word a word translates? (Ding et al. 2019)",

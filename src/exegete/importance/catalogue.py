@@ -47,6 +47,9 @@ IMPORTANCES = Catalogue(
         "occlusion": Entry(f"{_ROOM}.occlusion:Occlusion", "loss of the prediction with the word's embedding zeroed"),
         "leave_one_out": Entry(f"{_ROOM}.leave_one_out:LeaveOneOut", "change of the prediction with the word deleted"),
         "replacement": Entry(f"{_ROOM}.replacement:Replacement", "loss of the prediction with the word made unknown"),
+        "blocking": Entry(
+            f"{_ROOM}.blocking:Blocking", "loss of the prediction with nobody looking at the word (Geva et al. 2023)"
+        ),
         "lime": Entry(f"{_ROOM}.lime:Lime", "weighted ridge regression on many erased texts (Ribeiro et al. 2016)"),
         "kernel_shap": Entry(f"{_ROOM}.kernel_shap:KernelShap", "Shapley values by regression (Lundberg & Lee 2017)"),
         "given": Entry(f"{_ROOM}.given:Given", "scores that another tool computed: given:file=scores.parquet"),

@@ -20,6 +20,7 @@ from exegete.base.errors import unknown
 from exegete.base.places import places
 from exegete.importance.written import Removal as Removal
 from exegete.importance.written import Written, write
+from exegete.interventions.cut import Cut
 from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -78,7 +79,8 @@ def erased(model: Predictor, batch: Batch, rows: Tensor, gone: Tensor, by: Remov
     """Logits [ask, class] in float64 of text rows[i] of the batch with its words gone[i] erased.
 
     `delete` writes the text without the words, `zero` leaves a zero embedding in their place, `unknown` the unknown
-    word. Wrappers stay. A text without any word gets what the model gives to no words: a classifier its decoder's bias.
+    word; `blocked` leaves the words themselves, with nobody looking at them at any site. Wrappers stay. A text without
+    any word gets what the model gives to no words: a classifier its decoder's bias.
     """
     _check(batch, rows, gone, by)
     results = _results(model)
@@ -153,5 +155,7 @@ def passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
 def _forward(model: Predictor, written: Written, asks: Tensor) -> Tensor:
     """One pass over erased texts; what was replaced keeps its width."""
     batch, gone = written.batch(asks)
+    if written.by == "blocked":
+        return model.logits(batch, intervene=Cut(gone)).double()
     embedded = model.embed(batch) if written.by == "delete" else model.replaced(batch, gone, written.by)
     return model.logits(batch, embedded=embedded).double()

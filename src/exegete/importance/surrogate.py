@@ -9,6 +9,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.places import places
+from exegete.importance.blocking import unblocked
 from exegete.importance.coalitions import coalitions
 from exegete.importance.contract import Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.erasure import Removal, erased
@@ -55,6 +56,10 @@ class Surrogate(ABC):
     def __post_init__(self) -> None:
         if self.samples < 2:
             raise UsageError(f"importances 'lime' and 'kernel_shap' need 2 or more samples, not {self.samples}")
+
+    def refuses(self, model: Predictor) -> str | None:
+        """Words can be blocked only where they act through attention alone."""
+        return unblocked(model) if self.removal == "blocked" else None
 
     @abstractmethod
     def fit(self, game: Game) -> Tensor:

@@ -13,7 +13,8 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.reader import Reader
 from exegete.tasks.vocabulary import PAD
 
-Removal = Literal["delete", "zero", "unknown"]
+Removal = Literal["delete", "zero", "unknown", "blocked"]
+BLOCKED = -(1 << 30)  # below all that stands for a word that is zeroed or unknown: what is blocked is another text
 NOTHING = (PAD, 0, -1, -1, 0)  # token, word, part and sentence of padding, which is not replaced
 
 
@@ -47,7 +48,9 @@ class Written:
     def _seen(self) -> Tensor:
         """What a model sees: words that are replaced look like all others that are."""  # [total, 4]
         token, gone = self.tokens[:, 0], self.tokens[:, -1].bool()
-        if self.by != "delete":
+        if self.by == "blocked":
+            token = torch.where(gone, self.reader.without(token, "zero") + BLOCKED, token)
+        elif self.by != "delete":
             token = torch.where(gone, self.reader.without(token, self.by), token)
         return torch.cat([token[:, None], self.tokens[:, 1:-1]], 1)
 
@@ -78,7 +81,7 @@ class Written:
 
 
 def write(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Written:
-    """Write down text rows[i] with its words gone[i] deleted, zeroed or replaced by the unknown word."""
+    """Write down text rows[i] with its words gone[i] deleted, zeroed, made unknown or blocked."""
     columns: Sequence[Tensor] = (batch.tokens, batch.words, batch.part, batch.sentence)
     deleted, replaced = (gone if by == "delete" else torch.zeros_like(gone), gone.int())
     table = torch.cat([torch.stack([column.int() for column in columns], -1)[rows], replaced[..., None]], -1)

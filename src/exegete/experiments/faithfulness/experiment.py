@@ -17,6 +17,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.importance.blocking import unblocked
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal, sharing
 from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, lost, order_of, without_words
@@ -102,6 +103,10 @@ class Faithfulness(Question):
     def splits(self) -> tuple[str, ...]:
         """One to choose the best method on, one to report it on."""
         return (self.choose_on, TEST)
+
+    def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
+        """Words can be blocked only where they act through attention alone."""
+        return unblocked(model) if "blocked" in self.removals else None
 
     def caveats(self, task: Task) -> list[str]:
         """A word that training never showed has no meaning that could be put in another's place."""

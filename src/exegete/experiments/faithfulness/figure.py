@@ -16,7 +16,7 @@ from exegete.page.panels import WIDTH, grid, in_lines, in_order, with_panel
 from exegete.page.theme import NEUTRAL, inline, nothing, themed
 
 MEASURES = {"comprehensiveness": "comprehensiveness", "sufficiency": "sufficiency", "flip": "words gone at flip"}
-REMOVALS = {"delete": "deleted", "zero": "zeroed", "unknown": "made unknown"}
+REMOVALS = {"delete": "deleted", "zero": "zeroed", "unknown": "made unknown", "blocked": "blocked"}
 SHORT = REMOVALS | {"unknown": "unknown"}  # below an axis
 
 

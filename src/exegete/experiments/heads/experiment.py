@@ -22,6 +22,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.log_odds import log_odds
 from exegete.experiments.heads.looks import LOOKS, looks
 from exegete.experiments.heads.pruning import Step, all_heads, by_chance, by_sensitivity, other_texts, silenced, stairs
 from exegete.experiments.heads.tables import PRUNED, UNALTERED, correlations, curve, effects, looked
@@ -171,12 +172,6 @@ class _Asked:
         columns = [pl.lit(whole.get(name), kind).alias(name) for name, kind in SCHEMA.items()]
         frame = pl.DataFrame(self.subject.facts()).with_columns(*columns)
         return frame.with_columns(right=numbers(right), value=numbers(loss))
-
-
-def log_odds(logits: Tensor, label: Tensor) -> Tensor:
-    """log p_c / (1 − p_c) of a class, [example], float64: z_c − log Σ of the others' exp."""
-    place, z = label[:, None], logits.double()
-    return z.gather(-1, place)[:, 0] - z.scatter(-1, place, -torch.inf).logsumexp(-1)
 
 
 def _right(subject: Subject, predicted: Tensor) -> Tensor:

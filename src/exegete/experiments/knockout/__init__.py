@@ -1,0 +1,1 @@
+"""Knockout: in which layers does a word reach the prediction?"""

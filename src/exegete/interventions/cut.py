@@ -1,0 +1,52 @@
+"""Cut: nobody looks at some words any more (attention knockout, Geva et al. 2023, section 5).
+
+Edges from queries to a word are cut at some sites: its score is −∞ there, and what is left is projected again. The word
+stays where it is, and so do all positions. It still looks at others and at itself; where all edges to it are cut at
+all sites, none of that reaches anybody.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from exegete.base.errors import UsageError
+from exegete.models.contract import Site
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """For the batch whose words are marked, in its order."""
+
+    words: Tensor  # [batch, token]: those that are not looked at
+    sites: Collection[str] | None = None  # None: all
+    by: Tensor | None = None  # [batch, token]: whose looks are cut; None: everybody's but their own
+
+    def __call__(self, site: Site) -> Tensor:
+        """The site's weights without these edges; the very same where none is cut."""
+        if self.sites is not None and site.name not in self.sites:
+            return site.weights
+        if site.weights.shape[-1] != self.words.shape[-1]:
+            raise UsageError(
+                f"edges to words can't be cut at site '{site.name}', where no words are looked at: name another site"
+            )
+        gone = self._edges(site) & site.mask
+        if not bool(gone.any()):
+            return site.weights
+        mask = site.mask.expand_as(site.weights)
+        cut: Tensor = site.project(site.scores, mask & ~gone)
+        return cut.where(gone.any(-1, keepdim=True), site.weights)  # rows that keep all their edges stay as they are
+
+    def _edges(self, site: Site) -> Tensor:
+        """[batch, 1, query, key]: a word never loses its look at itself."""
+        to, owner = self.words[:, None, None], site.query_owner
+        if owner is None and (site.weights.shape[2] != self.words.shape[-1] or site.weights.shape[2] == 1):
+            return to  # what pools words is none of them
+        own = self.words if owner is None else _of(self.words, owner)
+        by = ~own if self.by is None else (self.by if owner is None else _of(self.by, owner)) & ~own
+        return by[:, None, :, None] & to
+
+
+def _of(words: Tensor, owner: Tensor) -> Tensor:
+    """Marks of words [batch, token] for their pieces [batch, piece]; none on padding."""
+    return words.gather(-1, owner.clamp(min=0)) & (owner >= 0)
