@@ -24,6 +24,8 @@ from exegete.experiments.layers.figure import points
 from exegete.interventions.at import AtSites
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
+from exegete.interventions.silence import Silence
+from exegete.interventions.uniform import Uniform
 from exegete.interventions.where import grouped
 from exegete.measures.bleu import bleu_difference, bleu_interval
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
@@ -240,8 +242,8 @@ def test_the_report(classes: pl.DataFrame, translations: pl.DataFrame, tmp_path:
     assert section.headline(found).frame.height == 2 + 3
     (part,) = section.sections(found)
     assert [table.title for table in part.tables] == [
-        "accuracy with ever more layers permuted",
-        "BLEU with ever more layers permuted",
+        "accuracy with ever more layers altered",
+        "BLEU with ever more layers altered",
     ]
     assert len(part.figures) == 2
 
@@ -269,4 +271,46 @@ def test_it_asks_about_whole_translations() -> None:
 )
 def test_bad_settings(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
+        Layers(**settings)
+
+
+def test_layers_from_the_last_and_alone_under_any_intervention() -> None:
+    """Every condition by hand: which sites, and what is done there."""
+    model = classifier()
+    ask = Layers(groups=("encoder",), interventions=("uniform", "silence"), orders=("last", "alone"))
+    rows = ask.rows(subject_of(model, CLASSES))
+    gold = torch.tensor([e.label for e in TEXTS])
+    sites = ("encoder.0", "encoder.1", "encoder.2")
+    for name, made in (("uniform", Uniform()), ("silence", Silence())):
+        for order, layers, meant in (
+            ("last", 1, sites[2:]),
+            ("last", 2, sites[1:]),
+            ("last", 3, sites),
+            ("alone", 2, sites[1:2]),
+        ):
+            right = (predict(model, TEXTS, AtSites(meant, made)).argmax(-1) == gold).double()
+            own = picked(rows, "encoder", layers).filter(pl.col("intervention") == name, pl.col("order") == order)
+            by_id = dict(zip([e.id for e in TEXTS], right.tolist(), strict=True))
+            assert own["value"].to_list() == [by_id[i] for i in own["example"]]
+    told = ask.summary(cell(rows))
+    assert told.height == 1 + 2 * 2 * 3
+    drawn = points(told)
+    assert drawn["group"].unique(maintain_order=True).to_list() == [
+        "encoder, made uniform, from the last", "encoder, silenced, from the last",
+        "encoder, made uniform, one alone", "encoder, silenced, one alone",
+    ]  # fmt: skip
+    assert drawn.filter(pl.col("layers") == 0).height == 2
+    assert to_svg(ask.figures(rows, told)["layers_accuracy"]).startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"interventions": ()}, "at least one of its interventions"),
+        ({"orders": ("first", "first")}, "at least one of its orders, and each once"),
+        ({"interventions": ("shuffle",)}, "unknown intervention 'shuffle'"),
+    ],
+)
+def test_what_is_done_is_checked(settings: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         Layers(**settings)

@@ -26,7 +26,8 @@ def test_built_in_studies_are_right() -> None:
         "meister_2021_adversary", "meister_2021_adversary_imdb", "meister_2021_imdb", "meister_2021_transformer",
         "meister_2021_transformer_imdb", "multiverse", "neely_schouten_2020", "neely_schouten_2020_imdb",
         "plausibility", "sanity", "serrano_smith_2019", "vashishth_2019",
-        "vashishth_2019_conditional", "vashishth_2019_facts", "vashishth_2019_facts_babi", "vashishth_2019_snli",
+        "vashishth_2019_bert", "vashishth_2019_conditional", "vashishth_2019_facts", "vashishth_2019_facts_babi",
+        "vashishth_2019_snli",
         "vashishth_2019_snli_dot", "vashishth_2019_stories", "vashishth_2019_translation", "wiegreffe_pinter_2019",
     }  # fmt: skip
     for path in built_in():

@@ -49,9 +49,7 @@ def unblocked(model: Predictor) -> str | None:
     """
     who = type(model).__name__
     if isinstance(model, Writing) or model.readout is None:
-        return (
-            f"it cuts attention to a word, and {who} predicts no class by it: use it on classifiers that attend"
-        )
+        return f"it cuts attention to a word, and {who} predicts no class by it: use it on classifiers that attend"
     texts = (PROBE,) * (2 if isinstance(model, Paired) else 1)
     batch = model.collate([Example(0, texts, 0)])
     word = batch.words & (batch.words.cumsum(-1) == 3)

@@ -223,7 +223,7 @@ def checked(study: Study) -> Study:
             raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")
         if not is_checkpoint(Path(model)):
             _check_model(model)
-        if is_trained(model) and len(study.seeds) > 1:
+        if len(study.seeds) > 1 and is_trained(model):  # what a model of the hub is, only the hub knows
             raise UsageError(f"{model} is one trained model: give the study one seed")
     for entry in study.experiments:
         if not any(is_asked(entry, task) for task in study.tasks):

@@ -1,7 +1,8 @@
 """Layers: what is left of a model when layer after layer attends to the wrong words? (Vashishth et al. 2019, figure 4)
 
-Every row of attention is shuffled over its real keys, in the first layer, then in the first two, and so on, at
-inference only. Each group of sites is altered alone: self-attention of the encoder, self-attention of the decoder,
+Every row of attention is shuffled over its real keys (or made uniform, or silenced: any intervention), in the first
+layer, then in the first two, and so on, at inference only; on request from the last layer down, or in one layer at a
+time. Each group of sites is altered alone: self-attention of the encoder, self-attention of the decoder,
 cross attention; in a classifier the encoder's layers and the attention that pools. The score is the accuracy of a
 classifier and the corpus BLEU of a translator's greedy translations, with the shuffled weights at every step. A model
 whose score stays has no need of where these weights are. A decoder's step is shuffled over itself and the steps before
@@ -9,8 +10,8 @@ it, never over later ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -24,7 +25,8 @@ from exegete.experiments.common.summaries import interval_of, number
 from exegete.experiments.common.tallies import clipped, majority, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.at import AtSites
-from exegete.interventions.permute import Permute
+from exegete.interventions.catalogue import INTERVENTIONS
+from exegete.interventions.contract import Drawn
 from exegete.interventions.where import grouped
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Predictor
@@ -32,31 +34,36 @@ from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 
 CELL = ("task", "model", "split")
-KEYS = (*CELL, "group", "layers", "of")
+KEYS = (*CELL, "intervention", "order", "group", "layers", "of")
+Order = Literal["first", "last", "alone"]
 UNALTERED = "unaltered"  # the group of the model as it is
 ACCURACY, BLEU = "accuracy", "BLEU"
 
 
 class Condition(NamedTuple):
-    """Which sites are permuted."""
+    """Which sites are altered, and how."""
 
+    intervention: str
+    order: str
     group: str
-    layers: int  # how many, from the first
+    layers: int  # how many, from the first or from the last; alone: which one, from 1
     of: int  # how many the group has
     sites: tuple[str, ...]
 
 
-AS_IT_IS = Condition(UNALTERED, 0, 0, ())
+AS_IT_IS = Condition("none", "none", UNALTERED, 0, 0, ())
 
 
 @dataclass(frozen=True)
 class Layers(Question):
-    """Accuracy or BLEU with ever more layers permuted."""
+    """Accuracy or BLEU with ever more layers altered."""
 
     whole = True  # of a translator it asks about whole translations
 
     groups: tuple[str, ...] = ()  # such as encoder, decoder, cross; all that a model has, unless given
-    draws: int = 1  # permutations of every text
+    interventions: tuple[str, ...] = ("permute",)  # what is done to a layer's weights
+    orders: tuple[Order, ...] = ("first",)  # from the first layer, from the last, or each layer alone
+    draws: int = 1  # permutations of every text, or other draws
     seed: int = 0
     texts: int | None = None  # all, unless given
 
@@ -65,6 +72,11 @@ class Layers(Question):
             raise UsageError(f"experiment 'layers': draws is 1 or more, not {self.draws}")
         if len(set(self.groups)) < len(self.groups):
             raise UsageError("experiment 'layers': name every group only once")
+        for name in ("interventions", "orders"):
+            if not getattr(self, name) or len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise UsageError(f"experiment 'layers': name at least one of its {name}, and each once")
+        for name in self.interventions:
+            INTERVENTIONS.make(name)  # a name that isn't there is refused before anything is computed
 
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be more than one attention, and one that is asked about."""
@@ -79,7 +91,9 @@ class Layers(Question):
     def _conditions(self, model: Predictor) -> list[Condition]:
         """Each group that is asked about, with ever more layers."""
         return [
-            Condition(group, layers, len(sites), sites[:layers])
+            Condition(intervention, order, group, layers, len(sites), _ordered(sites, order, layers))
+            for intervention in self.interventions
+            for order in self.orders
             for group, sites in grouped(model.sites).items()
             if not self.groups or group in self.groups
             for layers in range(1, len(sites) + 1)
@@ -95,7 +109,7 @@ class Layers(Question):
 
     def _asked(self, subject: Subject, condition: Condition) -> pl.DataFrame:
         model, examples = subject.model, subject.examples
-        said = {"group": condition.group, "layers": condition.layers, "of": condition.of}
+        said = {key: value for key, value in condition._asdict().items() if key in KEYS}
         texts = {"example": [e.id for e in examples], "n": [len(e) for e in examples]}
         ats = self._interventions(condition)
         if isinstance(model, Writing):
@@ -114,11 +128,14 @@ class Layers(Question):
         """One per draw; the model as it is needs none."""
         if not condition.sites:
             return [None]
+        made = INTERVENTIONS.make(condition.intervention)
+        if not isinstance(made, Drawn):
+            return [AtSites(condition.sites, made)]
         seeds = (stable_seed("layers", self.seed, draw) for draw in range(self.draws))
-        return [AtSites(condition.sites, Permute(seed=seed)) for seed in seeds]
+        return [AtSites(condition.sites, replace(made, seed=seed)) for seed in seeds]
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """By group and number of permuted layers: n, accuracy (0 to 1) or BLEU (0 to 100), and its interval.
+        """By intervention, order, group and number of layers: n, accuracy (0 to 1) or BLEU (0 to 100), its interval.
 
         Beside it the model as it is (`unaltered`) and the change from it, paired by text, whose reference is 0. The
         chance level of accuracy is `majority`: always the most frequent class. Intervals are over texts for one seed,
@@ -137,6 +154,11 @@ class Layers(Question):
 
         parts = summary.partition_by("measure", maintain_order=True)
         return {f"layers_{part['measure'][0].lower()}": layers(part) for part in parts}
+
+
+def _ordered(sites: tuple[str, ...], order: Order, layers: int) -> tuple[str, ...]:
+    """So many of a group's sites: the first, the last, or that one alone."""
+    return {"first": sites[:layers], "last": sites[-layers:], "alone": sites[layers - 1 : layers]}[order]
 
 
 def _right(subject: Subject, at: Intervention | None) -> Tensor:

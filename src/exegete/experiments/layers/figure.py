@@ -1,4 +1,4 @@
-"""Layers: accuracy or BLEU with ever more layers permuted (Vashishth et al. 2019, figure 4)."""
+"""Layers: accuracy or BLEU with ever more layers altered (Vashishth et al. 2019, figure 4)."""
 
 import altair as alt
 import polars as pl
@@ -15,12 +15,14 @@ GROUPS = {
     "sentence": "sentences",
 }
 UNALTERED = "unaltered"
+HOW = {"permute": "permuted", "uniform": "made uniform", "silence": "silenced", "random": "made random"}
+ORDERS = {"first": "from the first", "last": "from the last", "alone": "one alone"}
 SCORES = ("mean", "low", "high", "unaltered", "majority")
 ACROSS = 3  # panels side by side
 
 
 def layers(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
-    """A line per group over the number of permuted layers, a panel per task and model; dotted: the model as it is.
+    """A line per group over the number of altered layers, a panel per task and model; dotted: the model as it is.
 
     All rows are of one measure.
     """
@@ -30,7 +32,7 @@ def layers(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     measure = summary["measure"][0]
     panels = in_order(table["panel"])
     across = min(ACROSS, len(panels))
-    drawn = _layers(table, f"{measure} (%)" if measure == "accuracy" else measure)
+    drawn = _layers(table, f"{measure} (%)" if measure == "accuracy" else measure, _said(summary))
     sized = drawn.properties(width=min(420, (WIDTH - 80) // across - 20), height=220)
     if len(panels) == 1:
         column = columns_of("panel", panels)
@@ -38,11 +40,19 @@ def layers(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     else:
         facet = alt.Facet("panel:N", sort=panels, header=alt.Header(title=None, labelPadding=8))
         faceted = sized.facet(facet=facet, columns=across, data=inline(table), spacing=24)
-    lines = [f"{measure[0].upper()}{measure[1:]} with the first layers of a group permuted, with 95 % intervals."]
+    lines = [f"{measure[0].upper()}{measure[1:]} with {_said(summary)}, with 95 % intervals."]
     chance = table["majority"].is_not_null().any()
     lines.append(f"Dotted: the model as it is.{' Thin: always the most frequent class.' if chance else ''}")
-    told = f"{measure} against the number of permuted layers, a line per group of layers, a panel per task and model."
+    told = f"{measure} against the number of altered layers, a line per group of layers, a panel per task and model."
     return themed(faceted.properties(title=lines), told, table)
+
+
+def _said(summary: pl.DataFrame) -> str:
+    """What was done, as far as all lines share it."""
+    altered = summary.filter(pl.col("group") != UNALTERED)
+    how, order = (in_order(altered[name]) for name in ("intervention", "order"))
+    done = HOW.get(how[0], how[0]) if len(how) == 1 else "altered"
+    return f"layers {done}{', ' + ORDERS[order[0]] if len(order) == 1 else ''}"
 
 
 def points(summary: pl.DataFrame) -> pl.DataFrame:
@@ -54,20 +64,28 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     if altered.is_empty():
         return pl.DataFrame()
     cell = ["task", "model", "split"]
-    begin = summary.filter(pl.col("group") == UNALTERED).drop("group", "of")
-    begin = altered.select(*cell, "group", "of").unique(maintain_order=True).join(begin, on=cell, maintain_order="left")
-    every = pl.concat([begin.select(altered.columns), altered])
+    own = ("intervention", "order", "group", "of")
+    begin = summary.filter(pl.col("group") == UNALTERED).drop(own)
+    lines = altered.filter(pl.col("order") != "alone").select(*cell, *own).unique(maintain_order=True)
+    every = pl.concat([lines.join(begin, on=cell, maintain_order="left").select(altered.columns), altered])
     times = pl.when(pl.col("measure") == "accuracy").then(100.0).otherwise(1.0)
     told = with_panel(every).with_columns(*(pl.col(name).cast(pl.Float64) * times for name in SCORES))
     splits = told["split"].n_unique() > 1
     panel = pl.concat_str("panel", pl.lit(" · "), "split") if splits else pl.col("panel")
-    group = pl.col("group").replace(GROUPS)
-    return told.select(panel.alias("panel"), group, "layers", *SCORES)
+    return told.select(panel.alias("panel"), _line(altered).alias("group"), "layers", *SCORES)
 
 
-def _layers(table: pl.DataFrame, title: str) -> alt.LayerChart:
+def _line(altered: pl.DataFrame) -> pl.Expr:
+    """What a line is: its group, with what was done and from where, as far as these tell lines apart."""
+    words = {"intervention": HOW, "order": ORDERS}
+    parts = [pl.col("group").replace(GROUPS)]
+    parts += [pl.col(name).replace(said) for name, said in words.items() if altered[name].n_unique() > 1]
+    return pl.concat_str(parts, separator=", ")
+
+
+def _layers(table: pl.DataFrame, title: str, done: str) -> alt.LayerChart:
     groups, most = in_order(table["group"]), int(table["layers"].to_numpy().max())
-    axis = alt.Axis(title="layers permuted, from the first", values=list(range(most + 1)), format="d", grid=False)
+    axis = alt.Axis(title=done, values=list(range(most + 1)), format="d", grid=False)
     x = alt.X("layers:Q", scale=alt.Scale(domain=[0, most], nice=False, padding=8), axis=axis)
     ends = [value for name in SCORES for value in table[name].drop_nulls()]
     scale = alt.Scale(domain=[min(0.0, *ends), max(ends) * 1.02 or 1.0], nice=False)

@@ -4,7 +4,8 @@ from exegete.page.note import Note
 
 NOTE = Note(
     formula=(
-        "accuracy or BLEU with the weights of the first k layers of a group shuffled, less that of the model as it is."
+        "accuracy or BLEU with the weights of k layers of a group shuffled, or altered otherwise, less that of the "
+        "model as it is."
     ),
     misleads=(
         "The model was trained with its own weights: a loss says that it rests on them, not that another model would "
