@@ -5,19 +5,23 @@ import statistics
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.noise import stable_seed
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.counterfactual import margins, median
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.section import Found
+from exegete.experiments.common.statistic import Evidence
 from exegete.experiments.permutation.experiment import Permutation
-from exegete.interventions.permute import permuted
+from exegete.experiments.permutation.statistics import used
+from exegete.interventions.permute import Permute, permuted
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.capabilities import Encoded
@@ -26,6 +30,7 @@ from exegete.page.theme import to_svg
 from exegete.page.violin import Axis, shapes, violin
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
+from exegete.training.evaluation import predict
 from tests.small import decoder_of, small_model, texts
 from tests.subjects import cell, subject_of
 from tests.toy import Toy
@@ -232,3 +237,29 @@ def test_it_is_in_the_catalogue_and_refuses() -> None:
     with pytest.raises(UsageError, match="draws is a number of permutations"):
         Permutation(draws=0)
     assert "has none" in (unsuited(Permutation(), subject().task, Toy()) or "")
+
+
+def test_weights_below_the_readout_are_permuted_on_request() -> None:
+    """By whole passes, draw by draw: medians by numpy; rows of the readout are as they are without."""
+    examples = texts(12)
+    model = small_model("transformer:size=6,hidden=6,heads=2,inner=10,scale=1,layers=2", examples).double()
+    task = Task("small", ("no", "yes"), {"train": examples, "test": examples}, "made up")
+    asked = subject_of(model, task)
+    plain = Permutation(draws=5).rows(asked)
+    both = Permutation(draws=5, sites=("readout", "encoder")).rows(asked)
+    assert both.filter(pl.col("sites") == "readout").equals(plain)
+    deeper = both.filter(pl.col("sites") == "encoder")
+    own = predict(model, examples).softmax(-1).numpy()
+    seeds = [stable_seed("permutation", 0, draw) for draw in range(5)]
+    drawn = [predict(model, examples, Permute("encoder", seed=seed)).softmax(-1).numpy() for seed in seeds]
+    tvd = np.median([np.abs(each - own).sum(-1) / 2 for each in drawn], 0)
+    found = deeper["median_tvd"].to_list()
+    assert found == pytest.approx([v if len(e) > 1 else None for v, e in zip(tvd, examples, strict=True)], abs=1e-9)
+    summary = Permutation(draws=5, sites=("readout", "encoder")).summary(cell(both))
+    assert summary["sites"].unique(maintain_order=True).to_list() == ["readout", "encoder"]
+    judged = used(Evidence((cell(both),), (Permutation(),), 0.05))
+    assert torch.equal(judged.values, used(Evidence((cell(plain).drop("sites"),), (Permutation(),), 0.05)).values)
+    with pytest.raises(UsageError, match="unknown site 'decoder'"):
+        Permutation(draws=1, sites=("readout", "decoder")).rows(asked)
+    with pytest.raises(UsageError, match="each once"):
+        Permutation(sites=("every",))

@@ -8,6 +8,10 @@ same order. Per text the median over draws of
 ĉ being the class predicted with the model's own weights. A probability near 0 or 1 hardly moves whatever the weights
 do, which is why the margin of logits stands beside it. A median of an even number of draws is the mean of the two
 middle ones. A text with a single key has nothing to permute: it is null, and counted.
+
+Of a model with several layers the same can be asked deeper: `sites` names where weights are permuted besides the
+readout, each place on its own, by whole passes; there every head and query has an order of its own over all the tokens
+that it may look at, symbols included.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +23,18 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.noise import stable_seed
+from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import KINDS, Subject
 from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, spread
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled, pooled
-from exegete.interventions.permute import permuted_together
+from exegete.interventions.permute import Permute, permuted_together
+from exegete.interventions.where import chosen
+from exegete.training.evaluation import predict
 
-KEYS = ("task", "model", "split")
+KEYS = ("task", "model", "split", "sites")
+READOUT = "readout"
 MEASURES = {"median_tvd": 1.0, "median_logit": None, "flips": 1.0}  # and the most that each can be
 TVD = "median TVD of the prediction over permutations"
 MOVED = 0.1  # median TVD beyond which permuting the weights has moved a prediction (PROTOCOLS 14)
@@ -37,15 +46,30 @@ class Permutation(OfWeights):
 
     draws: int = 100
     seed: int = 0
+    sites: tuple[str, ...] = (READOUT,)  # where; also "every" or places such as "encoder" and "encoder.0-2"
     texts: int | None = None  # all, unless given
 
     def __post_init__(self) -> None:
         if self.draws < 1:
             raise UsageError("experiment 'permutation': draws is a number of permutations, 1 or more")
+        if READOUT not in self.sites or len(set(self.sites)) < len(self.sites):
+            raise UsageError("experiment 'permutation': sites are the readout and perhaps other places, each once")
 
     def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example: medians over draws, and the share of draws with another class."""
-        return self.measured(subject, pooled(subject.model, subject.examples))
+        """One row per example and place: medians over draws, and the share of draws with another class."""
+        own = self.measured(subject, pooled(subject.model, subject.examples))
+        deeper = [self._deeper(subject, own, where) for where in self.sites if where != READOUT]
+        return pl.concat([own.with_columns(sites=pl.lit(READOUT)), *deeper])
+
+    def _deeper(self, subject: Subject, own: pl.DataFrame, where: str) -> pl.DataFrame:
+        """The same with the weights of other sites permuted, a pass per draw; facts are those of the readout."""
+        chosen(where, subject.model.sites)  # what the model doesn't have is refused
+        seeds = (stable_seed("permutation", self.seed, draw) for draw in range(self.draws))
+        before = predict(subject.model, subject.examples).double()[:, None]
+        drawn = [predict(subject.model, subject.examples, Permute(where, seed=seed)) for seed in seeds]
+        several = torch.tensor([len(e) > 1 for e in subject.examples])
+        found = _medians(before, torch.stack(drawn, 1).double(), subject.predicted, several)
+        return own.with_columns(**{name: numbers(value) for name, value in found.items()}, sites=pl.lit(where))
 
     def measured(self, subject: Subject, pools: Iterable[Pooled]) -> pl.DataFrame:
         """The same from texts that are encoded already."""
@@ -57,15 +81,7 @@ class Permutation(OfWeights):
         some = pool.opened.movable
         draws = permuted_together(pool.weights, some, pool.ids, self.seed, self.draws)  # [batch, draw, head, key]
         draws = draws.where(some[:, None, None], pool.weights[:, None])
-        own, logits = pool.logits[:, None], pool.decode(draws)
-        margin, other = margins(own, predicted), margins(logits, predicted)  # [batch, 1], [batch, draw]
-        found = {
-            "median_tvd": median(_tvd(own, logits, margin, other)),
-            "median_logit": median((other - margin).abs()),
-            "flips": (other < 0).double().mean(-1),
-        }
-        several = some.sum(-1) > 1
-        return {name: value.where(several, torch.nan) for name, value in found.items()}
+        return _medians(pool.logits[:, None], pool.decode(draws), predicted, some.sum(-1) > 1)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By class and bin of the largest weight (and all): n, undefined, mean, interval, median; `moved` is the share
@@ -77,7 +93,7 @@ class Permutation(OfWeights):
                 | {"measure": measure}
                 | spread(group, measure, most)
                 | {"moved": (group[measure] > MOVED).mean() if measure == "median_tvd" else None}
-                for said, group in grouped(rows, KEYS)
+                for said, group in grouped(placed(rows), KEYS)
                 for measure, most in MEASURES.items()
             ],
             infer_schema_length=None,
@@ -88,13 +104,14 @@ class Permutation(OfWeights):
         means = pl.col("median_tvd", "median_logit", "flips", "max_attention").mean()
         counted = (pl.col("median_tvd").count().alias("n"), pl.col("median_tvd").null_count().alias("undefined"))
         moved = (pl.col("median_tvd") > MOVED).mean().alias("moved")
-        return {"seeds": rows.group_by(*KEYS, "seed", maintain_order=True).agg(*counted, means, moved)}
+        return {"seeds": placed(rows).group_by(*KEYS, "seed", maintain_order=True).agg(*counted, means, moved)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
         """Violins of both medians over bins of the largest weight, by class; and by kind, where tasks have several."""
         from exegete.experiments.permutation.kinds_figure import across
         from exegete.page.violin import Axis, violin
 
+        rows = placed(rows).filter(pl.col("sites") == READOUT)
         tvd, logit = Axis(TVD, 1.0), Axis("median change of the logits' margin over permutations")
         charts: dict[str, Any] = {
             "tvd": violin(rows, "median_tvd", tvd),
@@ -103,6 +120,22 @@ class Permutation(OfWeights):
         if rows["kind"].n_unique() > 1:
             charts["kinds"] = across(rows, "median_tvd", tvd, KINDS)
         return charts
+
+
+def placed(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that say where weights were permuted; those of earlier versions are of the readout."""
+    return rows if "sites" in rows.columns else rows.with_columns(sites=pl.lit(READOUT))
+
+
+def _medians(own: Tensor, logits: Tensor, predicted: Tensor, several: Tensor) -> dict[str, Tensor]:
+    """Of logits [batch, 1, class] and [batch, draw, class]: [batch] each; NaN where there is one key."""
+    margin, other = margins(own, predicted), margins(logits, predicted)  # [batch, 1], [batch, draw]
+    found = {
+        "median_tvd": median(_tvd(own, logits, margin, other)),
+        "median_logit": median((other - margin).abs()),
+        "flips": (other < 0).double().mean(-1),
+    }
+    return {name: value.where(several, torch.nan) for name, value in found.items()}
 
 
 def _tvd(own: Tensor, logits: Tensor, margin: Tensor, other: Tensor) -> Tensor:

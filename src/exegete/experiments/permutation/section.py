@@ -5,8 +5,8 @@ from dataclasses import replace
 import polars as pl
 
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.experiments.permutation.experiment import MOVED
-from exegete.page.columns import count, interval, number, share, text, wide
+from exegete.experiments.permutation.experiment import MOVED, placed
+from exegete.page.columns import count, interval, number, share, text, varying, wide
 
 MEANING = (
     "The weights of a text are shuffled over its words, many times, with the states as they are. If weights say how "
@@ -19,7 +19,8 @@ MEANING = (
 
 def _beside(kept: pl.DataFrame) -> pl.DataFrame:
     """TVD, and the means of the other measures in columns of their own."""
-    keys = ["task", "model", "split", "class"]
+    kept = placed(kept)
+    keys = ["task", "model", "split", "sites", "class"]
     tvd, others = kept.filter(pl.col("measure") == TVD), kept.filter(pl.col("measure") != TVD)
     wide = others.pivot("measure", index=keys, values="mean", maintain_order=True)
     return tvd.join(wide, on=keys, how="left", maintain_order="left")
@@ -29,16 +30,16 @@ TVD, ALL = "median_tvd", "all"
 MEAN = (number("mean", "median TVD"), interval("low", "high"))
 PERMUTED = shown(
     "Permuted weights",
-    *wide(text("class")), *MEAN, share("moved", f"> {MOVED:g}"),
+    varying("sites", "weights of"), *wide(text("class")), *MEAN, share("moved", f"> {MOVED:g}"),
     *wide(number("median_logit", "median |Δ margin|")), share("flips"), count("n"), *wide(count("undefined")),
     caption="Means over texts of their medians over permutations; flips: share of permutations that change the class. "
     "If the weights had no effect, all would be 0.", where=pl.col("bin") == ALL, first=_beside,
 )  # fmt: skip
 BY_BIN = shown(
     "By largest weight",
-    text("bin", "largest weight"), *MEAN, number("median"), share("moved", f"> {MOVED:g}"), count("n"),
-    count("undefined"),
-    caption="All classes together.",
+    varying("sites", "weights of"), text("bin", "largest weight"), *MEAN, number("median"),
+    share("moved", f"> {MOVED:g}"), count("n"), count("undefined"),
+    caption="All classes together.", first=placed,
     where=(pl.col("class") == ALL) & (pl.col("bin") != ALL) & (pl.col("measure") == TVD),
 )  # fmt: skip
 headline, sections = chapter(
