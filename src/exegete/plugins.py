@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from exegete.importance.erasure import Removal as Removal
     from exegete.importance.erasure import erased as erased
     from exegete.importance.erasure import sharing as sharing
+    from exegete.interventions.at import AtHeads as AtHeads
+    from exegete.interventions.at import AtSites as AtSites
     from exegete.interventions.catalogue import INTERVENTIONS as INTERVENTIONS
     from exegete.interventions.contract import Drawn as Drawn
     from exegete.interventions.contract import Rewrite as Rewrite
@@ -46,9 +48,11 @@ if TYPE_CHECKING:
     from exegete.interventions.contract import mask_of as mask_of
     from exegete.interventions.contract import noise as noise
     from exegete.interventions.contract import scaled as scaled
+    from exegete.interventions.cut import Cut as Cut
     from exegete.interventions.impose import Impose as Impose
     from exegete.interventions.permute import permuted as permuted
     from exegete.interventions.table import Table as Table
+    from exegete.interventions.where import Head as Head
     from exegete.measures.bleu import bleu_counts as bleu_counts
     from exegete.measures.bleu import bleu_difference as bleu_difference
     from exegete.measures.bleu import bleu_interval as bleu_interval
@@ -91,10 +95,13 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "importance.derivative": ("derivative",),
     "importance.erasure": ("Removal", "erased", "sharing"),
     # an intervention
+    "interventions.at": ("AtHeads", "AtSites"),
     "interventions.contract": ("Drawn", "Rewrite", "bound", "mask_of", "noise", "scaled"),
+    "interventions.cut": ("Cut",),
     "interventions.impose": ("Impose",),
     "interventions.permute": ("permuted",),
     "interventions.table": ("Table",),
+    "interventions.where": ("Head",),
     # an experiment
     "experiments.common.contract": ("Subject",),
     "experiments.common.summaries": ("columns", "interval_of", "means"),
