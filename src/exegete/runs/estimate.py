@@ -31,7 +31,7 @@ WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an ep
 # Readings of a text, or steps that take as long, by importance and by experiment, as measured on film reviews.
 PASSES = {"lrp": 130, "integrated_gradients": 80, "deeplift": 60, "smoothgrad": 100, "lime": 200, "kernel_shap": 200}
 BY_ERASING = ("occlusion", "leave_one_out", "replacement", "blocking")  # one per word
-READINGS = {"adversary_search": 200, "known_answer": 15, "plausibility": 15}
+READINGS = {"adversary_search": 200, "known_answer": 15, "plausibility": 15, "heads": 180, "knockout": 75}
 FEW = 5
 FULL = 1.5  # erased texts against plain ones: they are written down, and passes are not all full
 
