@@ -17,7 +17,7 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN
 from tests.models.spelled_models import FIRST, MEAN, POOLED, SPELLED, sentences, spelled_model
-from tests.small import padded
+from tests.small import SEPARATING, padded
 
 EXAMPLES = (*sentences(5, seed=8), Example(90, (("a",),), 0), Example(91, (("charming", "", "xyzzy"),), 1))
 FAST = ("integrated_gradients:steps=8,most=32", "smoothgrad:samples=4", "lime:samples=20", "kernel_shap:samples=20")
@@ -30,7 +30,7 @@ BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for na
 def test_alone_as_in_a_batch(spec: str, method: str) -> None:
     model, importance = spelled_model(spec).double(), IMPORTANCES.make(method)
     if (reason := refusal(importance, model)) is not None:
-        assert method in ("lrp", "deeplift") or (method == "blocking" and spec == MEAN), reason
+        assert method in ("lrp", "deeplift", *SEPARATING) or (method == "blocking" and spec == MEAN), reason
         return
     batch = model.collate(EXAMPLES)
     whole = importance(model, batch)
@@ -48,7 +48,7 @@ def test_most_methods_are_for_it(method: str) -> None:
     """Only what knows the layers of other models by heart, or needs words that act through attention, refuses it."""
     refused = [refusal(IMPORTANCES.make(method), spelled_model(spec)) is not None for spec in (POOLED, FIRST, MEAN)]
     some = [False, False, method == "blocking"]  # whose mean of all states reads a word that nobody looks at
-    assert refused == ([True] * 3 if method in ("lrp", "deeplift") else some)
+    assert refused == ([True] * 3 if method in ("lrp", "deeplift", *SEPARATING) else some)
 
 
 def test_what_fills_up_short_words_is_no_part_of_a_range() -> None:

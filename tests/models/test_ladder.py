@@ -234,7 +234,8 @@ def test_importances_score_words_alone_and_in_a_batch_or_refuse(name: str, share
     importance: Importance = IMPORTANCES.make(name + samples)
     reason = refusal(importance, model)
     refused = ("rollout", "flow", "lrp", "deeplift", "integrated_gradients", *SEPARATING)
-    assert (reason is not None) == (name in refused)
+    blocked = name == "blocking" and share < 1  # the words' own leaning acts beside attention
+    assert (reason is not None) == (name in refused or blocked)
     if reason is None:
         batch = batch_of(model, TEXTS[:4])
         whole = importance(model, batch).values
