@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from exegete.explorer.attack import Attack
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
-    from exegete.runs.engine import Engine
+    from exegete.runs.engine.contract import Engine
     from exegete.runs.objects import AnyModel, AnyTask, Loaded, StudyOfObjects, Trained, Wrapped
     from exegete.runs.results import Result
     from exegete.tasks.example import Task
@@ -151,7 +151,7 @@ def audit(
     criteria: str | Path | None = None,
     fail_on: Sequence[str] | str = (),
     out: str | Path | None = None,
-    engine: "str | Engine" = "local",
+    engine: "str | Engine | None" = None,
     workers: int | None = None,
     device: str = "cpu",
     progress: "bool | Progress" = False,
@@ -160,8 +160,9 @@ def audit(
 
     `model` is a name with settings, a checkpoint folder, or what `load`, `train` or `wrap` give; `task` a name or what
     `task` gives. `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
-    your own ones. The run is in `out`, or in a folder of its own under `runs`: the same call comes back at once. A test
-    of `fail_on` that fails is an error, `exegete.audits.gate.AuditFailedError`.
+    your own ones. `engine` is what runs it: "local", "ray" or "ray:ADDRESS", as the study says unless given. The run is
+    in `out`, or in a folder of its own under `runs`: the same call comes back at once. A test of `fail_on` that fails
+    is an error, `exegete.audits.gate.AuditFailedError`.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     >>> print(result.answer)  # doctest: +SKIP
@@ -253,7 +254,7 @@ def ask(
     split: str = "test",
     seed: int = 0,
     out: str | Path | None = None,
-    engine: "str | Engine" = "local",
+    engine: "str | Engine | None" = None,
     workers: int = 1,
     progress: "bool | Progress" = False,
 ) -> "Result":

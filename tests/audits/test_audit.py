@@ -60,12 +60,17 @@ def test_the_first_piece_tells_the_time_once_and_a_complete_run_is_not_waited_fo
     study: Study, whole: Path, tmp_path: Path
 ) -> None:
     heard = Heard()
-    run_study(study, tmp_path / "run", engine=LocalEngine(1), progress=Estimating(study, tmp_path / "run", heard, 2))
+    run_study(
+        study,
+        tmp_path / "run",
+        engine=LocalEngine(1),
+        progress=Estimating(study, tmp_path / "run", heard, LocalEngine(2)),
+    )
     about = [sentence for sentence in heard.said if sentence.startswith("this takes about ")]
     assert len(about) == 1
     assert "on 2 cores" in about[0]
     again = Heard()
-    run_study(study, whole, engine=LocalEngine(1), progress=Estimating(study, whole, again, 2))
+    run_study(study, whole, engine=LocalEngine(1), progress=Estimating(study, whole, again, LocalEngine(2)))
     assert again.said == []
 
 
@@ -80,7 +85,7 @@ def test_slow_first_steps_and_loading_are_not_the_speed(study: Study, monkeypatc
             pieces.append((share, took))
             return Piece("training", 1.0, 1.0)
 
-    listening = Slow(study, Path("nowhere"), heard, 1)
+    listening = Slow(study, Path("nowhere"), heard, LocalEngine(1))
     for step in range(1, 101):
         now[0] += 60 if step < 5 else 0.1
         listening("epoch 1", step, 100)

@@ -9,6 +9,7 @@ import pytest
 from exegete.papers.paper import read_paper
 from exegete.papers.published import KEYS
 from exegete.papers.reproduce import compare, keep, run_for
+from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
 from tests.papers.test_reproduce import GOOD
 
@@ -27,7 +28,7 @@ def test_a_small_paper_is_run_and_resumed(
     monkeypatch.setattr("exegete.papers.reproduce.load_study", lambda _: study)
     monkeypatch.setattr("exegete.papers.reproduce.published", lambda _: frame)
     for _ in range(2):  # the second time everything is there
-        run_for(paper, ["T1"], tmp_path, quick=True, workers=1)
+        run_for(paper, ["T1"], tmp_path, quick=True, engine=LocalEngine(1))
         found = compare(paper, ["T1"], tmp_path)
         assert found.lines[0].verdict != "not run"
         assert (found.lines[0].seeds, found.lines[0].our_model) == (1, study.models[0])

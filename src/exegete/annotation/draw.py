@@ -21,12 +21,12 @@ from torch import Tensor
 from exegete.annotation.sheets import Condition, Drawn, Item, Key, Secret
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.threads import one_thread
 from exegete.base.ties import levels
 from exegete.importance.attention import sites_of, weight_of_tokens
 from exegete.interventions.permute import Permute
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Site
-from exegete.runs.engine.local import one_thread
 from exegete.runs.training import fitting
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.catalogue import load_task

@@ -20,7 +20,7 @@ from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import judged_experiments
 from exegete.importance.given import specs_of
 from exegete.models.settings import HUB
-from exegete.runs.engine import Engine
+from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import key_of
 from exegete.runs.objects import (
     AnyModel,

@@ -24,7 +24,8 @@ from exegete.calibration.draws import AUDITS, Asked, line_of, mediation_of
 from exegete.calibration.thresholds import left_out
 from exegete.calibration.votes import votes_file
 from exegete.models.truths.families import FAMILIES
-from exegete.runs.engine import Engine, engine_of
+from exegete.runs.engine import engine_of
+from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.tables import write_csv
 

@@ -21,6 +21,10 @@ Json = Annotated[bool, typer.Option("--json", help="For machines: standard outpu
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
 Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core unless given.")]
 
+EngineName = Annotated[
+    str | None, typer.Option("--engine", help="What runs it: local, ray (on this machine) or ray:ADDRESS (a cluster).")
+]
+
 
 def _version(asked: bool) -> None:
     if asked:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json, show_summary
+from exegete.cli.app import EngineName, Json, Quiet, Workers, app, escaped, print_json, show_summary
 
 if TYPE_CHECKING:
     from exegete.audits.scorecard import Audit
@@ -35,6 +35,7 @@ def audit(
         bool, typer.Option("--definitions", help="After the answer, say what every test asks and when it holds.")
     ] = False,
     workers: Workers = None,
+    engine: EngineName = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -45,8 +46,8 @@ def audit(
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
     from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
-    from exegete.runs.engine import engine_of
     from exegete.runs.estimate import Estimating
+    from exegete.runs.objects import engine_for
 
     aim = goals.goal(goal)
     wanted = Wanted(model, task, study, quick, tuple(scores or ()))
@@ -58,8 +59,9 @@ def audit(
     load_criteria(criteria)  # a file that isn't there is told before anything is read
     refuse_unanswerable(needed, asked)
     with ProgressBars(quiet or as_json) as bars:
-        told = bars if bars.quiet else Estimating(asked, folder, bars, workers)
-        found = audit_study(asked, folder, criteria, aim, engine_of(workers=workers), told)
+        running = engine_for(asked, engine, workers)
+        told = bars if bars.quiet else Estimating(asked, folder, bars, running)
+        found = audit_study(asked, folder, criteria, aim, running, told)
     _show_audit(found, as_json, definitions)
     for doubt in check(found, needed, strict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")

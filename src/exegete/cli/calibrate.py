@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json
+from exegete.cli.app import EngineName, Json, Quiet, Workers, app, escaped, print_json
 
 if TYPE_CHECKING:
     from exegete.calibration.calibrate import Calibration
@@ -20,6 +20,7 @@ def calibrate(
     out: Annotated[Path, typer.Option(help="For the tables, the figure and the votes.")] = Path("runs/calibration"),
     criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
     workers: Workers = None,
+    engine: EngineName = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -34,7 +35,7 @@ def calibrate(
     families = tuple(known(name) for name in family) if family else Wanted().families
     wanted = Wanted(families, draws, ("quick",) if quick else tuple(AUDITS), criteria)
     with ProgressBars(quiet or as_json) as bars:
-        found = calibrated(wanted, out, engine_of(workers=workers), bars)
+        found = calibrated(wanted, out, engine_of(engine or "local", workers), bars)
     figure = keep(found, wanted, out)
     if as_json:
         print_json(found.to_json() | {"figure": str(figure), "votes_file": str(out / "votes.toml")})

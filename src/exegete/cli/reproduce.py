@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.cli.app import Json, Quiet, Workers, app, escaped, print_json
+from exegete.cli.app import EngineName, Json, Quiet, Workers, app, escaped, print_json
 
 if TYPE_CHECKING:
     from exegete.papers.reproduce import Reproduction
@@ -25,18 +25,20 @@ def reproduce(
     markdown: Annotated[Path | None, typer.Option(help="Also write the numbers into this page.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the cheapest part of each study.")] = False,
     workers: Workers = None,
+    engine: EngineName = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a paper's tables, or go on with them, and judge every printed number: reproduced or not?"""
     from exegete.papers.reproduce import asked, compare, keep, run_for
     from exegete.report.terminal import ProgressBars
+    from exegete.runs.engine import engine_of
 
     wanted, tables = asked(paper)
     _check(kept, quick)
     if kept is None:
         with ProgressBars(quiet or as_json) as bars:
-            run_for(wanted, tables, runs, quick, workers, bars)
+            run_for(wanted, tables, runs, quick, engine_of(engine or "local", workers), bars)
     folder = kept or runs
     found = compare(wanted, tables, folder)
     path = keep(found, out or Path("runs") / "reproduce" / wanted.name, folder, quick)

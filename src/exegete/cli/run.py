@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from exegete.cli.app import Json, Quiet, Workers, app, print_json, show_summary
+from exegete.cli.app import EngineName, Json, Quiet, Workers, app, print_json, show_summary
 
 
 @app.command()
@@ -16,13 +16,14 @@ def run(
     model: Annotated[list[str] | None, typer.Option(help="Only these models (patterns, as '*sparsemax*').")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only these seeds.")] = None,
     workers: Workers = None,
+    engine: EngineName = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
     from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
-    from exegete.runs.engine import engine_of
+    from exegete.runs.objects import engine_for
     from exegete.runs.run import run_study
     from exegete.runs.study import load_study, narrowed
 
@@ -30,7 +31,7 @@ def run(
     cells = narrowed(loaded, task or [], model or [], seed or [])
     folder = out or Path("runs") / loaded.name
     with ProgressBars(quiet or as_json) as bars:
-        run_study(loaded, folder, cells, engine_of(workers=workers), bars)
+        run_study(loaded, folder, cells, engine_for(loaded, engine, workers), bars)
     page = write_report(folder)
     if as_json:
         print_json({"run": str(folder), "report": str(page), "cells": len(cells)})

@@ -11,6 +11,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
+from exegete.base.threads import one_thread
 from exegete.explanations.compare import Removals, agreement, removals
 from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of, texts_of
 from exegete.explanations.result import Explanation, Method
@@ -21,7 +22,6 @@ from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Quantity, Scores, Target, explains, refusal
 from exegete.importance.erasure import sharing
 from exegete.models.contract import Predictor
-from exegete.runs.engine.local import one_thread
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.sentences import sentences

@@ -103,8 +103,8 @@ def _first(run: Path, progress: Progress) -> Checkpoint:
 def _default(run: Path, progress: Progress) -> Checkpoint:
     """The default audit's model, found or trained in its run folder, where the audit will find it too."""
     from exegete.audits.audit import DEFAULT as STUDY
+    from exegete.base.threads import one_thread
     from exegete.runs.cell import cached_task
-    from exegete.runs.engine.local import one_thread
     from exegete.runs.keys import code_hash
     from exegete.runs.run import claim, locked
     from exegete.runs.study import Work, load_study

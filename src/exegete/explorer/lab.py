@@ -9,6 +9,7 @@ from pathlib import Path
 
 from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
+from exegete.base.threads import one_thread
 from exegete.explanations.explain import Question, example_of, explained
 from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of
 from exegete.explanations.result import Explanation
@@ -17,7 +18,6 @@ from exegete.explorer.attack import Attack, attack
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.models.capabilities import Paired, Writing
-from exegete.runs.engine.local import one_thread
 from exegete.runs.run import STUDY
 from exegete.training.checkpoint import Checkpoint
 

@@ -22,6 +22,7 @@ from exegete.papers.paper import Paper, Source, load_paper
 from exegete.papers.published import KEYS, published
 from exegete.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
 from exegete.runs.engine import engine_of
+from exegete.runs.engine.contract import Engine
 from exegete.runs.run import MANIFEST, run_study
 from exegete.runs.study import Cell, Study, load_study, narrowed
 from exegete.runs.tables import write_csv
@@ -180,12 +181,12 @@ def run_for(
     tables: Sequence[str],
     folder: Path,
     quick: bool = False,
-    workers: int | None = None,
+    engine: Engine | None = None,
     progress: Progress = silent,
 ) -> None:
     """Run or resume every study that some tables of a paper need, each in its own folder."""
     for study, cells in plan(paper, tables, quick).values():
-        run_study(study, folder / study.name, cells, engine_of(workers=workers), progress)
+        run_study(study, folder / study.name, cells, engine or engine_of(), progress)
 
 
 def plan(paper: Paper, tables: Sequence[str], quick: bool = False) -> dict[str, tuple[Study, tuple[Cell, ...]]]:

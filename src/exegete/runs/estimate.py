@@ -16,7 +16,7 @@ from exegete.base.names import parse
 from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Experiment, recipes
 from exegete.runs.cell import cached_task
-from exegete.runs.engine.local import cores
+from exegete.runs.engine.contract import Engine
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
 from exegete.tasks.example import Example
@@ -137,8 +137,8 @@ READ: dict[str, Callable[[str, Experiment, float], float]] = {
 class Estimating:
     """Listens to a run and says, once, how long it will take; passes everything on."""
 
-    def __init__(self, study: Study, run: Path, listener: Progress, workers: int | None = None) -> None:
-        self.study, self.listener, self.workers = study, listener, workers or cores()
+    def __init__(self, study: Study, run: Path, listener: Progress, engine: Engine) -> None:
+        self.study, self.listener, self.engine = study, listener, engine
         self.told = (run / MANIFEST).is_file()  # it is there: nobody waits
         self._begun: dict[str, tuple[float, int]] = {}
 
@@ -154,7 +154,8 @@ class Estimating:
         piece = self._piece(label, share, took)  # not before: it may load the texts, and that takes seconds
         if piece is not None:
             self.told = True
-            self.say(_sentence(seconds_of(planned(self.study), [piece], self.workers), self.workers))
+            workers = self.engine.workers
+            self.say(_sentence(seconds_of(planned(self.study), [piece], workers), workers))
 
     def say(self, sentence: str) -> None:
         """Pass on what is to be kept in sight."""

@@ -24,7 +24,8 @@ from exegete.experiments.common.contract import Experiment
 from exegete.models.own.adapter import OwnModel
 from exegete.models.own.held import hold
 from exegete.models.settings import FROM_THE_HUB, HUB
-from exegete.runs.engine import Engine, engine_of
+from exegete.runs.engine import engine_of
+from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import key_of
 from exegete.runs.results import Run
 from exegete.runs.run import run_study
@@ -222,11 +223,17 @@ def _content(thing: object) -> str:
     return f"{thing.model.spec} {thing.weights_hash}" if isinstance(thing, Checkpoint) else repr(thing)
 
 
-def engine_for(study: Study, engine: str | Engine = "local", workers: int | None = None) -> Engine:
-    """The engine; where something can't be made again in a worker, everything is done in this process."""
+def engine_for(study: Study, engine: str | Engine | None = None, workers: int | None = None) -> Engine:
+    """The engine that is named, here or in the study; what can't be made again elsewhere is done in this process."""
     held = any(parse(model).name == "own" and "wrapped" in parse(model).settings for model in study.models)
     typed = any(type(e).__module__ == "__main__" for e in study.built_experiments().values())
-    return engine_of("local", 1) if held or typed else engine_of(engine, workers)
+    named = engine or study.engine
+    if not held and not typed:
+        return engine_of(named, workers)
+    if isinstance(named, str) and named != "local":
+        what = "a wrapped module" if held else "an experiment of this script"
+        raise UsageError(f"{what} lives in this process and can't be sent to {named}: put it into a file, or run here")
+    return engine_of("local", 1)
 
 
 @dataclass(frozen=True)
@@ -253,7 +260,7 @@ class StudyOfObjects:
         self,
         out: str | Path | None = None,
         *,
-        engine: str | Engine = "local",
+        engine: str | Engine | None = None,
         workers: int | None = None,
         progress: Progress = silent,
     ) -> Run:

@@ -18,7 +18,8 @@ from exegete.base.files import read_json, said_plainly, write_json
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.models.ours.module import hashed_once
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
-from exegete.runs.engine import Engine, Job, engine_of
+from exegete.runs.engine import engine_of
+from exegete.runs.engine.contract import Engine, Job
 from exegete.runs.keys import code_hash
 from exegete.runs.seal import libraries, seal_of
 from exegete.runs.store import DONE, peak_memory
@@ -28,7 +29,7 @@ from exegete.runs.training import INPUTS
 from exegete.training.settings import TrainingSettings
 
 MANIFEST, STUDY = "manifest.json", "study.json"
-WORDING = ("title", "notes")  # what a study says of itself, without any effect on its numbers
+WORDING = ("title", "notes", "engine")  # what has no effect on a study's numbers
 TOLD = ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")  # of every cell
 
 
@@ -53,7 +54,7 @@ def run_study(
         (out / MANIFEST).unlink(missing_ok=True)
         begun = uuid4().hex
         jobs = [Work(out, study, cell, code, begun=begun) for cell in wanted]
-        with engine or engine_of() as running:
+        with engine or engine_of(study.engine) as running:
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
                 running.warm(_prepare, jobs[0])
             for job, items in _steps(jobs, running.workers, isinstance(progress, Speaking)):

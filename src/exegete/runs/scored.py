@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from exegete.base.errors import UsageError
+from exegete.base.threads import one_thread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts, tokens_of
-from exegete.runs.engine.local import one_thread
 from exegete.runs.objects import AnyModel, AnyTask, asked, task_itself
 from exegete.runs.scoring import score_frames, shards
 from exegete.tasks.choosing import chosen

@@ -33,7 +33,7 @@ def seal_of(study: Study) -> str | None:
     if study.plugins or own or not all(map(is_ours, study.built_experiments().values())):
         return None
     return key_of(
-        study=study.model_dump(mode="json"),
+        study=study.model_dump(mode="json", exclude={"engine"}),
         package=package_hash(),
         python=platform.python_version(),
         machine=platform.machine(),

@@ -45,6 +45,7 @@ class Study(BaseModel):
     models: tuple[str, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field((0,), min_length=1)
     split: str = "test"
+    engine: str = "local"  # what runs it, unless the command says otherwise: local, ray, ray:ADDRESS
     plugins: tuple[str, ...] = ()  # modules to import first: they name importances of your own
     training: TrainingSettings = TrainingSettings()
     kinds: dict[Kind, dict[str, Any]] = Field(default_factory=dict)  # training settings that differ by kind of task
@@ -99,6 +100,9 @@ class Work(NamedTuple):
     part: str = ""  # the experiment or the companion that is at work, if one is
     split: str = ""  # the only split that is asked about, if one is
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
+
+    def __str__(self) -> str:
+        return " · ".join(filter(None, [str(self.cell), self.part, self.split]))
 
     def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""

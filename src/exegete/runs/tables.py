@@ -11,7 +11,7 @@ from exegete.base.files import whole_file
 from exegete.base.progress import Progress
 from exegete.experiments.faithfulness.leaderboard import with_costs
 from exegete.runs.cell import rows_of
-from exegete.runs.engine import Engine
+from exegete.runs.engine.contract import Engine
 from exegete.runs.store import write_parquet
 from exegete.runs.study import Study
 

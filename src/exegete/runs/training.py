@@ -6,10 +6,10 @@ from pathlib import Path
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
+from exegete.base.threads import one_thread
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.settings import HUB, MODELS
-from exegete.runs.engine.local import one_thread
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work

@@ -1,7 +1,6 @@
 """Local engine: independent pieces of work on this machine, a warm worker process per core, one torch thread each.
 
-Two torch threads in one process can be slower than one on a busy machine, and a new process pays seconds to import
-torch: so workers are processes that start once and stay (`processes` says how).
+A new process pays seconds to import torch: so workers are processes that start once and stay (`processes` says how).
 """
 
 import os
@@ -13,14 +12,16 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.queues import Queue
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import torch
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
-from exegete.runs.engine import Item, Job, Result
+from exegete.base.threads import one_thread
+from exegete.runs.engine.contract import RETRIES, Item, Job, Result, set_aside
 from exegete.runs.engine.processes import Workers, settle
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
@@ -34,7 +35,9 @@ def cores() -> int:
 class LocalEngine:
     """Worker processes that stay warm from one map to the next; with one worker the work is done here."""
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, address: str = "") -> None:
+        if address:
+            raise UsageError(f"the local engine has no address: leave '{address}' out, or name another engine")
         self.workers = workers or cores()
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
@@ -49,17 +52,24 @@ class LocalEngine:
                 for item in items:
                     yield item, job(item, progress)
             return
+        left = dict(enumerate(items))
+        for _ in range(RETRIES + 1):  # a worker that dies takes its pool with it: nobody knows at which piece
+            for place, result in self._done(job, left, progress):
+                yield left.pop(place), result
+            if not left:
+                return
+        raise set_aside(list(left.values()), len(items))
+
+    def _done(self, job: Job[Item, Result], items: dict[int, Item], progress: Progress) -> Iterator[tuple[int, Result]]:
+        """The pieces that are done until a worker dies."""
         pool = self._started()
         with _heard(self._queue, progress):
-            waiting = {pool.submit(_work, job, item): item for item in items}
+            waiting = {pool.submit(_work, job, item): place for place, item in items.items()}
             try:
                 for future in as_completed(waiting):
                     yield waiting[future], future.result()
             except BrokenProcessPool:
                 self._pool = None
-                raise ExegeteError(
-                    "a worker process died (out of memory?): run the same command again, perhaps with --workers 1"
-                ) from None
             finally:
                 for future in waiting:
                     future.cancel()
@@ -70,6 +80,9 @@ class LocalEngine:
             pool = self._started()
             for _ in range(self.workers):
                 pool.submit(_work, job, item)
+
+    def reach(self, folder: Path, files: Sequence[Path]) -> None:
+        """Workers on this machine see what this process sees."""
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -94,17 +107,6 @@ class LocalEngine:
         for worker in self._context.started:
             worker.kill()  # finished stages are on disk; nobody waits for the others, nor a second for torch to end
         self.close()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One torch thread inside, as many as before after."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -> None:
