@@ -60,15 +60,22 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """The same for a folder that must not exist yet."""
+def whole_folder(path: Path, known: str = "") -> Iterator[Path]:
+    """The same for a folder that must not exist yet; one that another wrote meanwhile stays, if it has a file `known`.
+
+    Whoever passes `known` names folders by content: both wrote the same.
+    """
     with said_plainly(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
         try:
             yield beside
             beside.chmod(0o755)
-            beside.rename(path)
+            try:
+                beside.rename(path)
+            except OSError:
+                if not known or not (path / known).is_file():
+                    raise
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 

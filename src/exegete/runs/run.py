@@ -1,6 +1,5 @@
 """Run: the folder that a study fills: stages, tables, figures, report, and a manifest, written last."""
 
-import fcntl
 import platform
 import shutil
 import sys
@@ -14,7 +13,8 @@ from uuid import uuid4
 
 from exegete import __version__
 from exegete.base.errors import ExegeteError
-from exegete.base.files import read_json, said_plainly, write_json
+from exegete.base.files import read_json, write_json
+from exegete.base.lease import leased
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.models.ours.module import hashed_once
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
@@ -127,7 +127,11 @@ def claim(out: Path, study: Study) -> None:
     """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
     mine = study.model_dump(mode="json")
     theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
-    if theirs is None and out.is_dir() and any(p.name not in (".lock", INPUTS) for p in out.iterdir()):
+    if (
+        theirs is None
+        and out.is_dir()
+        and any(p.name != INPUTS and not p.name.startswith(".lock") for p in out.iterdir())
+    ):
         raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
     if theirs is not None and any((out / name).exists() for name in ("stages", "cells")):
         before = _with_defaults(theirs)
@@ -176,6 +180,7 @@ def _sweep(out: Path) -> None:
         *(path for folder in kept for path in folder.rglob(".*")),
         *out.glob(".*.json.*"),
         *out.glob(".report.html.*"),
+        *out.glob(".lock.*"),
     ]
     for path in left:
         if path.is_dir():
@@ -186,17 +191,9 @@ def _sweep(out: Path) -> None:
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """One process at a time in a run folder; the lock ends with the process, however it ends."""
-    with said_plainly(out):
-        out.mkdir(parents=True, exist_ok=True)
-        file = (out / ".lock").open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ExegeteError(
-                f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
-            ) from None
+    """One command at a time in a run folder."""
+    refusal = f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
+    with leased(out / ".lock", refusal):
         yield
 
 

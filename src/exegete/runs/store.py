@@ -1,6 +1,5 @@
 """Store: a run's stages on disk. A stage is a folder; its `stage.json`, written last, proves that it is complete."""
 
-import fcntl
 import resource
 import sys
 import time
@@ -14,6 +13,7 @@ import polars as pl
 
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, write_json
+from exegete.base.lease import leased
 
 DONE = "stage.json"
 
@@ -34,9 +34,7 @@ class Stage:
     @contextmanager
     def held(self) -> Iterator[None]:
         """One process at a time: two cells may want the same model, and the second waits for the first to train it."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with self.folder.with_name(f".{self.folder.name}.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # ends with the process, however it ends
+        with leased(self.folder.with_name(f".{self.folder.name}.lock")):
             yield
 
     def finish(self, **found: Any) -> None:

@@ -85,7 +85,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         **model.state(),
         "weights_hash": checkpoint.weights_hash,
     }
-    with whole_folder(folder) as beside:
+    with whole_folder(folder, known=FACTS) as beside:
         if isinstance(model, Saving):
             model.save(beside)
         else:
