@@ -13,7 +13,7 @@ from exegete.models.ours.module import hash_tensors, hashed_once, weights_hash
 from exegete.report.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
-from exegete.runs.seal import seal_of
+from exegete.runs.seal import seals_of
 from exegete.runs.study import Study
 from tests.studied import reviews, small_study
 
@@ -88,10 +88,10 @@ def test_what_is_gone_is_made_again(tmp_path: Path, gone: str) -> None:
 def test_other_texts_in_the_same_file_break_the_seal(tmp_path: Path) -> None:
     study, run = one_cell(tmp_path)
     before = read_manifest(run)["seal"]
-    assert before == seal_of(study)
+    assert before == seals_of(study)
     with (tmp_path / "reviews.csv").open("a") as file:
         file.write("a fine last text,good\n")
-    assert seal_of(study) != before
+    assert seals_of(study) != before
     assert ran_again(study, run)
 
 
@@ -103,10 +103,10 @@ def test_other_code_breaks_the_seal(tmp_path: Path) -> None:
 
 def test_a_users_own_code_is_never_sealed(tmp_path: Path) -> None:
     study, _ = one_cell(tmp_path)
-    assert seal_of(study) is not None
-    assert seal_of(study.model_copy(update={"plugins": ("mine.py",)})) is None
+    assert seals_of(study) is not None
+    assert seals_of(study.model_copy(update={"plugins": ("mine.py",)})) is None
     IMPORTANCES.add("my_own", object, "something")
-    assert seal_of(study) is None
+    assert seals_of(study) is None
 
 
 def test_weights_are_hashed_once_for_a_cell_and_not_for_every_stage(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress
-from exegete.runs.engine.local import LocalEngine, cores
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.engine.processes import cores
 
 
 def square(x: int, progress: Progress) -> tuple[int, int]:

@@ -56,6 +56,7 @@ def run_cell(work: Work) -> dict[str, Any]:
     facts = {
         **work.cell._asdict(),
         "code": work.code,
+        "seal": work.seal,
         "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,

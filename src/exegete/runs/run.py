@@ -20,12 +20,14 @@ from exegete.models.ours.module import hashed_once
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, Job
-from exegete.runs.keys import code_hash
-from exegete.runs.seal import libraries, seal_of
+from exegete.runs.keys import code_hash, key_of
+from exegete.runs.needs import own_files
+from exegete.runs.seal import libraries, seals_of
 from exegete.runs.store import DONE, peak_memory
 from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
+from exegete.training.checkpoint import is_trained
 from exegete.training.settings import TrainingSettings
 
 MANIFEST, STUDY = "manifest.json", "study.json"
@@ -44,17 +46,20 @@ def run_study(
     started = time.time()
     with locked(out):
         claim(out, study)
-        seal = seal_of(study)
-        if cells is None and seal is not None and is_sealed(out, seal):
+        seals = seals_of(study)
+        wanted = cells or study.cells
+        if len(wanted) == len(study.cells) and seals is not None and is_sealed(out, seals.whole):
             return out
         code = code_hash("exegete.runs.cell")  # of the code that is about to run
-        wanted = cells or study.cells
         _no_other_code(out, study, wanted, code)
         _sweep(out)
+        kept_seals = seals.cells if seals is not None and _is_whole(out) else {}
         (out / MANIFEST).unlink(missing_ok=True)
-        begun = uuid4().hex
-        jobs = [Work(out, study, cell, code, begun=begun) for cell in wanted]
+        begun, by_cell = uuid4().hex, seals.cells if seals is not None else {}
+        missing = [cell for cell in wanted if not is_kept(out, cell, kept_seals.get(cell))]
+        jobs = [Work(out, study, cell, code, seal=by_cell.get(cell, ""), begun=begun) for cell in missing]
         with engine or engine_of(study.engine) as running:
+            running.reach(out, own_files(study))
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
                 running.warm(_prepare, jobs[0])
             for job, items in _steps(jobs, running.workers, isinstance(progress, Speaking)):
@@ -65,7 +70,8 @@ def run_study(
             _one_data_set_each(out, finished)
             write_tables(out, study, finished, running, progress)
         _sweep(out)
-        kept = {"seal": seal, "written": sorted(_written(out))}
+        complete = len(finished) == len(study.cells)  # some cells of a study are no seal of all
+        kept = {"seal": seals.whole if seals is not None and complete else None, "written": sorted(_written(out))}
         write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | kept)
     return out
 
@@ -74,6 +80,22 @@ def is_sealed(out: Path, seal: str) -> bool:
     """Whether a run is complete, everything that determines it is as it was, and nothing that it wrote is gone."""
     facts = read_json(out / MANIFEST, "run") if (out / MANIFEST).is_file() else {}
     return facts.get("seal") == seal and set(facts["written"]) <= _written(out)
+
+
+def _is_whole(out: Path) -> bool:
+    """Whether nothing is gone of what a complete run wrote; of one that was stopped, nobody knows of more."""
+    return not (out / MANIFEST).is_file() or set(read_json(out / MANIFEST, "run").get("written", ())) <= _written(out)
+
+
+def is_kept(out: Path, cell: Cell, seal: str | None) -> bool:
+    """Whether a cell is finished, everything that determines it is as it was, and its stages are there."""
+    path = out / "cells" / f"{key_of(**cell._asdict())}.json"
+    facts = read_json(path, "cell") if seal is not None and path.is_file() else {}
+    if not facts or facts.get("seal") != seal:
+        return False
+    trained = [] if is_trained(cell.model) else [f"train-{facts['training']}"]
+    asked = [folder for by_split in facts["experiments"].values() for folder in by_split.values()]
+    return all((out / "stages" / name / DONE).is_file() for name in (*trained, facts["predict"], *asked))
 
 
 def _written(out: Path) -> set[str]:

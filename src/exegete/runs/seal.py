@@ -1,13 +1,14 @@
 """Seal: everything that a run's numbers, tables and figures depend on, told without training or loading a model.
 
-A complete run with the same seal need not be run again: its study, the code and libraries, and the texts, vectors and
-checkpoints that were read are all as they were. What reads a user's own code can't be sealed; it is run, and every
-stage decides for itself whether it is done.
+A complete run with the same seal need not be run again, nor a finished cell of one that was stopped: its study, the
+code and libraries, and the texts, vectors and checkpoints that were read are all as they were. What reads a user's own
+code can't be sealed; it is run, and every stage decides for itself whether it is done.
 """
 
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 from exegete.base.names import Catalogue, parse
 from exegete.base.source import digest_of, is_ours, package_hash
@@ -18,7 +19,7 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.measures.catalogue import MEASURES
 from exegete.models.settings import MODELS
 from exegete.runs.keys import key_of
-from exegete.runs.study import Study
+from exegete.runs.study import Cell, Study
 from exegete.tasks import installed, vectors
 from exegete.tasks.catalogue import files_of, load_task
 from exegete.training.checkpoint import FACTS, WEIGHTS, is_checkpoint
@@ -27,20 +28,31 @@ LIBRARIES = ("torch", "numpy", "polars", "scipy", "entmax", "altair", "captum", 
 CATALOGUES: tuple[Catalogue, ...] = (EXPERIMENTS, IMPORTANCES, INTERVENTIONS, MEASURES, MODELS)
 
 
-def seal_of(study: Study) -> str | None:
-    """A fingerprint of everything that determines a run of a study; None where a user's own code does."""
+class Seals(NamedTuple):
+    """What determines a run: the seal of the whole, and of what each of its cells found."""
+
+    whole: str
+    cells: dict[Cell, str]
+
+
+def seals_of(study: Study) -> Seals | None:
+    """Fingerprints of everything that determines a run of a study; None where a user's own code does."""
     own = any(parse(model).name == "own" for model in study.models) or any(each.has_own for each in CATALOGUES)
     if study.plugins or own or not all(map(is_ours, study.built_experiments().values())):
         return None
-    return key_of(
-        study=study.model_dump(mode="json", exclude={"engine"}),
-        package=package_hash(),
-        python=platform.python_version(),
-        machine=platform.machine(),
-        libraries=libraries(),
-        tasks=[_task(task) for task in study.tasks],
-        models=[_model(model) for model in study.models],
-        scores=_given(study),
+    made = {
+        "package": package_hash(),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "libraries": libraries(),
+        "scores": _given(study),
+    }
+    tasks, models = {task: _task(task) for task in study.tasks}, {model: _model(model) for model in study.models}
+    asked = study.model_dump(mode="json", exclude={"engine"})
+    alike = {name: said for name, said in asked.items() if name not in ("title", "notes", "tasks", "models", "seeds")}
+    return Seals(
+        key_of(study=asked, **made, tasks=list(tasks.values()), models=list(models.values())),
+        {c: key_of(study=alike, **made, cell=c, task=tasks[c.task], model=models[c.model]) for c in study.cells},
     )
 
 

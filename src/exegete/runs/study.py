@@ -99,6 +99,7 @@ class Work(NamedTuple):
     progress: Progress = silent
     part: str = ""  # the experiment or the companion that is at work, if one is
     split: str = ""  # the only split that is asked about, if one is
+    seal: str = ""  # of all that determines what the cell finds, if that can be told
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ ENGINES = Catalogue(
     "engine",
     {
         "local": Entry("exegete.runs.engine.local:LocalEngine", "worker processes on this machine"),
+        "ray": Entry("exegete.runs.engine.ray:RayEngine", "a Ray cluster, or a Ray of this machine"),
     },
 )
 

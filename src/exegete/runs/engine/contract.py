@@ -39,7 +39,7 @@ class Engine(Protocol):
     def warm(self, job: Job[Item, None], item: Item) -> None:
         """Let every worker prepare itself by a job while this process does what it alone can do."""
 
-    def reach(self, folder: Path, files: Sequence[Path]) -> None:
+    def reach(self, folder: Path | None, files: Sequence[Path]) -> None:
         """Refuse, in a sentence, a run folder or files of the user's own that some worker can't see."""
 
     def __enter__(self) -> Self:

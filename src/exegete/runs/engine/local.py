@@ -22,14 +22,9 @@ from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
 from exegete.runs.engine.contract import RETRIES, Item, Job, Result, set_aside
-from exegete.runs.engine.processes import Workers, settle
+from exegete.runs.engine.processes import Workers, cores, settle
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LocalEngine:
@@ -81,7 +76,7 @@ class LocalEngine:
             for _ in range(self.workers):
                 pool.submit(_work, job, item)
 
-    def reach(self, folder: Path, files: Sequence[Path]) -> None:
+    def reach(self, folder: Path | None, files: Sequence[Path]) -> None:
         """Workers on this machine see what this process sees."""
 
     def _started(self) -> ProcessPoolExecutor:

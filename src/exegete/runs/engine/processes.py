@@ -16,6 +16,11 @@ from typing import Any
 _starting = threading.Lock()
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Worker(SpawnProcess):
     """A process that doesn't import the script which starts it: it is told that this is a package's `__main__`."""
 
