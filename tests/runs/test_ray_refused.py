@@ -1,0 +1,94 @@
+"""What the Ray engine refuses, in one sentence each, before any work."""
+
+import platform
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from exegete import __version__
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.source import package_hash
+from exegete.runs.engine import engine_of
+from exegete.runs.engine.ray_cluster import connect, refuse
+from exegete.runs.engine.ray_worker import Outcome, Seen, look
+from exegete.runs.needs import own_files
+from exegete.runs.objects import engine_for
+from exegete.runs.study import Study
+
+HERE = Seen("here", platform.python_version(), __version__, package_hash())
+
+
+def test_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ExegeteError, match=r'needs Ray, which is not installed: pip install "ray>=2.40,<3"; or'):
+        engine_of("ray")
+
+
+def test_no_cluster_at_the_address() -> None:
+    pytest.importorskip("ray")
+    with socket.socket() as taken:  # bound and not listening: nobody answers there
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ExegeteError, match=f"no Ray cluster answers at {address}: start one there"):
+            connect(address, 1)
+
+
+@pytest.mark.parametrize("address", ["ray://head:10001", "head", "head:port", "head:123456"])
+def test_what_is_no_address(address: str) -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(UsageError, match=f"'{address}' is no address of a cluster: write ray:HOST:PORT"):
+        connect(address, 1)
+
+
+def test_the_local_engine_has_no_address_and_unknown_ones_are_told() -> None:
+    with pytest.raises(UsageError, match="the local engine has no address: leave 'head:1' out"):
+        engine_of("local:head:1")
+    with pytest.raises(UsageError, match="unknown engine 'rya': did you mean 'ray'"):
+        engine_of("rya:head:1")
+
+
+def test_nodes_with_other_versions() -> None:
+    refuse([HERE, HERE])
+    with pytest.raises(ExegeteError, match=r"node far of the cluster has Python 3\.9\.1, here is 3"):
+        refuse([HERE, HERE._replace(host="far", python="3.9.1")])
+    with pytest.raises(ExegeteError, match=r"node far of the cluster has exegete 0\.0\.1, here is exegete"):
+        refuse([HERE, HERE._replace(host="far", exegete="0.0.1")])
+    with pytest.raises(ExegeteError, match="node far of the cluster has other code under the same version"):
+        refuse([HERE, HERE._replace(host="far", code="other")])
+
+
+def test_a_run_folder_or_file_that_a_node_cannot_see(tmp_path: Path) -> None:
+    file, token = tmp_path / "reviews.csv", tmp_path / "run" / ".lock.token"
+    file.write_text("four")
+    assert look(str(tmp_path), [(str(file), 4), (str(tmp_path), -1)]) == HERE._replace(host=socket.gethostname())
+    other = look(str(tmp_path), [(str(token), 4), (str(file), 5)])
+    assert other.unseen == (str(token), str(file))
+    with pytest.raises(ExegeteError, match=r"can't see the run folder .*: choose one with --out"):
+        refuse([other], token, token.parent)
+    with pytest.raises(ExegeteError, match=rf"can't see {file} as it is here: put it where all nodes see it"):
+        refuse([other._replace(unseen=(str(file),))], token, token.parent)
+
+
+def test_the_files_that_a_study_reads(study: Study, tmp_path: Path) -> None:
+    plugin, own = tmp_path / "plugin.py", tmp_path / "own.py"
+    plugin.touch()
+    own.touch()
+    more = {"plugins": (str(plugin),), "models": (*study.models, f"own:file={own}")}
+    found = own_files(study.model_copy(update=more))
+    assert set(found) == {plugin, own, Path(study.tasks[0].split(":")[1])}
+
+
+def test_what_lives_in_this_process_is_not_sent_away(study: Study) -> None:
+    held = study.model_copy(update={"models": ("own:wrapped=Mine-0123,trained=true",)})
+    assert engine_for(held).workers == 1
+    with pytest.raises(UsageError, match="a wrapped module lives in this process and can't be sent to ray"):
+        engine_for(held, "ray")
+
+
+def test_what_went_wrong_there_is_raised_here() -> None:
+    assert Outcome("found", 3).result() == 3
+    for kind, error in (("wrong", ExegeteError), ("usage", UsageError), ("defect", RuntimeError)):
+        with pytest.raises(error, match="said"):
+            Outcome(kind, "said").result()  # type: ignore[arg-type]
