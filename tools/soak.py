@@ -1,0 +1,112 @@
+"""Nothing is lost: `python -m tools.soak KILLS LOG` runs a small study on Ray while workers, nodes and drivers die.
+
+A cluster of two nodes on this machine runs six cheap cells. A few times a minute a process is killed at random, by
+`kill -9`: mostly a worker at its piece, sometimes a node, sometimes the driver. A driver that was killed, or that ended
+with a sentence, is started again. Every run that ends must have the tables of an undisturbed local one, byte for byte;
+the log has a line for each kill and each run, and its last line says what came of all.
+"""
+
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.runs.clustered import MEMORY, assert_same_tables, at_work, kill, two_nodes
+from tests.studied import reviews, small_study
+
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.runs.study import Study
+
+KINDS = ("", ",projection=sparsemax", ",attention=dot")
+SHARES = {"worker": 0.84, "node": 0.08, "driver": 0.08}
+PAUSE = (0.5, 4.0)  # seconds between two kills
+DRIVER = (
+    "import sys; from pathlib import Path\n"
+    "from exegete.runs.run import run_study; from exegete.runs.study import Study\n"
+    "from exegete.runs.engine import engine_of\n"
+    "study = Study.model_validate_json(Path(sys.argv[1]).read_text())\n"
+    "run_study(study, Path(sys.argv[2]), None, engine_of(sys.argv[3], 2))\n"
+)
+
+
+class Soak:
+    """A cluster, a study, what it should find, and how often something was killed."""
+
+    def __init__(self, cluster: Any, folder: Path, log: Path) -> None:
+        self.cluster, self.folder, self.log = cluster, folder, log
+        self.node = next(node for node in cluster.list_all_nodes() if node is not cluster.head_node)
+        self.draw, self.kills, self.runs = random.Random(0), 0, 0
+        self.study = _six(folder)
+        (folder / "six.json").write_text(self.study.model_dump_json())
+        self.expected = run_study(self.study, folder / "local", engine=LocalEngine(1))
+
+    def say(self, sentence: str) -> None:
+        """A line of the log."""
+        with self.log.open("a", encoding="utf8") as file:
+            file.write(f"{sentence}\n")
+
+    def started(self, run: Path) -> "subprocess.Popen[bytes]":
+        """A driver, at the same command as before."""
+        said = (self.folder / "said.txt").open("wb")
+        command = [sys.executable, "-c", DRIVER, str(self.folder / "six.json"), str(run), f"ray:{self.cluster.address}"]
+        return subprocess.Popen(command, stderr=said)
+
+    def disturb(self, driver: "subprocess.Popen[bytes]") -> None:
+        """Kill something, if it is at work."""
+        (what,) = self.draw.choices(list(SHARES), list(SHARES.values()))
+        working = at_work()
+        if not working:
+            return
+        if what == "node":
+            self.cluster.remove_node(self.node, allow_graceful=False)
+            self.node = self.cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+        elif not kill(driver.pid if what == "driver" else self.draw.choice(working)):
+            return
+        self.kills += 1
+        self.say(f"kill {self.kills}: {what}")
+
+    def run(self, most: int) -> None:
+        """One run, to its end, however often the driver must be started."""
+        run = self.folder / "run"
+        shutil.rmtree(run, ignore_errors=True)
+        starts, before = 1, self.kills
+        driver = self.started(run)
+        while (code := driver.poll()) != 0:
+            if code is not None:
+                words = (self.folder / "said.txt").read_text(encoding="utf8", errors="replace").strip().splitlines()
+                self.say(f"driver ended with {code}: {words[-1] if words and code > 0 else 'killed'}")
+                driver, starts = self.started(run), starts + 1
+            time.sleep(self.draw.uniform(*PAUSE))
+            if self.kills < most:
+                self.disturb(driver)
+        assert_same_tables(self.expected, run)
+        self.runs += 1
+        self.say(f"run {self.runs}: same tables after {self.kills - before} kills and {starts} starts")
+
+
+def _six(folder: Path) -> Study:
+    agreement = {"name": "agreement", "ks": ["1"], "topk": ["fagin"], "draws": 3}
+    file = reviews(folder / "reviews.csv")
+    return small_study("six", file, [f"bilstm:size=8,hidden=8{kind}" for kind in KINDS], agreement)
+
+
+def main(kills: int, log: Path, seconds: float = float("inf")) -> None:
+    """Kill so many times, or for so long."""
+    until = time.monotonic() + seconds
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, two_nodes() as cluster:
+        soak = Soak(cluster, Path(folder), log)
+        while soak.kills < kills and time.monotonic() < until:
+            soak.run(kills)
+        soak.say(f"{soak.kills} kills in {soak.runs} runs: all tables are those of an undisturbed local run")
+
+
+if __name__ == "__main__":
+    if not 3 <= len(sys.argv) <= 4:
+        sys.exit("python -m tools.soak KILLS LOG [SECONDS]")
+    main(int(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:]))
