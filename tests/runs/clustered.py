@@ -10,6 +10,8 @@ from typing import Any
 import polars as pl
 from polars.testing import assert_frame_equal
 
+from exegete.runs.engine.ray_cluster import library
+
 MEMORY = 100_000_000  # bytes of a node's object store: only keys go through it
 TIMES = ("costs", "leaderboard")  # tables with milliseconds, which no two runs share
 
@@ -17,6 +19,7 @@ TIMES = ("costs", "leaderboard")  # tables with milliseconds, which no two runs 
 @contextmanager
 def two_nodes() -> Iterator[Any]:
     """A head and one more, a CPU each; nothing is left of them."""
+    library()  # before all else of Ray
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "object_store_memory": MEMORY, "include_dashboard": False}

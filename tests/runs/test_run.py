@@ -1,9 +1,11 @@
 """Runs: complete, repeatable, resumable after a stop at any moment, and never another study's."""
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import polars as pl
@@ -11,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.progress import Progress, silent
 from exegete.models.build import build
 from exegete.report.build import keep_results, write_report
 from exegete.runs import store
@@ -19,7 +22,7 @@ from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
 from exegete.runs.run import _steps, finished_cells, locked, read_manifest, run_study
 from exegete.runs.stages import Case
-from exegete.runs.study import Study, Work, narrowed
+from exegete.runs.study import Cell, Study, Work, narrowed
 from exegete.training.checkpoint import Checkpoint
 from tests.small import small_task
 
@@ -146,6 +149,7 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
 
     with (
         patch("exegete.runs.keys.code_hash", changed),
+        patch("exegete.runs.run.seals_of", return_value=None),  # which knows of a change by the files themselves
         patch("exegete.runs.training.train", side_effect=AssertionError),
     ):
         before = set((run / "stages").iterdir())
@@ -163,6 +167,31 @@ def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
     assert [(c["model"], c["seed"]) for c in finished_cells(run, study)] == [
         (study.models[0], 0), (study.models[1], 0), (study.models[1], 1),
     ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_some_cells_are_no_whole_study_and_only_missing_ones_are_handed_out(study: Study, tmp_path: Path) -> None:
+    given: list[Cell] = []
+    real = LocalEngine.map
+
+    def counted(engine: LocalEngine, job: Any, items: Sequence[Any], progress: Progress = silent) -> Iterator[Any]:
+        given.extend(work.cell for work in items if isinstance(work, Work))
+        return real(engine, job, items, progress)
+
+    with patch.object(LocalEngine, "map", counted):
+        run = run_study(study, tmp_path / "run", study.cells[:2], here())
+        run_study(study, run, None, here())
+        assert given == list(study.cells)  # each once
+        run_study(study, run, study.cells, here())
+        assert len(finished_cells(run, study)) == len(given) == 4
+        shutil.rmtree(next((run / "stages").glob("experiment-*")))
+        run_study(study, run, None, here())
+        assert len(given) == 8  # what is gone is made again
+        path = next((run / "cells").glob("*.json"))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seal": "older"}))
+        (run / "manifest.json").unlink()  # as if it had been stopped
+        run_study(study, run, None, here())
+        assert len(given) == 9
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -27,7 +27,8 @@ ONE = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TOKENIZERS
 
 
 def library() -> Any:
-    """Ray itself."""
+    """Ray itself; what it has to say of its nodes would go to standard output, which may be for machines."""
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")  # read when Ray is imported
     try:
         return import_module("ray")
     except ImportError:
