@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from exegete.runs.study import Study
 from tests.runs.clustered import assert_same_tables, at_work, kill, two_nodes
 from tests.studied import reviews, small_study
 
-pytest.importorskip("ray")
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
 KINDS = ("", ",projection=sparsemax", ",attention=dot")

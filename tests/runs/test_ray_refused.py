@@ -3,6 +3,7 @@
 import platform
 import socket
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from exegete.runs.needs import own_files
 from exegete.runs.objects import engine_for
 from exegete.runs.study import Study
 
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 HERE = Seen("here", platform.python_version(), __version__, package_hash())
 
 
@@ -26,8 +28,8 @@ def test_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
         engine_of("ray")
 
 
+@needs_ray
 def test_no_cluster_at_the_address() -> None:
-    pytest.importorskip("ray")
     with socket.socket() as taken:  # bound and not listening: nobody answers there
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -35,9 +37,9 @@ def test_no_cluster_at_the_address() -> None:
             connect(address, 1)
 
 
+@needs_ray
 @pytest.mark.parametrize("address", ["ray://head:10001", "head", "head:port", "head:123456"])
 def test_what_is_no_address(address: str) -> None:
-    pytest.importorskip("ray")
     with pytest.raises(UsageError, match=f"'{address}' is no address of a cluster: write ray:HOST:PORT"):
         connect(address, 1)
 
