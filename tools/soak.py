@@ -24,7 +24,7 @@ from exegete.runs.study import Study
 
 KINDS = ("", ",projection=sparsemax", ",attention=dot")
 SHARES = {"worker": 0.84, "node": 0.08, "driver": 0.08}
-PAUSE = (0.5, 4.0)  # seconds between two kills
+PAUSE = (2.0, 15.0)  # seconds between two kills: a worker needs some to start
 DRIVER = (
     "import sys; from pathlib import Path\n"
     "from exegete.runs.run import run_study; from exegete.runs.study import Study\n"
@@ -46,9 +46,9 @@ class Soak:
         self.expected = run_study(self.study, folder / "local", engine=LocalEngine(1))
 
     def say(self, sentence: str) -> None:
-        """A line of the log."""
+        """A line of the log, without the folders of this machine."""
         with self.log.open("a", encoding="utf8") as file:
-            file.write(f"{sentence}\n")
+            file.write(f"{sentence}\n".replace(f"{self.folder}/", ""))
 
     def started(self, run: Path) -> "subprocess.Popen[bytes]":
         """A driver, at the same command as before."""
@@ -70,7 +70,7 @@ class Soak:
         self.kills += 1
         self.say(f"kill {self.kills}: {what}")
 
-    def run(self, most: int) -> None:
+    def run(self, most: int, until: float) -> None:
         """One run, to its end, however often the driver must be started."""
         run = self.folder / "run"
         shutil.rmtree(run, ignore_errors=True)
@@ -82,7 +82,7 @@ class Soak:
                 self.say(f"driver ended with {code}: {words[-1] if words and code > 0 else 'killed'}")
                 driver, starts = self.started(run), starts + 1
             time.sleep(self.draw.uniform(*PAUSE))
-            if self.kills < most:
+            if self.kills < most and time.monotonic() < until:
                 self.disturb(driver)
         assert_same_tables(self.expected, run)
         self.runs += 1
@@ -102,7 +102,7 @@ def main(kills: int, log: Path, seconds: float = float("inf")) -> None:
     with tempfile.TemporaryDirectory() as folder, two_nodes() as cluster:
         soak = Soak(cluster, Path(folder), log)
         while soak.kills < kills and time.monotonic() < until:
-            soak.run(kills)
+            soak.run(kills, until)
         soak.say(f"{soak.kills} kills in {soak.runs} runs: all tables are those of an undisturbed local run")
 
 
