@@ -77,11 +77,11 @@ class RayEngine:
         if shift.aside:
             raise set_aside([items[place] for place in shift.aside], len(items))
 
-    def warm(self, modules: Sequence[str]) -> None:
-        """Let the hands start and import."""
+    def warm(self, job: Job[Item, None], item: Item) -> None:
+        """Let every hand start and prepare itself by a job."""
         self.hire(self.workers)
         for hand in self._hands:
-            hand.actor.load.remote(modules)
+            hand.actor.work.remote(job, item)
 
     def reach(self, folder: Path | None, files: Sequence[Path]) -> None:
         """Refuse other versions, and a run folder or files that some node can't see."""

@@ -48,13 +48,6 @@ class Hand:
     def ready(self) -> None:
         """Answered when it can begin."""
 
-    def load(self, modules: Sequence[str]) -> None:
-        """Import."""
-        from importlib import import_module
-
-        for module in modules:
-            import_module(module)
-
     def work(self, job: Job[Any, Any], item: Any) -> Outcome:
         """Do a piece."""
         try:
