@@ -197,6 +197,21 @@ class Deletions(NamedTuple):
 
 
 @runtime_checkable
+class Resuming(Predictor, Protocol):
+    """A model that need not run anew what lies below a site, where only the weights there are others."""
+
+    def begun(self, batch: Batch, site: str, intervene: Intervention) -> "Begun":
+        """Run a batch once under an intervention, up to a site."""
+
+
+class Begun(Protocol):
+    """A batch that was run up to a site."""
+
+    def logits(self, rows: Tensor, intervene: Intervention) -> Tensor:
+        """Of some of its texts, [row], each as often as it is named: [row, class]. What acts from the site on acts."""
+
+
+@runtime_checkable
 class SelfAttentive(Protocol):
     """A model in whose first layers the tokens look at each other."""
 

@@ -6,9 +6,10 @@ or it is the readout, the last one of a model, from which its prediction is made
 - *Decoder.* Where that site pools states for a decoder, the batch is encoded once and decoded many times, in float64:
   small differences are what is measured. With a linear decoder logits = Σ_t α_t v_t + b, and `values` v_t = W h_t is
   all that is needed of a text.
-- *Pass.* Elsewhere the whole model runs once for every weighting, with an intervention that imposes it at this site;
-  all other sites do what they do. It is exact for any model, as slow as that many predictions, and in the precision of
-  the model's own parameters: differences of probabilities below 1e-6 are rounding.
+- *Pass.* Elsewhere the model runs once for every weighting, with an intervention that imposes it at this site; all
+  other sites do what they do. A model that can go on from what lies below the site (`Resuming`) runs the rest, others
+  run whole. It is exact for any model, as slow as that many predictions, and in the precision of the model's own
+  parameters: differences of probabilities below 1e-6 are rounding.
 
 Head is always an axis. Where every token has a query of its own (self-attention whose states are averaged afterwards),
 the prediction reads all of these rows, so that each head of each query counts as a head here: own weights give the
@@ -26,7 +27,7 @@ from torch.utils.checkpoint import checkpoint
 
 from exegete.base.errors import UsageError, unknown
 from exegete.base.places import places
-from exegete.models.capabilities import Encoded, Pooling, SelfAttentive, Stepwise, Unpooled, Writing
+from exegete.models.capabilities import Begun, Encoded, Pooling, Resuming, SelfAttentive, Stepwise, Unpooled, Writing
 from exegete.models.contract import Intervention, Predictor, Site, query_rows
 from exegete.tasks.batching import Batch
 
@@ -93,7 +94,7 @@ class Decoder(Opened):
 
 @dataclass(frozen=True)
 class Pass(Opened):
-    """Any site of any model: a whole pass per draw, some of them at a time."""
+    """Any site of any model: a pass per draw, from the site on where the model can, some of them at a time."""
 
     model: Predictor
     batch: Batch
@@ -101,6 +102,7 @@ class Pass(Opened):
     queries: int  # of every head
     query: Tensor | None  # [batch]: the one that is read; None: all of them
     intervene: Intervention | None  # at all other sites
+    begun: Begun | None  # what lies below the site, of a model that can go on from there
     dtype: torch.dtype = torch.float64  # of the logits
 
     def logits(self, weights: Tensor) -> Tensor:
@@ -146,6 +148,8 @@ class Pass(Opened):
                 return self._imposed(weights.to(site.weights.dtype), site, text)
             return site.weights if self.intervene is None else self.intervene(site)
 
+        if self.begun is not None:
+            return self.begun.logits(text, impose).to(self.dtype)
         return self.model.logits(self.batch.rows(text), intervene=impose).to(self.dtype)
 
     def _imposed(self, weights: Tensor, site: Site, text: Tensor) -> Tensor:
@@ -193,7 +197,7 @@ def decoder(model: Pooling, encoded: Encoded, ids: Tensor, weights: Tensor | Non
 
 
 def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention | None = None) -> Pass:
-    """The same by whole passes, for any model: one pass shows which rows and keys a site has."""
+    """The same by passes, for any model: a first one shows which rows and keys a site has."""
     met: list[Site] = []
 
     def watch(at: Site) -> Tensor:
@@ -202,7 +206,9 @@ def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention |
             met.append(at._replace(weights=weights))
         return weights
 
-    model.logits(batch, intervene=watch)
+    begun = model.begun(batch, site, watch) if isinstance(model, Resuming) else None
+    if begun is None:
+        model.logits(batch, intervene=watch)
     if len(met) != 1:
         raise UsageError(
             f"weights can't be imposed at site '{site}': {type(model).__name__} computes them {len(met)} times in one "
@@ -216,7 +222,7 @@ def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention |
     mask = reach.flatten(1, 2).any(1)  # [batch, key]
     removable = mask & batch.words if isinstance(model, SelfAttentive) and site in model.self_attention else mask
     own, queries = weights.flatten(1, 2), weights.shape[2]  # [batch, head · query, key]
-    return Pass(batch.ids, own, mask, removable, None, None, model, batch, site, queries, query, intervene)
+    return Pass(batch.ids, own, mask, removable, None, None, model, batch, site, queries, query, intervene, begun)
 
 
 def _query(model: Predictor, site: str, reach: Tensor) -> Tensor | None:

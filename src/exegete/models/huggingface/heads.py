@@ -19,7 +19,7 @@ from exegete.models.huggingface.load import Parts
 from exegete.models.huggingface.model import HuggingFace, Read
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.classifier import SITE, own_places
-from exegete.models.ours.module import Keep, Projecting
+from exegete.models.ours.module import Projecting
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.tasks.batching import Batch
 
@@ -121,8 +121,8 @@ class PooledHead(Projecting, OurHead):
         encoded = self._pooling(read, batch)
         return self.decode(encoded, self.weigh(encoded.scores, encoded.mask)[:, None])[:, 0]
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
-        read = self.read(batch, embedded, intervene, keep)
+    def told(self, read: Read, batch: Batch, intervene: Intervention | None) -> Trace:
+        """What a pass tells, and the pooling attention after it."""
         encoded = self._pooling(read, batch)
         scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
         weights: Tensor = self.project(scores, mask)

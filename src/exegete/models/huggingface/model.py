@@ -4,6 +4,7 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -17,10 +18,11 @@ from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
 from exegete.models.contract import Intervention, Replacement, Trace
 from exegete.models.huggingface.apart import taken_apart, why_not
-from exegete.models.huggingface.attention import input_embeddings
+from exegete.models.huggingface.attention import Run, input_embeddings
 from exegete.models.huggingface.load import Parts, quiet
-from exegete.models.huggingface.parameters import attention_parameters, freeze
+from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
 from exegete.models.huggingface.proof import Proof
+from exegete.models.huggingface.resumed import Begun, Below, recording
 from exegete.models.huggingface.sites import Access, probed, reading
 from exegete.models.huggingface.source import settings_of
 from exegete.models.huggingface.spell import PROBES, WordPieces, reader_of
@@ -34,6 +36,7 @@ from exegete.tasks.example import Example, Task
 
 HEAD = "head.safetensors"  # beside transformers' own files: the tensors of a head of ours
 TEXTS = ("passage", "question")  # of a model of pairs
+Around = Callable[[Run], AbstractContextManager[Any]]
 
 
 class Read(NamedTuple):
@@ -159,19 +162,53 @@ class HuggingFace(Model):
         """One pass over pieces, folded to words."""
         pieces = self.pieces(batch)
         vectors = None if embedded is None else pieces.vectors(embedded, self.size)
+        return self.run(batch, pieces, intervene, keep, vectors)
+
+    def run(
+        self,
+        batch: Batch,
+        pieces: Pieces,
+        intervene: Intervention | None,
+        keep: Keep = (),
+        vectors: Tensor | None = None,
+        around: Around = lambda run: nullcontext(),  # noqa: ARG005
+    ) -> Read:
+        """The same of pieces, with what is put around the pass."""
 
         def at(name: str) -> Hook | None:
             return None if intervene is None else rewriting(name, batch, pieces, intervene)
 
-        with reading(self.base, self.access, at, keep, vectors) as run:
+        with reading(self.base, self.access, at, keep, vectors) as run, around(run):
             output = self.base(**self.inputs(pieces, batch))
         weights = {site: pieces.weights_of_words(found) for site, found in run.weights.items()}
         return Read(pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()})
 
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
-        read = self.read(batch, embedded, intervene, keep)
+        return self.told(self.read(batch, embedded, intervene, keep), batch, intervene)
+
+    def told(self, read: Read, batch: Batch, intervene: Intervention | None) -> Trace:  # noqa: ARG002
+        """What a pass tells; an intervention acts at sites of ours after it."""
         owner = dict.fromkeys(read.weights, own_places(batch))
         return Trace(self.decoded(read, batch), read.weights, read.states, owner)
+
+    def begun(self, batch: Batch, site: str, intervene: Intervention) -> Begun:
+        """Run a batch once under an intervention; what is below a site is kept, and passes may start there."""
+        pieces, found = self.pieces(batch), list[Below]()
+
+        @contextmanager
+        def around(run: Run) -> Iterator[None]:
+            with recording(self.base, self._skipped, run, self.access, site) as below:
+                found.append(below)
+                yield
+
+        self.told(self.run(batch, pieces, intervene, around=around), batch, intervene)
+        return Begun(self, batch, pieces, found[0])
+
+    @property
+    def _skipped(self) -> Sequence[str]:
+        """Layers that a resumed pass leaves out; none where the proof found that it computes something else."""
+        proof: Proof | None = getattr(self, "proof", None)
+        return layers_of(self.access) if not self.training and (proof is None or proof.resumes) else ()
 
     @abstractmethod
     def decoded(self, read: Read, batch: Batch) -> Tensor:

@@ -7,6 +7,8 @@ that nobody reads. So a few texts of different lengths are run, and four things 
 - a text alone and beside longer ones gets the same logits: padding is masked;
 - rows of weights sum to 1 over the words (to less with sinks), and padding has none;
 - at every site, other weights give other logits.
+
+Whether a pass may be resumed from what lies below the readout is tried, too; where that gives other logits, it isn't.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,6 +37,7 @@ class Proof(NamedTuple):
     moved: dict[str, float]  # by site: the largest difference of a logit with all weight on one word
     gated: bool  # rows sum to less than 1
     exact: bool  # words are spelled as the tokenizer cuts the running text
+    resumes: bool = True  # a pass that starts below the readout gives the same logits as a whole one
 
     @property
     def sentence(self) -> str:
@@ -62,7 +65,8 @@ def proven(model: "HuggingFace") -> Proof:
         _alone(model, batch, trace.logits)
         gated = _rows(model, trace.attention)
         moved = {site: _moved(model, batch, trace.logits, site) for site in model.sites}
-    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact)
+        resumes = _resumes(model, batch)
+    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes)
 
 
 def _same(model: "HuggingFace", batch: Batch) -> float:
@@ -119,6 +123,18 @@ def _moved(model: "HuggingFace", batch: Batch, logits: Tensor, site: str) -> flo
             "nothing to ask about its attention"
         )
     return apart
+
+
+def _resumes(model: "HuggingFace", batch: Batch) -> bool:
+    """Texts in another order, and one of them twice, under other weights at the last site."""
+    site = model.sites[-1]
+    rows, other = torch.tensor([2, 0, 0, 1], device=batch.ids.device), all_on(site, last=True)
+    whole = model.logits(batch.rows(rows), intervene=other)
+    try:
+        resumed = model.begun(batch, site, lambda at: at.weights).logits(rows, other)
+    except (RuntimeError, ValueError, TypeError, IndexError):  # its layers give something that has no rows
+        return False
+    return float((whole - resumed).abs().max()) <= 0.1 * _close(model, whole)
 
 
 def all_on(name: str, last: bool) -> Intervention:
