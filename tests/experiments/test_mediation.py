@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,14 +18,20 @@ from exegete.experiments.mediation.experiment import Mediation
 from exegete.importance.attention import Attention
 from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor, Site
+from exegete.tasks.batching import Batch
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 from tests.models.own_models import GENERAL, LABELS, own, written
 from tests.models.spelled_models import FIRST, MEAN, POOLED, sentences, spelled_model
+from tests.models.tiny import bert, in_memory
 from tests.small import SPECS, TRANSFORMERS, small_model, texts, vocabulary, without_repeats
 from tests.subjects import subject_of
 
 DRAWS = 3
+OF_PIECES = (
+    Example(0, (("a", "charming", "plot", "unbelievably", "dull"),), 0),
+    Example(1, (("terrific", "movie", "of", "bad", "ok", "plot"),), 1),
+)
 KEYS = ("example", "removal", "company", "scale", "method")
 ASKED = Mediation(
     methods=("attention", "random"), removals=("delete", "resample", "unknown"), draws=DRAWS, choose_on=""
@@ -146,7 +153,9 @@ def agrees(subject: Subject, row: dict[str, float], place: int, removal: str, co
             assert known is None or row[name] == pytest.approx(known, abs=1e-2)
 
 
-@pytest.mark.parametrize("spec", [SPECS[0], SPECS[1], SPECS[3], SPECS[5], *TRANSFORMERS, "own", POOLED, FIRST, MEAN])
+@pytest.mark.parametrize(
+    "spec", [SPECS[0], SPECS[1], SPECS[3], SPECS[5], *TRANSFORMERS, "own", "hf", POOLED, FIRST, MEAN]
+)
 @pytest.mark.parametrize("company", ["alone", "company"])
 @pytest.mark.parametrize("removal", ["delete", "resample"])
 def test_rows_recomputed_word_by_word(spec: str, removal: str, company: str, tmp_path: Path) -> None:
@@ -154,6 +163,8 @@ def test_rows_recomputed_word_by_word(spec: str, removal: str, company: str, tmp
     if spec.startswith("spelled"):
         some = tuple(e for e in sentences(30, seed=5) if len(e) > 3)[:2]
         model: Predictor = spelled_model(spec)
+    elif spec == "hf":
+        some, model = OF_PIECES, in_memory(*bert(LABELS))
     else:
         some = letters
         model = own(written(tmp_path, GENERAL)) if spec == "own" else small_model(spec, letters)
@@ -195,6 +206,31 @@ def test_the_unknown_word_counts_only_where_training_showed_it() -> None:
     for company in ("alone", "company"):
         for place, row in enumerate(rows.filter(pl.col("company") == company).to_dicts()):
             agrees(seen, row, place, "unknown", company)
+
+
+def test_each_different_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without either of two equal neighbours a text is the same; alone it is the same in all draws."""
+    some = (Example(0, (("a", "dull", "dull", "plot", "of"),), 0),)
+    model = in_memory(*bert(LABELS))
+    subject, read, whole = scored(model, of(some)), list[int](), model.logits
+
+    def counting(batch: Batch, **more: Any) -> Tensor:
+        read.append(len(batch.ids))
+        return whole(batch, **more)
+
+    monkeypatch.setattr(model, "logits", counting)
+    replace(ASKED, removals=("delete",), companies=("alone",)).rows(subject)
+    assert sum(read) == 4  # of 5 words
+    read.clear()
+    replace(ASKED, removals=("resample",), companies=("alone",)).rows(subject)
+    words = model.reader.rows(list(some[0].words))
+    assert sum(read) == len({(*words[:i], row, *words[i + 1 :]) for row in drawn_words(subject) for i in range(5)})
+
+
+def drawn_words(subject: Subject) -> list[int]:
+    pool = corpus(subject.task, subject.model, "test").rows
+    numbers = [uniform(stable_seed("word", 0), torch.tensor(0), torch.tensor(draw)).item() for draw in range(DRAWS)]
+    return [int(pool[int(number * len(pool))]) for number in numbers]
 
 
 @pytest.mark.parametrize("spec", [SPECS[0], TRANSFORMERS[0]])
