@@ -146,6 +146,7 @@ def audit(
     study: str | Path | None = None,
     goal: "Goal" = "faithful",
     quick: bool = False,
+    retrain: bool = False,
     scores: Sequence[Any] = (),
     seeds: Sequence[int] | None = None,
     criteria: str | Path | None = None,
@@ -160,9 +161,10 @@ def audit(
 
     `model` is a name with settings, a checkpoint folder, or what `load`, `train` or `wrap` give; `task` a name or what
     `task` gives. `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
-    your own ones. `engine` is what runs it: "local", "ray" or "ray:ADDRESS", as the study says unless given. The run is
-    in `out`, or in a folder of its own under `runs`: the same call comes back at once. A test of `fail_on` that fails
-    is an error, `exegete.audits.gate.AuditFailedError`.
+    your own ones. Of a model of Hugging Face `retrain` asks what needs further fine-tunings, too. `engine` is what runs
+    it: "local", "ray" or "ray:ADDRESS", as the study says unless given. The run is in `out`, or in a folder of its own
+    under `runs`: the same call comes back at once. A test of `fail_on` that fails is an error,
+    `exegete.audits.gate.AuditFailedError`.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     >>> print(result.answer)  # doctest: +SKIP
@@ -174,7 +176,7 @@ def audit(
     from exegete.runs.objects import engine_for
 
     _check_device(device)
-    wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds)
+    wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds, retrain)
     aim, folder = goals.goal(goal), wanted.folder(out)
     asked = wanted.named(folder)
     gate = fail_on if isinstance(fail_on, str) else ",".join(fail_on)

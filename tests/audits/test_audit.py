@@ -1,16 +1,22 @@
 """Auditing: which study answers what a user asks, with scores of another tool, quickly, and how long it takes."""
 
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from exegete.audits.audit import Asking, study_for, with_scores
+from exegete.audits.criteria import load_criteria
+from exegete.audits.goals import uncalibrated
+from exegete.audits.retrained import RETRAINED, left_out, said, trainable
 from exegete.base.errors import UsageError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.estimate import STEP, Estimating, Piece, Plan, _told, planned, seconds_of
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, load_study
+from exegete.training.checkpoint import is_of_hub
+from tests.models.tiny import bert_folder
 
 
 def test_the_quick_audit_trains_once_and_reads_few_texts() -> None:
@@ -24,6 +30,55 @@ def test_the_quick_audit_trains_once_and_reads_few_texts() -> None:
     assert other.name != study.name
     with pytest.raises(UsageError, match="built-in audit"):
         study_for(Asking(source="audit", quick=True))
+
+
+def hub_model() -> str:
+    return f"hf:{bert_folder(('negative', 'positive'))}"
+
+
+def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
+    own, hub = study_for(Asking(task="sst", model="average")), study_for(Asking(task="sst", model=hub_model()))
+    quick = study_for(Asking(task="sst", model=hub_model(), quick=True))
+    assert set(RETRAINED) <= set(own.built_experiments())
+    assert not set(RETRAINED) & (set(hub.built_experiments()) | set(quick.built_experiments()))
+    assert hub.tasks == ("sst:lower=false",)  # nothing planted: that would be another fine-tuning
+    assert hub.training.epochs == 1
+    for study in (hub, quick):
+        built = study.built_experiments()
+        assert (getattr(built["mediation"], "draws"), getattr(built["mediation"], "words")) == (2, 24)  # noqa: B009
+        assert all(each.texts is not None and each.texts <= 150 for each in built.values())
+        assert not uncalibrated(load_criteria(), study)
+    assert hub.built_experiments()["adversary_search"].texts == 40
+    assert "adversary_search" not in quick.built_experiments()
+
+
+def test_what_needs_fine_tunings_is_named_with_its_command_and_asked_by_it() -> None:
+    study = study_for(Asking(task="sst", model=hub_model()))
+    assert set(left_out(study)) == {"known_answer", "needed", "stable", "informative", "hard_to_fake"}
+    (sentence,) = said(study)
+    further = f"{hub_model()}:tune=true"
+    assert f"`exegete audit --task sst:lower=false --model {further} --retrain`" in sentence
+    again = study_for(Asking(task="sst", model=further, retrain=True))
+    assert set(RETRAINED) <= set(again.built_experiments())
+    assert again.tasks == ("sst:lower=false", "sst:lower=false,planted=token")
+    assert said(again) == []
+    assert said(study_for(Asking(task="sst", model="average"))) == []
+    encoder = f"{hub_model()}:head=cls"
+    assert trainable(encoder) == encoder
+    for asking in (Asking(task="sst", model="average", retrain=True), Asking(model=further, retrain=True, quick=True)):
+        with pytest.raises(UsageError, match="--retrain is for the whole audit"):
+            study_for(asking)
+
+
+def test_a_checkpoint_of_hugging_face_is_named_by_what_it_was_made_of(tmp_path: Path) -> None:
+    recipe = f"{hub_model()}:head=cls,frozen=1"
+    ours, own = tmp_path / "ours", tmp_path / "own"
+    for folder, model in ((ours, recipe), (own, "hf:BertForSequenceClassification")):
+        folder.mkdir()
+        (folder / "checkpoint.json").write_text(json.dumps({"model": model}))
+    assert is_of_hub(str(ours))
+    assert trainable(str(ours)) == trainable(f"hf:{ours}") == recipe
+    assert trainable(str(own)) == f"hf:{own}:tune=true"
 
 
 def test_questions_are_asked_about_their_facts_too() -> None:

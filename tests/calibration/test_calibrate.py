@@ -21,7 +21,7 @@ from exegete.calibration.thresholds import answer_at
 from exegete.calibration.votes import votes_file, why
 from exegete.cli import app
 from exegete.page.theme import to_svg
-from exegete.runs.study import Study, load_study
+from exegete.runs.study import Study, read_study
 
 SOME = ("sharp cue", "unread copy")
 
@@ -38,8 +38,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Calibration]:
 
 
 def test_it_asks_as_the_audits_do() -> None:
-    for audit, study in (("quick", "audit_quick"), ("default", "audit")):
-        ours, theirs = mediation_of(audit), load_study(study).built_experiments()["mediation"]
+    studies = {"quick": "audit_quick", "default": "audit", "hf quick": "audit_hf_quick", "hf": "audit_hf"}
+    for audit, study in studies.items():
+        ours, theirs = mediation_of(audit), read_study(study).built_experiments()["mediation"]
         for name in ("texts", "removals", "companies", "draws", "words", "seed"):
             assert getattr(ours, name) == getattr(theirs, name)
         assert ours.methods == ("attention",)
@@ -85,7 +86,7 @@ def test_what_is_kept(kept: tuple[Path, Calibration], tmp_path: Path) -> None:
     assert json.loads((tmp_path / "manifest.json").read_text(encoding="utf8"))["draws"] == 4
     assert "Γ" in (tmp_path / "calibration.svg").read_text(encoding="utf8")
     told = tomllib.loads((tmp_path / "votes.toml").read_text(encoding="utf8"))
-    assert (told["version"], told["settings"]) == (VERSION, goals.settings_hash())
+    assert (told["version"], told["settings"]) == (VERSION, [goals.settings_hash()])
     assert not told["reads"]["votes"]  # two draws show nothing
     assert "good enough" in told["ranks"]["why"]
 

@@ -21,7 +21,8 @@ def load(tmp_path: Path, text: str) -> None:
 
 def test_built_in_studies_are_right() -> None:
     assert {path.stem for path in built_in()} == {
-        "answers", "audit", "audit_quick", "deception", "faithfulness", "faithfulness_imdb", "interventions",
+        "answers", "audit", "audit_hf", "audit_hf_quick", "audit_quick",
+        "deception", "faithfulness", "faithfulness_imdb", "interventions",
         "jain_wallace_2019", "kinds", "known_answer", "known_truth", "layers", "meister_2021",
         "meister_2021_adversary", "meister_2021_adversary_imdb", "meister_2021_imdb", "meister_2021_transformer",
         "meister_2021_transformer_imdb", "multiverse", "neely_schouten_2020", "neely_schouten_2020_imdb",

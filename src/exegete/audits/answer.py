@@ -6,7 +6,7 @@ The sentences of tests are those of their declarations; here they are chosen and
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE
@@ -88,11 +88,11 @@ def _to_read(said: Answer, instead: Sequence[Readable]) -> str:
     return f"Read {first.said} instead.{alike}{weights}"
 
 
-def untested(lines: Sequence[Verdict]) -> list[str]:
-    """Sentences: what can't be tested here, with its reason, and what was not asked for."""
+def untested(lines: Sequence[Verdict], apart: Collection[str] = ()) -> list[str]:
+    """Sentences: what can't be tested here, with its reason, and what was not asked for, but for tests `apart`."""
     known, asked = declared(), {line.name for line in lines}
     absent = {f"It can't be tested {known[n.name].words}: {n.doubt}." for n in lines if n.verdict == "not testable"}
-    rest = [test.words for test in by_part() if test.words and not test.kind and test.name not in asked]
+    rest = [test.words for test in by_part() if test.words and not test.kind and test.name not in (*asked, *apart)]
     return [*sorted(absent), *([f"It was not asked {', '.join(rest)}."] if rest else [])]
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from exegete.audits.context import context_of
 from exegete.audits.criteria import kept_criteria, load_criteria
 from exegete.audits.judge import judge
+from exegete.audits.retrained import RETRAINED
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
 from exegete.base.files import write_json
@@ -34,13 +35,14 @@ from exegete.runs.objects import (
     name_of_task,
 )
 from exegete.runs.run import finished_cells, run_study
-from exegete.runs.study import Study, checked, is_asked, load_study
+from exegete.runs.study import Study, checked, is_asked, read_study
 from exegete.runs.tables import write_csv
 from exegete.tasks.catalogue import as_written, kind_of
-from exegete.training.checkpoint import is_trained
+from exegete.training.checkpoint import is_of_hub, is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
 DEFAULT, QUICK = "audit", "audit_quick"
+HUB_DEFAULT, HUB_QUICK = "audit_hf", "audit_hf_quick"  # of a model of Hugging Face
 # Where an experiment names the methods that it compares.
 SCORED = {"agreement": "against", "faithfulness": "methods", "plausibility": "methods"}
 CRITERIA = "criteria.json"
@@ -63,6 +65,14 @@ class Asking(NamedTuple):
     model: str | None = None
     quick: bool = False
     scores: tuple[str, ...] = ()  # files with scores that another tool computed
+    retrain: bool = False  # of a model of Hugging Face: ask what needs further fine-tunings, too
+
+    @property
+    def built_in(self) -> str:
+        """The name of the audit that fits the model."""
+        if self.model is not None and is_of_hub(self.model):
+            return HUB_QUICK if self.quick else HUB_DEFAULT
+        return QUICK if self.quick else DEFAULT
 
 
 def study_for(asking: Asking) -> Study:
@@ -71,7 +81,9 @@ def study_for(asking: Asking) -> Study:
         raise UsageError(
             "--quick is for the built-in audit: give your study fewer texts, seeds and experiments instead"
         )
-    study = load_study(asking.source or (QUICK if asking.quick else DEFAULT))
+    if asking.retrain and (asking.quick or asking.model is None or not is_of_hub(asking.model)):
+        raise UsageError("--retrain is for the whole audit of a model of Hugging Face: others ask it by default")
+    study = read_study(asking.source or asking.built_in)
     if asking.scores:
         study = with_scores(study, asking.scores)
     if asking.task is None and asking.model is None:
@@ -80,9 +92,10 @@ def study_for(asking: Asking) -> Study:
     kind = kind_of(tasks[0])
     models = (asking.model or MODEL.get(kind, study.models[0]),)
     tasks = tuple(as_written(task) if models[0].startswith(HUB) else task for task in tasks)
-    if kind == "classification" and not asking.quick and not is_trained(models[0]):
+    hub = is_of_hub(models[0])
+    if kind == "classification" and not is_trained(models[0]) and (asking.retrain if hub else not asking.quick):
         tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
-    also = [ALSO[kind]] if kind in ALSO else []
+    also = [*([ALSO[kind]] if kind in ALSO else []), *(needing_training() if asking.retrain else [])]
     experiments = tuple(_entry(entry, tasks) for entry in (*study.experiments, *also))
     return checked(
         study.model_copy(
@@ -93,10 +106,14 @@ def study_for(asking: Asking) -> Study:
                 "models": models,
                 "experiments": experiments,
                 "kinds": {kind: BY_KIND[kind]} if kind in BY_KIND else {},
-                "training": TrainingSettings() if models[0].startswith(HUB) else study.training,
             }
         )
     )
+
+
+def needing_training() -> list[dict[str, Any]]:
+    """What our own audit asks that needs other trainings of a model."""
+    return [entry for entry in read_study(DEFAULT).experiments if entry["name"] in RETRAINED]
 
 
 def _name(study: str, asking: Asking, tasks: tuple[str, ...], models: tuple[str, ...]) -> str:
@@ -180,6 +197,7 @@ class Wanted:
     quick: bool = False
     scores: Sequence[Any] = ()  # frames, or files
     seeds: Sequence[int] | None = None
+    retrain: bool = False
 
     def __post_init__(self) -> None:
         if self.study is not None and (self.task is not None or self.model is not None):
@@ -192,14 +210,14 @@ class Wanted:
         things = (self.model, self.task, *self.scores)
         if out is None and all(thing is None or isinstance(thing, str | Path) for thing in things):
             return Path("runs") / self.named(Path()).name
-        return folder_of(out, QUICK if self.quick else DEFAULT, *things, self.seeds)
+        return folder_of(out, QUICK if self.quick else DEFAULT, *things, self.seeds, self.retrain)
 
     def named(self, run: Path) -> Study:
         """The study that answers, by names that a run in this folder finds again."""
         task = None if self.task is None else name_of_task(self.task, run)
         model = None if self.model is None else name_of_model(self.model, self.task or "", run)
         scores = tuple(name_of_scores(each, run) for each in self.scores)
-        study = study_for(Asking(self.study, task, model, self.quick, scores))
+        study = study_for(Asking(self.study, task, model, self.quick, scores, self.retrain))
         changed: dict[str, Any] = {} if self.seeds is None else {"seeds": tuple(self.seeds)}
         if isinstance(self.model, Trained) and is_by_name(self.model, self.task or ""):
             settings = TrainingSettings.model_validate(self.model.training)

@@ -18,7 +18,7 @@ from exegete.audits.criteria import Criteria, load_criteria
 from exegete.base.errors import unknown
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import declared
-from exegete.runs.study import Study, load_study
+from exegete.runs.study import Study, read_study
 
 ASKED = ("removals", "companies", "draws", "words")  # settings of the experiment that decides
 
@@ -55,7 +55,7 @@ def settings_hash(study: Study | None = None) -> str:
 
     How many texts there are, of which methods and splits, changes how sure an answer is, not what is asked.
     """
-    built = (study or load_study("audit")).built_experiments().get("mediation")
+    built = (study or read_study("audit")).built_experiments().get("mediation")
     told = {name: getattr(built, name, None) for name in ASKED}
     return hashlib.sha256(repr(sorted(told.items())).encode()).hexdigest()[:16]
 
@@ -70,7 +70,7 @@ def uncalibrated(criteria: Criteria, study: Study | None = None) -> str:
             f"These are criteria of version {criteria.version}, and calibration was of ours of version "
             f"{kept['version']}: no test may decide. Calibrate them with `exegete calibrate --criteria`."
         )
-    if settings_hash(study) != kept["settings"]:
+    if settings_hash(study) not in kept["settings"]:
         return (
             "Mediation was asked in another way than where it was calibrated (removals, companies, draws, words): no "
             "test may decide."

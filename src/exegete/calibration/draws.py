@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import torch
 
-from exegete.audits.audit import DEFAULT, QUICK
+from exegete.audits.audit import DEFAULT, HUB_DEFAULT, HUB_QUICK, QUICK
 from exegete.audits.criteria import Criteria
 from exegete.audits.judge import judge
 from exegete.audits.rules import ERROR, TEXTS
@@ -18,11 +18,11 @@ from exegete.experiments.tests import declared
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.bounded import bounded
 from exegete.models.contract import Predictor
-from exegete.runs.study import Study, load_study
+from exegete.runs.study import Study, read_study
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Task
 
-AUDITS = {"quick": QUICK, "default": DEFAULT}
+AUDITS = {"quick": QUICK, "default": DEFAULT, "hf quick": HUB_QUICK, "hf": HUB_DEFAULT}
 DECIDING = ("reads", "ranks")
 LEVELS = (0.05, 0.025)  # one-sided, of one and of two tests
 
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 def mediation_of(audit: str) -> Mediation:
     """The experiment that decides, as a built-in audit asks it, of attention alone."""
-    built = load_study(AUDITS[audit]).built_experiments()["mediation"]
+    built = read_study(AUDITS[audit]).built_experiments()["mediation"]
     assert isinstance(built, Mediation)
     return replace(built, methods=(ATTENTION,), choose_on="")
 

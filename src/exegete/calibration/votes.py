@@ -13,12 +13,13 @@ import polars as pl
 from exegete.audits.criteria import Criteria
 from exegete.audits.goals import settings_hash
 from exegete.calibration.count import ALL, is_safe, passes, summary
-from exegete.calibration.draws import DECIDING
+from exegete.calibration.draws import AUDITS, DECIDING
+from exegete.runs.study import read_study
 
 HEAD = """\
 # Which tests may decide an audit: written by `exegete calibrate`, from what the audit answered of models whose truth is
-# known. They are of one version of the criteria and one way of asking (the hash of its settings): an audit by another
-# takes the votes away.
+# known. They are of one version of the criteria and of ways of asking that were calibrated (hashes of their settings):
+# an audit by another takes the votes away.
 """
 
 
@@ -27,7 +28,7 @@ def votes_file(table: pl.DataFrame, criteria: Criteria) -> str:
     told, kept = summary(table), is_safe(table)
     lines = [
         f"version = {criteria.version}",
-        f'settings = "{settings_hash()}"',
+        f"settings = {json.dumps(_settings(table))}",
         f'date = "{datetime.now(UTC).date().isoformat()}"',
         *(f"{name} = {round(value, 4)}" for name, value in told.items()),
     ]
@@ -39,6 +40,11 @@ def votes_file(table: pl.DataFrame, criteria: Criteria) -> str:
             f"why = {json.dumps(why(table), ensure_ascii=False)}",
         ]
     return HEAD + "\n".join(lines) + "\n"
+
+
+def _settings(table: pl.DataFrame) -> list[str]:
+    """Hashes of how the audits asked, each once."""
+    return list(dict.fromkeys(settings_hash(read_study(AUDITS[audit])) for audit in table["audit"].unique().sort()))
 
 
 def why(table: pl.DataFrame) -> str:

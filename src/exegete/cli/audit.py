@@ -23,6 +23,9 @@ def audit(
         str, typer.Option(help="What for: faithful (which words it rests on), plausible (to a person) or sanity.")
     ] = "faithful",
     quick: Annotated[bool, typer.Option("--quick", help="One seed, at most 200 texts, no second training.")] = False,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Of a model of Hugging Face: also what needs further fine-tunings.")
+    ] = False,
     scores: Annotated[
         list[str] | None,
         typer.Option(help="Scores of another tool (example, token, score), judged as one more method."),
@@ -50,7 +53,7 @@ def audit(
     from exegete.runs.objects import engine_for
 
     aim = goals.goal(goal)
-    wanted = Wanted(model, task, study, quick, tuple(scores or ()))
+    wanted = Wanted(model, task, study, quick, tuple(scores or ()), retrain=retrain)
     folder = wanted.folder(out)
     asked = wanted.named(folder)
     if strict and fail_on is None:

@@ -17,6 +17,7 @@ def calibrate(
     draws: Annotated[int, typer.Option(min=1, help="Models of every family.")] = 60,
     family: Annotated[list[str] | None, typer.Option(help="Only this family of truths; repeat for several.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only at the settings of the quick audit.")] = False,
+    hub: Annotated[bool, typer.Option("--hf", help="Only at the settings of audits of Hugging Face models.")] = False,
     out: Annotated[Path, typer.Option(help="For the tables, the figure and the votes.")] = Path("runs/calibration"),
     criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
     workers: Workers = None,
@@ -33,7 +34,9 @@ def calibrate(
     from exegete.runs.engine import engine_of
 
     families = tuple(known(name) for name in family) if family else Wanted().families
-    wanted = Wanted(families, draws, ("quick",) if quick else tuple(AUDITS), criteria)
+    of_hub = [name for name in AUDITS if name.startswith("hf")]
+    audits = of_hub if hub else list(AUDITS)
+    wanted = Wanted(families, draws, tuple(audits[:1] if quick else audits), criteria)
     with ProgressBars(quiet or as_json) as bars:
         found = calibrated(wanted, out, engine_of(engine or "local", workers), bars)
     figure = keep(found, wanted, out)

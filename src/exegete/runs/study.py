@@ -170,7 +170,12 @@ def built_in() -> Iterator[Path]:
 
 
 def load_study(source: str) -> Study:
-    """Read a TOML file, or a built-in study by name."""
+    """Read a TOML file, or a built-in study by name, and check it."""
+    return checked(read_study(source))
+
+
+def read_study(source: str) -> Study:
+    """The same as it is written: its tasks and models may be elsewhere."""
     path = Path(source)
     if not path.is_file():
         named = {p.stem: p for p in built_in()}
@@ -190,7 +195,7 @@ def load_study(source: str) -> Study:
     if isinstance(plugins, list):  # anything else is refused with all that is of the wrong kind
         plugins = [_beside(path, plugin) if isinstance(plugin, str) else plugin for plugin in plugins]
     study: Study = validate(Study, {"name": path.stem} | settings | {"plugins": plugins}, f"study {path.name}")
-    return checked(study)
+    return study
 
 
 def _beside(path: Path, plugin: str) -> str:

@@ -76,6 +76,14 @@ def is_trained(model: str) -> bool:
     return isinstance(settings, OwnSettings) and settings.trained
 
 
+def is_of_hub(model: str) -> bool:
+    """Whether a model as written is one of Hugging Face: by its name, or by what a checkpoint was made of."""
+    if not is_checkpoint(Path(model)):
+        return parse(model).name.startswith(HUB)
+    facts = read_json(Path(model) / FACTS, "checkpoint")
+    return isinstance(facts, dict) and str(facts.get("model")).startswith(HUB)
+
+
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write the whole folder, or nothing."""
     model = checkpoint.model

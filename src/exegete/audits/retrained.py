@@ -1,0 +1,43 @@
+"""Retrained: what an audit of a model of Hugging Face leaves out, because others must be fine-tuned for it, and how to
+ask it.
+
+An audit of our own models trains the others that it needs, in seconds each. A fine-tuning takes minutes, so they are
+asked for (`--retrain`), and until then are named with the command.
+"""
+
+from pathlib import Path
+
+from exegete.base.files import read_json
+from exegete.base.names import parse, varied
+from exegete.experiments.tests import by_part
+from exegete.models.settings import HUB
+from exegete.runs.study import Study
+from exegete.training.checkpoint import FACTS, is_checkpoint, is_of_hub, is_trained
+
+RETRAINED = ("known_answer", "necessity", "seed_stability", "diagnostic", "adversary_training")  # experiments
+
+
+def left_out(study: Study) -> dict[str, str]:
+    """Tests that need further fine-tunings and were not asked of a study's model, with what they ask, in words."""
+    if not is_of_hub(study.models[0]):
+        return {}
+    left = set(RETRAINED) - set(study.built_experiments())
+    return {test.name: test.words for test in by_part() if test.words and left & set(test.experiments)}
+
+
+def said(study: Study) -> list[str]:
+    """The same as a sentence, with the command that runs it."""
+    tests = left_out(study)
+    if not tests:
+        return []
+    command = f"exegete audit --task {study.tasks[0]} --model {trainable(study.models[0])} --retrain"
+    return [f"It was not asked {', '.join(tests.values())}: that needs further fine-tunings (`{command}`)."]
+
+
+def trainable(model: str) -> str:
+    """A model that may be fine-tuned anew, by name: what a checkpoint of ours was made of, or a classifier further."""
+    folder = Path(model if is_checkpoint(Path(model)) else parse(model).name.removeprefix(HUB))
+    if is_checkpoint(folder):
+        recipe = str(read_json(folder / FACTS, "checkpoint")["model"])
+        return recipe if parse(recipe).settings.get("head", "own") != "own" else f"{HUB}{folder}:tune=true"
+    return varied(model, tune="true") if is_trained(model) else model
