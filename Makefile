@@ -1,4 +1,5 @@
-# Two commands for a newcomer: `make audit` answers the question on the built-in default, `make test` checks the project.
+# Commands for a newcomer: `make audit` answers the question on the built-in default, `make audit-hf` of a transformer, and
+# `make test` checks the project.
 PYTHON ?= python3.11
 # The bound keeps the install on the tested build; choose another with `make audit TORCH="torch==2.8.0"`.
 TORCH  ?= torch>=2.6,<=2.13.0
@@ -7,10 +8,14 @@ BIN    := $(VENV)/bin
 # Empty is unset: where bytecode isn't kept, every process of a test run compiles a thousand files anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit explore test slow data every-cpu check docs pages bench clean
+.PHONY: audit audit-hf explore test slow data every-cpu check docs pages bench clean
 
 audit: $(VENV)/.audit
 	$(BIN)/exegete audit --out runs/audit
+
+# MiniLM, fine-tuned on film reviews for one epoch with its three lowest layers as they are, then audited.
+audit-hf: $(VENV)/.audit-hf
+	$(BIN)/exegete audit --task rotten_tomatoes --model hf:minilm:head=cls,frozen=3 --out runs/audit-hf
 
 explore: $(VENV)/.explore
 	$(BIN)/exegete serve
@@ -58,13 +63,17 @@ $(VENV)/.audit: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --editable ".[reviews,vectors]"
 	touch $@
 
+$(VENV)/.audit-hf: pyproject.toml $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --editable ".[reviews,vectors,hf,minilm]"
+	touch $@ $(VENV)/.audit
+
 $(VENV)/.explore: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --editable ".[reviews,vectors,explorer]"
 	touch $@ $(VENV)/.audit
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	touch $@ $(VENV)/.audit $(VENV)/.explore
+	touch $@ $(VENV)/.audit $(VENV)/.audit-hf $(VENV)/.explore
 
 clean:
 	rm -rf $(VENV) dist site
