@@ -8,7 +8,7 @@ stop early, and stages that a run has already, are not known beforehand.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from exegete.runs.engine.contract import Engine
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
 from exegete.tasks.example import Example
-from exegete.training.checkpoint import is_trained
+from exegete.training.checkpoint import is_of_hub, is_trained
 from exegete.training.recipe import Recipe
 from exegete.training.settings import TrainingSettings
 
@@ -30,6 +30,7 @@ START, EACH = 6.0, 1.0  # seconds for imports and the report, and for tables and
 WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an epoch, or seconds, that tell its speed
 # Readings of a text, or steps that take as long, by importance and by experiment, as measured on film reviews.
 PASSES = {"lrp": 130, "integrated_gradients": 80, "deeplift": 60, "smoothgrad": 100, "lime": 200, "kernel_shap": 200}
+OF_HUB = PASSES | {"lrp": 6}  # of a Hugging Face model: by gradients, not layer by layer
 BY_ERASING = ("occlusion", "leave_one_out", "replacement", "blocking")  # one per word
 READINGS = {"adversary_search": 200, "known_answer": 15, "plausibility": 15, "heads": 180, "knockout": 75}
 FEW = 5
@@ -77,7 +78,7 @@ def _cell(study: Study, cell: Cell) -> Plan:
     trainings = [*([] if is_trained(cell.model) else [settings]), *beside]
     words = words_of(task.split("train")) if trainings else 0
     asked = sum(
-        _read(name, each, task.splits.get(split, ()))
+        _read(name, each, task.splits.get(split, ()), OF_HUB if is_of_hub(cell.model) else PASSES)
         for name, each in built.items()
         for split in each.splits or (study.split,)
     )
@@ -94,21 +95,21 @@ def _epochs(settings: TrainingSettings) -> float:
     return settings.epochs * (STOPS if settings.epochs > settings.patience + 1 else 1.0)
 
 
-def _read(name: str, built: Experiment, examples: Sequence[Example]) -> float:
+def _read(name: str, built: Experiment, examples: Sequence[Example], passes: Mapping[str, int] = PASSES) -> float:
     """Words that an experiment reads of a split, its scores included."""
     share = 1.0 if built.texts is None else min(1.0, built.texts / max(1, len(examples)))
     words = words_of(examples)
     length = words / max(1, len(examples))
-    scores = sum(_passes(method, length) for method in built.importances)
+    scores = sum(_passes(method, length, passes) for method in built.importances)
     return words * share * (scores + READ.get(name, _few)(name, built, length))
 
 
-def _passes(method: str, length: float) -> float:
+def _passes(method: str, length: float, known: Mapping[str, int]) -> float:
     """Readings that scoring a text takes."""
     spec = parse(method)
     if spec.name in BY_ERASING:
         return FULL * length
-    return float(spec.settings.get("samples", PASSES.get(spec.name, 3 * FEW)))
+    return float(spec.settings.get("samples", known.get(spec.name, 3 * FEW)))
 
 
 def _few(name: str, built: Experiment, length: float) -> float:  # noqa: ARG001
