@@ -91,7 +91,8 @@ def _layers(table: pl.DataFrame, title: str, done: str) -> alt.LayerChart:
     scale = alt.Scale(domain=[min(0.0, *ends), max(ends) * 1.02 or 1.0], nice=False)
     said = alt.Axis(title=title, tickCount=5, format="~r")
     ys = {name: alt.Y(f"{name}:Q", scale=scale, axis=said) for name in SCORES}
-    colour, shape = series("group", groups)
+    legend = alt.Legend(columns=2) if len(groups) > 3 else alt.Undefined  # long names would widen the figure
+    colour, shape = series("group", groups, legend)
     base = alt.Chart().encode(x=x)
     once = alt.Chart().transform_aggregate(unaltered="mean(unaltered)", majority="mean(majority)")
     marks = [
