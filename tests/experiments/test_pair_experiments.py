@@ -244,7 +244,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "supporting_facts": {"methods": ("attention", "gradient")},
     "agreement": {"against": ("attention", "gradient"), "topk": (), "ks": ()},
 }
-OTHERS = {"layers": "at most one attention", "alignment": "translations"}  # and what they say
+OTHERS = {  # and what they say
+    "layers": "at most one attention", "alignment": "translations", "heads": "no layers", "knockout": "no layers",
+}  # fmt: skip
 ASKED = tuple(name for name in EXPERIMENTS if name not in OTHERS)
 
 

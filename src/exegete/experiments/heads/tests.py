@@ -12,5 +12,5 @@ NOTE = Note(
         "heads, one in twenty has an interval that leaves 0 out by chance."
     ),
     page="concepts/depth.md",
-    title="Depth",
+    title="Depth: layers, heads and edges",
 )

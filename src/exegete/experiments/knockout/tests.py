@@ -12,5 +12,5 @@ NOTE = Note(
         "overlap, so that their losses do not add up."
     ),
     page="concepts/depth.md",
-    title="Depth",
+    title="Depth: layers, heads and edges",
 )
