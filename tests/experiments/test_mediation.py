@@ -13,7 +13,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.mediation.effects import corpus
+from exegete.experiments.mediation.corpus import corpus
 from exegete.experiments.mediation.experiment import Mediation
 from exegete.importance.attention import Attention
 from exegete.models.build import make_classifier

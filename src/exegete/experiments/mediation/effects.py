@@ -22,13 +22,12 @@ from torch import Tensor
 from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import decoded
+from exegete.experiments.mediation.corpus import Words
 from exegete.importance.erasure import passes
 from exegete.models.capabilities import Deleting, SelfAttentive
 from exegete.models.contract import Predictor
 from exegete.models.opened import Decoder, Opened, opened
 from exegete.tasks.batching import Batch
-from exegete.tasks.choosing import chosen
-from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import PAD, UNKNOWN
 
 Removal = Literal["delete", "resample", "unknown"]
@@ -37,7 +36,6 @@ Scale = Literal["log-odds", "probability"]
 SCALES: tuple[Scale, ...] = ("log-odds", "probability")
 LEAST = 4  # words of a text that can be cut in two halves of several words
 TOKENS = 8_192  # that pass through a model together
-CORPUS = 1_000  # training texts from which words are drawn
 
 
 class Effects(NamedTuple):
@@ -45,23 +43,6 @@ class Effects(NamedTuple):
 
     removed: Tensor  # e
     unweighted: Tensor  # w
-
-
-class Words(NamedTuple):
-    """The rows of words that may stand in a word's place, as a model reads them."""
-
-    rows: Tensor  # [word], as often as they occur
-
-
-def corpus(task: Task, model: Predictor, split: str) -> Words:
-    """The words of some training texts; of the texts that are asked about, where there is no training split."""
-    texts = chosen(task.splits.get("train", ()) or task.split(split), CORPUS)
-    return Words(torch.tensor(model.reader.rows([word for text in texts for word in text.words])))
-
-
-def sees_unknown(task: Task, model: Predictor) -> bool:
-    """Whether training showed the model the unknown word: elsewhere it means nothing."""
-    return any(not model.reader.knows(word) for text in task.splits.get("train", ()) for word in text.words)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.experiments.mediation.corpus import Words, corpus, sees_unknown
 from exegete.experiments.mediation.effects import (
     LEAST,
     SCALES,
@@ -35,11 +36,8 @@ from exegete.experiments.mediation.effects import (
     Company,
     Effects,
     Removal,
-    Words,
-    corpus,
     effects,
     judged,
-    sees_unknown,
 )
 from exegete.importance.attention import without_attention
 from exegete.measures.gini import gini_correlation
