@@ -51,7 +51,7 @@ def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Se
     for place, cell in _one_each(cells).items():
         scored = scores_of(run, cell, split, against.get(plain(*place), ""))
         if scored is not None:
-            found[place] = scored
+            found[place] = scored._replace(frame=_easily_read(scored.frame))
     if not found:
         return None
     labels = labels_of(list(found))
@@ -126,7 +126,7 @@ def _frame(run: Path, name: str) -> pl.DataFrame:
 def _scored(
     experiment: str, method: str, texts: pl.DataFrame, attention: pl.DataFrame, other: pl.DataFrame
 ) -> Scored | None:
-    """One row per text with a τ between the two, of the texts that can be shown."""
+    """One row per text with a τ between the two, the lowest first."""
     joined = texts.join(attention.select("example", attention="scores"), on="example", maintain_order="left")
     joined = joined.join(other.select("example", other="scores"), on="example", maintain_order="left")
     shown = pl.col("words").list.len() == pl.col("attention").list.len()  # a pair's question has no scores
@@ -134,13 +134,16 @@ def _scored(
     kept = joined.filter(shown & whole)
     if kept.is_empty():
         return None
-    length = pl.col("words").list.len()
-    short = kept.filter(length >= SHORTEST, length <= LONGEST)
-    kept = short if short.height else kept
     sizes = [padded([[abs(v) for v in row] for row in kept[name].to_list()]) for name in ("attention", "other")]
     ranked = kept.with_columns(tau=pl.Series(tau(*sizes).numpy())).filter(pl.col("tau").is_not_nan())
     signed = bool(other["signed"].any())
     return Scored(experiment, method, signed, ranked.sort("tau", "example")) if ranked.height else None
+
+
+def _easily_read(frame: pl.DataFrame) -> pl.DataFrame:
+    """Texts that are neither a word or two nor a page, where there are such texts."""
+    short = frame.filter(pl.col("words").list.len().is_between(SHORTEST, LONGEST))
+    return short if short.height else frame
 
 
 def _maps(scored: Scored, where: str, several: bool) -> Iterator[HeatMap]:
