@@ -217,7 +217,8 @@ def _given(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], *_encoded(HEADERS)]
+            own = {name.lower() for name, _ in message["headers"]}  # a document with a stricter policy keeps it
+            message["headers"] = [*message["headers"], *(each for each in _encoded(HEADERS) if each[0] not in own)]
         await send(message)
 
     return sending

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 CHARACTERS = 20_000  # of a text
 ROWS, KEYS = 1_024, 2_048  # rows of weights that may be changed, and their length
 DRAWS = 100  # permutations that may be asked for together
+PAGE, MARKS = 200, 300  # texts of a page, and words of a drawing
 
 Weight = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Classes = dict[str, float]  # probabilities by class
@@ -88,6 +89,38 @@ class Adversary(Open):
     seed: int = Field(default=0, ge=0, lt=2**31)
 
 
+class Run(Message):
+    """A run of the command line; one of its models, where it has several."""
+
+    run: int = Field(ge=0, lt=100, description="its place on the command line")
+    cell: int = Field(default=0, ge=0, lt=10_000, description="which of its models")
+
+
+class Texts(Run):
+    """The texts of a run, sorted: first those that are worth looking at."""
+
+    sort: Literal["tau", "jsd", "confidence", "error", "n"] = Field(
+        default="tau",
+        description="lowest τ of attention and the best method; largest JSD of an adversary; lowest confidence; most "
+        "probability off the right class; most words",
+    )
+    turned: bool = Field(default=False, description="the other way round")
+    search: str = Field(default="", max_length=200, description="words that a text has, all of them")
+    only: Literal["all", "wrong", "right"] = "all"
+    first: int = Field(default=0, ge=0, lt=10_000_000)
+    count: int = Field(default=50, ge=1, le=PAGE)
+
+
+class Words(Run):
+    """The words of all texts, and how important they are on average."""
+
+    order: Literal["count", "loved", "needed"] = Field(
+        default="count", description="the most frequent, or those that attention, or the other method, likes more"
+    )
+    least: int = Field(default=5, ge=1, lt=1_000_000, description="how often a word must occur")
+    count: int = Field(default=80, ge=1, le=MARKS)
+
+
 class Method(BaseModel):
     """An importance that can be asked for."""
 
@@ -111,6 +144,7 @@ class Model(BaseModel):
     pair: bool = False
     methods: list[Method] = []
     source: str | None = None  # as on the command line; None: the default audit's
+    run: bool = False  # whether it is a run, with texts and a scorecard
 
 
 class Explained(BaseModel):
@@ -156,6 +190,84 @@ class Outcomes(BaseModel):
     jsd: list[float]
     flipped: list[bool]
     median: float  # of the TVD
+
+
+class Read(BaseModel):
+    """A run."""
+
+    run: int
+    name: str
+    split: str
+    cells: list[str]  # its models, in words
+    report: bool  # whether its report can be opened
+
+
+class Cell(BaseModel):
+    """One model of a run, and what is known of its texts."""
+
+    cell: int
+    label: str
+    texts: int
+    scored: int  # those that both attention and the method scored
+    searched: int  # those with an adversary
+    method: str | None  # the best one that the audit held attention against; None: there is none
+    method_label: str | None
+    said: str = ""  # why not
+
+
+class TextRow(BaseModel):
+    """One text."""
+
+    example: int
+    text: str
+    n: int  # words
+    gold: str
+    predicted: str
+    wrong: bool
+    confidence: float | None  # of the predicted class; None where there are too many classes to keep
+    error: float | None  # 1 − the probability of the right class
+    tau: float | None  # Kendall's τ-b of attention and the sizes of the method's scores
+    top_attention: str | None
+    top_other: str | None
+    jsd: float | None  # the adversary's largest within ε
+
+
+class TextPage(BaseModel):
+    """Some of them."""
+
+    cell: Cell
+    total: int  # that match
+    first: int
+    rows: list[TextRow]
+
+
+class WordRow(BaseModel):
+    """One word: its mean importance, 1 being an even share of its text."""
+
+    word: str
+    count: int
+    attention: float
+    other: float
+
+
+class WordPage(BaseModel):
+    """Some of them."""
+
+    cell: Cell
+    total: int  # that occur often enough
+    rows: list[WordRow]
+
+
+class Card(BaseModel):
+    """The scorecard of a run: what `exegete audit --json` has of every test, and the report's card."""
+
+    run: int
+    name: str
+    answer: str
+    untested: list[str]
+    tests: list[dict[str, Any]]  # with `of`, the model in words, a `sign`, and the `chapter` of the report
+    html: str
+    report: bool
 
 
 class Wrong(BaseModel):

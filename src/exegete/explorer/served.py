@@ -15,25 +15,26 @@ from hashlib import sha256
 from typing import Any
 
 from exegete.base.errors import ExegeteError
+from exegete.explorer.busy import WAITING, Busy
+from exegete.explorer.data import Data, run_of
 from exegete.explorer.messages import Message, Method, Model
 from exegete.runs.engine.warm import Found, Warm
 
 KEEP = "exegete.explorer.answers:keep"
-WAITING = 64  # questions that may wait for a worker
 KEPT = 512  # answers
 Said = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
 DEFAULT = "the default audit’s model"
-
-
-class Busy(ExegeteError):  # noqa: N818
-    """Too many questions at a time."""
 
 
 class Served:
     """One model, as the server sees it."""
 
     def __init__(self, number: int, source: str | None) -> None:
-        self.about = Model(model=number, name=source or DEFAULT, state="loading", said="starting", source=source)
+        run = run_of(source)
+        self.data = None if run is None else Data(run)
+        self.about = Model(
+            model=number, name=source or DEFAULT, state="loading", said="starting", source=source, run=run is not None
+        )
         self._kept: OrderedDict[str, Found] = OrderedDict()
         self._slow: Warm | None = None
         self._quick = Warm(KEEP, source, told=self._told)
@@ -70,6 +71,8 @@ class Served:
         for worker in (self._quick, self._slow):
             if worker is not None:
                 worker.close()
+        if self.data is not None:
+            self.data.close()
 
     async def _followed(self, name: str, message: Message) -> AsyncGenerator[Said, None]:
         self.check()
@@ -120,7 +123,7 @@ class Served:
         if (error := found.exception()) is not None:
             self._fail(error)
             return
-        said = found.result() | {"model": self.about.model}
+        said = found.result() | {"model": self.about.model, "run": self.about.run}
         self.about = Model.model_validate(said)
         self._slow = Warm(KEEP, self.about.source)
         self._measure([method.name for method in self.about.methods if not method.cheap])

@@ -6,17 +6,20 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from exegete import __version__
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.explorer.busy import Busy
+from exegete.explorer.data import Data
 from exegete.explorer.messages import (
     Adversary,
+    Card,
     Explain,
     Explained,
     Model,
@@ -24,23 +27,34 @@ from exegete.explorer.messages import (
     Opened,
     Outcomes,
     Permute,
+    Read,
     Rewrite,
+    Run,
     Text,
+    TextPage,
+    Texts,
     Weigh,
     Weighed,
+    WordPage,
+    Words,
     Wrong,
 )  # fmt: skip
-from exegete.explorer.served import Busy, Served
+from exegete.explorer.served import Served
 from exegete.page.html import filled, shipped
 
 KINDS = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
-SHARED = ("page/style.css", "page/heatmap.css", "page/scheme.js")  # of the report
+SHARED = ("page/style.css", "page/heatmap.css", "page/scheme.js", "report/report.css")  # of the report
 WRONG: dict[int | str, dict[str, Any]] = {
     400: {"model": Wrong, "description": "what is asked can't be answered"},
-    404: {"model": Wrong, "description": "there is no such model"},
+    404: {"model": Wrong, "description": "there is no such model or run"},
     422: {"model": Wrong, "description": "a field has a wrong value"},
     429: {"model": Wrong, "description": "too many questions at a time"},
 }
+# A report is a document of a file: it gets an origin of its own, without scripts, and neither our cookie nor our API.
+REPORT_POLICY = (
+    "sandbox allow-downloads; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {"text/event-stream": {}},
@@ -70,6 +84,11 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     add("/api/weigh", _weigh, methods=["POST"], response_model=Weighed, summary="The prediction under other weights")
     add("/api/rewrite", _rewrite, methods=["POST"], response_model=Weighed, summary="Rows changed, and the prediction")
     add("/api/permute", _permute, methods=["POST"], response_model=Outcomes, summary="What random orders do")
+    add("/api/run", _run, methods=["POST"], response_model=Read, summary="What a run has")
+    add("/api/texts", _texts, methods=["POST"], response_model=TextPage, summary="The texts of a run, page by page")
+    add("/api/words", _words, methods=["POST"], response_model=WordPage, summary="The words of all texts of a run")
+    add("/api/scorecard", _scorecard, methods=["POST"], response_model=Card, summary="The scorecard of a run")
+    app.add_api_route("/runs/{number}/report", _report, include_in_schema=False)
     follow = partial(app.add_api_route, methods=["POST"], response_class=StreamingResponse, responses=WRONG | EVENTS)
     follow("/api/follow/explain", _follow_explain, summary="Heat maps of any methods")
     follow("/api/follow/adversary", _follow_adversary, summary="Search for an adversary")
@@ -85,6 +104,14 @@ def _of(request: Request, asked: Text) -> Served:
         raise HTTPException(404, f"there is no model {asked.model}: `exegete serve` was given {len(served)}")
     served[asked.model].check()
     return served[asked.model]
+
+
+def _data(request: Request, number: int) -> Data:
+    served: list[Served] = request.app.state.served
+    found = served[number].data if number < len(served) else None
+    if found is None:
+        raise HTTPException(404, f"there is no run {number}: give its folder to `exegete serve`")
+    return found
 
 
 async def _page(request: Request) -> HTMLResponse:
@@ -129,6 +156,29 @@ async def _rewrite(request: Request, asked: Rewrite) -> Mapping[str, Any]:
 
 async def _permute(request: Request, asked: Permute) -> Mapping[str, Any]:
     return await _of(request, asked).ask("permute", asked)
+
+
+async def _run(request: Request, asked: Run) -> Mapping[str, Any]:
+    return await _data(request, asked.run).about(asked.run)
+
+
+async def _texts(request: Request, asked: Texts) -> Mapping[str, Any]:
+    return await _data(request, asked.run).texts(asked)
+
+
+async def _words(request: Request, asked: Words) -> Mapping[str, Any]:
+    return await _data(request, asked.run).words(asked)
+
+
+async def _scorecard(request: Request, asked: Run) -> Mapping[str, Any]:
+    return await _data(request, asked.run).card(asked.run)
+
+
+async def _report(request: Request, number: Annotated[int, Path(ge=0, lt=100)]) -> FileResponse:
+    page = _data(request, number).page
+    if page is None:
+        raise HTTPException(404, "this run has no report, or somebody changed it: write it with `exegete report`")
+    return FileResponse(page, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
 
 
 async def _follow_explain(request: Request, asked: Explain) -> StreamingResponse:
