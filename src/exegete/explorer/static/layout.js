@@ -51,7 +51,8 @@ export function layout(model) {
   const fact = (name, said) => { parts.numbers[name] = make("dd"); return make("div", {}, make("dt", {}, said), parts.numbers[name]); };
   const facts = make("dl", { className: "facts" }, fact("tvd", "TVD of the prediction"), fact("jsd", "JSD of the weights"), fact("decision", "decision"));
   parts.take = make("div", { className: "buttons take", role: "group", "aria-label": "Take it away" },
-    button("Copy Python", () => model.takeAway("python")), button("Copy command", () => model.takeAway("command")), button("Save JSON", () => model.takeAway("json")));
+    button("Copy Python", () => model.takeAway("python")), button("Copy command", () => model.takeAway("command")), button("Save JSON", () => model.takeAway("json")),
+    button("Save HTML", () => model.takeAway("html")), button("Save SVG", () => model.takeAway("svg")), button("Save PNG", () => model.takeAway("png")));
   parts.heat = make("exegete-heat");
   const hand = make("div", { className: "hand" }, make("h3", {}, "Attention in hand"),
     make("div", { className: "choices" }, where, scope), parts.grid, parts.rowName, parts.bars,

@@ -1,6 +1,8 @@
 // Take it away: the same numbers in Python, on the command line, as a file.
 
 import { make, say } from "./dom.js";
+import { pictured } from "./picture.js";
+import { saveJson, savePage, savePng, saveSvg } from "./save.js";
 
 const quoted = (text) => JSON.stringify(text);
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
@@ -41,13 +43,17 @@ async function copy(text) {
   }
 }
 
-/** @param {any} model @param {"python"|"command"|"json"} what */
+/** @param {any} model @param {"python"|"command"|"json"|"html"|"svg"|"png"} what */
 export function take(model, what) {
-  if (what !== "json") return copy(what === "python" ? python(model) : command(model));
-  const address = URL.createObjectURL(new Blob([JSON.stringify(shown(model), null, 1)], { type: "application/json" }));
-  make("a", { href: address, download: "exegete.json" }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
-  return undefined;
+  const ways = {
+    python: () => copy(python(model)),
+    command: () => copy(command(model)),
+    json: () => saveJson("exegete", shown(model)),
+    html: () => savePage("exegete", model.text.text, model, shown(model)),
+    svg: () => saveSvg("exegete", pictured(model)),
+    png: () => savePng("exegete", pictured(model)),
+  };
+  return ways[what]();
 }
 
 export { copy };
