@@ -1,9 +1,10 @@
-// The page: a text for all models, and an address that restores what is shown.
+// The page: a text for all models, the views of runs, and an address that restores what is shown.
 
 import { ask } from "./api.js";
 import { make, settled } from "./dom.js";
 import { read, written } from "./edits.js";
 import { copy } from "./take.js";
+import { Views } from "./views.js";
 import "./model.js";
 
 const FIRST = "a charming and often affecting journey", ASKED = "what is it about ?";
@@ -16,6 +17,8 @@ let panels = [];
 const pair = (panel) => panel.about.pair;
 const said = (panel) => ({ text: text.value, question: pair(panel) ? question.value : null });
 const state = () => new URLSearchParams(location.hash.slice(1));
+
+const views = new Views(() => remember());
 
 /** Give the text to every model that is ready; an address's edits come with it once. */
 function readAll(from = null) {
@@ -38,6 +41,7 @@ const remember = settled(() => {
     if (panel.opened && panel.about.sites.length > 1) now.set(`site.${number}`, panel.chosen.site);
     if (panel.opened && panel.rows.size) now.set(`rows.${number}`, written(panel.rows));
   }
+  for (const [name, value] of views.state) now.set(name, value);
   history.replaceState(null, "", `#${now}`);
 }, 250);
 
@@ -67,6 +71,7 @@ async function look(from) {
     place.className = panels.length > 1 ? "several" : "";
     document.body.classList.toggle("wide", panels.length > 1);
     place.replaceChildren(...panels);
+    views.open(abouts, from);
   }
   const ready = panels.filter((panel, i) => panel.tell(abouts[i]));
   second.hidden = !panels.some(pair);
@@ -79,8 +84,16 @@ async function look(from) {
 const typed = settled(() => readAll(), PAUSE);
 for (const box of [text, question]) box.addEventListener("input", () => { grow(); typed(); });
 document.getElementById("ask").addEventListener("submit", (event) => event.preventDefault());
-place.addEventListener("changed", () => remember());
-addEventListener("hashchange", () => { fill(state()); readAll(state()); });
+document.querySelector("main").addEventListener("changed", () => remember());
+addEventListener("hashchange", () => { fill(state()); views.restore(state()); readAll(state()); });
+views.data.addEventListener("text", (/** @type {any} */ { detail }) => {
+  views.show("text"); // first: a box that is hidden has no height to grow to
+  text.value = detail;
+  grow();
+  readAll();
+  scrollTo(0, 0);
+  text.focus();
+});
 addEventListener("resize", grow);
 document.getElementById("copy-address").addEventListener("click", () => copy(location.href));
 fill(state());
