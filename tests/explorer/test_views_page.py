@@ -146,6 +146,32 @@ def test_the_scorecard_and_its_chapters(browser: Browser, served: Running, run: 
         report.close()
 
 
+def test_two_runs_stand_side_by_side(browser: Browser, served: Running) -> None:
+    with opened(browser, served, "") as tab:
+        card = served.client.post("/api/scorecard", json={"run": 0}).json()
+        first = card["tests"][0]
+        other = card | {
+            "run": 1,
+            "report": False,
+            "tests": [first | {"verdict": "holds", "sign": "✓", "statistic": 0.25}],
+        }
+        models = [model | {"run": True} for model in served.client.get("/api/models").json()]
+        tab.route("**/api/models", lambda route: route.fulfill(json=models))
+        answers = [card, other]
+        tab.route("**/api/scorecard", lambda route: route.fulfill(json=answers[route.request.post_data_json["run"]]))
+        tab.goto(f"{served.address}/#view=scorecard")
+        tab.reload()
+        tab.locator(".beside").wait_for()
+        assert tab.locator(".beside thead th").all_inner_texts()[1:] == [f"{first['of']} (run {n})" for n in (1, 2)]
+        lines = tab.locator(".beside tbody tr")
+        assert lines.count() == len({test["name"] for test in card["tests"]})
+        assert lines.first.locator("td").nth(1).inner_text() == "✓ holds 0.25"
+        assert lines.last.locator("td").nth(1).inner_text() == "–"
+        second = tab.locator(".one-card").nth(1)
+        assert second.locator(".card tbody a").count() == 0  # without a report a test is a word
+        assert "is not written" in second.inner_text()
+
+
 def test_what_is_taken_away_is_what_is_shown(browser: Browser, served: Running, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     with opened(browser, served, "#view=data&data.sort=n", color_scheme="light") as tab:

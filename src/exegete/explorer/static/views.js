@@ -40,7 +40,6 @@ export class Views {
     for (const button of this.bar.querySelectorAll("button")) {
       if (button.dataset.view === view) button.setAttribute("aria-current", "page"); else button.removeAttribute("aria-current");
     }
-    document.body.classList.toggle("reading", view !== "text");
     if (view === "data") this.data.show();
     if (view === "scorecard") this.card.show();
   }
