@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from exegete.explorer.server import REPORT_POLICY
 from tests.explorer.serving import until
 
 START = "from exegete.cli import main; main()"
@@ -39,6 +40,31 @@ def test_it_starts_answers_and_ends(folders: tuple[Path, Path]) -> None:
     assert started.returncode == 0
     assert "Traceback" not in said
     assert "until you press Ctrl-C" in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process has loaded is read from /proc")
+def test_the_texts_of_a_run_need_no_torch_and_leave_nothing(run: Path, tmp_path: Path) -> None:
+    started = subprocess.Popen(
+        command(str(run), "--no-open", "--port", "0"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert started.stdout is not None
+    address = started.stdout.readline().strip()
+    with httpx.Client(follow_redirects=True, timeout=120) as client:
+        client.get(address)
+        asked = {"run": 0, "search": "fine"}
+        found = client.post(address.partition("?")[0] + "api/texts", json=asked).json()
+        assert found["total"] == len(found["rows"]) > 0
+        report = client.get(address.partition("?")[0] + "runs/0/report")
+        assert [report.headers.get_list("content-security-policy")] == [[REPORT_POLICY]]  # and no other beside it
+    kept = [*tmp_path.glob("exegete-*/texts-0.parquet")]
+    assert len(kept) == 1
+    assert "libtorch" not in Path(f"/proc/{started.pid}/maps").read_text()
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=30)
+    assert (started.returncode, "Traceback" in said) == (0, False)
+    assert [*tmp_path.glob("exegete-*")] == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from exegete.base.files import read_json
 from exegete.explorer.answers import without_paths
 from exegete.page.columns import SIGNS
 from exegete.page.labels import method_label, model_label, model_labels, shortened, task_labels
-from exegete.page.section import anchor
+from exegete.page.section import Verdict, anchor
 from exegete.report.card import card
 from exegete.report.chapters import of_this_version
 from exegete.report.telling import Scored, best_methods, scores_of
@@ -50,7 +50,7 @@ class Opened:
             self.audit: Audit | None = for_reader(judge_run(self.study, run)) if self.tables else None
 
     @property
-    def tests(self) -> Sequence[Any]:
+    def tests(self) -> Sequence[Verdict]:
         """The lines of the scorecard, as they were judged."""
         return () if self.audit is None else self.audit.tests
 
