@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 import torch
 from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from exegete.audits.audit import judge_run
 from exegete.base.errors import ExegeteError, UsageError
@@ -240,6 +242,21 @@ def test_what_can_not_be_asked_is_one_sentence(
     assert answer.status_code == status
     assert said in answer.json()["error"]
     assert "/" not in answer.json()["error"].replace("../../etc", "")
+
+
+NAMES = ["run", "cell", "sort", "turned", "search", "only", "first", "count", "order", "least", "../x"]
+ANY = st.none() | st.booleans() | st.integers(-2, 300) | st.integers() | st.floats() | st.text(max_size=20)
+LIKELY = st.sampled_from(["tau", "jsd", "n", "wrong", "all", "loved", "count", "fine", "0"])
+
+
+@given(st.sampled_from(["run", "texts", "words", "scorecard"]), st.dictionaries(st.sampled_from(NAMES), ANY | LIKELY))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_sent_is_answered_or_refused(client: TestClient, question: str, asked: dict[str, Any]) -> None:
+    body = json.dumps({"run": 0} | asked).encode("utf8", "surrogatepass")
+    answer = client.post(f"/api/{question}", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code in (200, 400, 404, 422)
+    if answer.status_code != 200:
+        assert len(answer.json()["error"].splitlines()) == 1
 
 
 def test_which_words_of_the_command_line_are_runs(
