@@ -99,7 +99,7 @@ export class Data extends HTMLElement {
       make("div", { className: "scroll texts", role: "region", "aria-label": "Texts", tabIndex: 0 }, make("table", {}, make("thead", {}, parts.head), parts.body)),
       make("div", { className: "buttons pager", role: "group", "aria-label": "Pages" }, parts.back, parts.next),
       make("section", { className: "over-words" }, make("h2", {}, "Words over all texts"),
-        make("p", { className: "small" }, "What attention loves and what the prediction needs (after Li et al. 2016): the mean importance of every word, 1 being an even share of its text. On the line both say the same. Choose a word to see its texts."),
+        make("p", { className: "small" }, "What attention loves and what the prediction needs (after Li et al. 2016): the mean importance of every word, 1 being an even share of its text. On the line both say the same.", make("span", { className: "hint" }, " Choose a word to see its texts.")),
         make("div", { className: "choices" }, fifth, labelled("that occur at least so often", least)), parts.wordless, parts.words,
         make("details", {}, make("summary", {}, "As a table"), parts.list)),
       make("div", { className: "buttons take", role: "group", "aria-label": "Take it away" },

@@ -56,7 +56,7 @@ export function layout(model) {
   parts.heat = make("exegete-heat");
   const hand = make("div", { className: "hand" }, make("h3", {}, "Attention in hand"),
     make("div", { className: "choices" }, where, scope), parts.grid, parts.rowName, parts.bars,
-    make("p", { className: "legend" }, make("span", { className: "key own-key" }), "the model’s own", make("span", { className: "key moved-key" }), "moved by you; the line is where the model had it. Drag a bar, or use the arrow keys; the dot below a word locks it."),
+    make("p", { className: "legend" }, make("span", { className: "key own-key" }), "the model’s own", make("span", { className: "key moved-key" }), "moved by you; the line is where the model had it.", make("span", { className: "hint" }, " Drag a bar, or use the arrow keys; the dot below a word locks it.")),
     presets, past, parts.outcomes, parts.steps);
   const effect = make("div", { className: "effect" }, make("h3", {}, "What the prediction does"), parts.prediction, parts.frozen, facts, parts.plane, band, parts.game, parts.take);
   parts.bench = make("div", { className: "bench", hidden: true }, hand, effect, parts.heat);
