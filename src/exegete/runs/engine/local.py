@@ -7,9 +7,9 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.queues import Queue
 from pathlib import Path
@@ -70,11 +70,14 @@ class LocalEngine:
                     future.cancel()
 
     def warm(self, job: Job[Item, None], item: Item) -> None:
-        """Let every worker start and prepare itself by a job while this process does what it alone can do."""
+        """Let every worker start and prepare itself by a job while this process does what it alone can do.
+
+        The last one begins when another is ready: this process needs a core, too.
+        """
         if self.workers > 1:
             pool = self._started()
-            for _ in range(self.workers):
-                pool.submit(_work, job, item)
+            first, *_ = [pool.submit(_work, job, item) for _ in range(self.workers - 1)]
+            first.add_done_callback(partial(_go_on, pool, job, item))
 
     def reach(self, folder: Path | None, files: Sequence[Path]) -> None:
         """Workers on this machine see what this process sees."""
@@ -109,6 +112,13 @@ def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -
     _messages = messages
     torch.set_num_threads(1)
     settle(parent)
+
+
+def _go_on(pool: ProcessPoolExecutor, job: Job[Item, None], item: Item, done: "Future[None]") -> None:
+    """One worker more, unless the work is over."""
+    if not done.cancelled():
+        with suppress(RuntimeError):  # what a pool says that is closed, or whose worker died
+            pool.submit(_work, job, item)
 
 
 _told: dict[str, float] = {}  # in a worker: when each piece of work last spoke
