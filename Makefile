@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # Empty is unset: where bytecode isn't kept, every process of a test run compiles a thousand files anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: audit audit-hf explore test slow data every-cpu check docs pages bench clean
+.PHONY: audit audit-hf explore test slow cluster data every-cpu check docs pages bench clean
 
 audit: $(VENV)/.audit
 	$(BIN)/exegete audit --out runs/audit
@@ -28,6 +28,10 @@ test: $(VENV)/.dev
 
 slow: $(VENV)/.dev
 	$(PYTEST) -m slow
+
+# One after the other: clusters of two processes on one machine get into each other's way.
+cluster: $(VENV)/.dev
+	$(BIN)/python -m pytest -n0 -m cluster
 
 data: $(VENV)/.dev
 	$(PYTEST) -m data

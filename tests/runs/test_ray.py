@@ -24,7 +24,7 @@ from tests.runs.clustered import assert_same_tables, at_work, kill, two_nodes
 from tests.studied import reviews, small_study
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.cluster,
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
