@@ -205,6 +205,16 @@ def failures(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def keep(table: pl.DataFrame, broken: pl.DataFrame, path: Path) -> None:
+    """Write the table, and end with an error if some of its lines are broken."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.write_csv(path)
+    print(f"{table.height} lines, {broken.height} broken; table in {path}")
+    if broken.height:
+        print(broken)
+        sys.exit(1)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="captum")
@@ -219,13 +229,7 @@ def main() -> None:
         for spec in MODELS:
             rows += checked(task, spec, folder)
     table = pl.DataFrame(rows, infer_schema_length=None)
-    folder.mkdir(parents=True, exist_ok=True)
-    table.write_csv(folder / "correctness.csv")
-    broken = failures(table)
-    print(f"{table.height} lines, {broken.height} broken; table in {folder / 'correctness.csv'}")
-    if broken.height:
-        print(broken)
-        sys.exit(1)
+    keep(table, failures(table), folder / "correctness.csv")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from common import SMALL
-from correctness import METHODS, ORACLES, error_of, from_captum, scores_of
+from correctness import METHODS, ORACLES, error_of, from_captum, keep, scores_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.models.contract import Predictor
@@ -87,13 +87,7 @@ def main() -> None:
     table = pl.DataFrame(
         [row for name, model in models() for row in checked(name, model, examples)], infer_schema_length=None
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    table.write_csv(folder / "huggingface.csv")
-    broken = failures(table)
-    print(f"{table.height} lines, {broken.height} broken; table in {folder / 'huggingface.csv'}")
-    if broken.height:
-        print(broken)
-        sys.exit(1)
+    keep(table, failures(table), folder / "huggingface.csv")
 
 
 if __name__ == "__main__":

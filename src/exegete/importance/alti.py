@@ -16,8 +16,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from exegete.importance.contract import Scores, Target
-from exegete.importance.mixing import Way, rolled, taken, unseparated
+from exegete.importance.mixing import Mixing, Way, taken
 from exegete.importance.rollout import shares
 from exegete.models.contract import Predictor
 from exegete.models.separable import Copies
@@ -30,23 +29,12 @@ def nearness(copies: Copies) -> Tensor:
     return (size - rest).clamp(min=0)
 
 
-WAY = Way("alti", "block", nearness)
-
-
 @dataclass(frozen=True)
-class Alti:
+class Alti(Mixing):
     """Parts of attention blocks, followed through all layers from what is read down to the words."""
 
-    family: ClassVar[str] = "attention"
     label: ClassVar[str] = "ALTI"
-
-    def refuses(self, model: Predictor) -> str | None:
-        """Only where attention, residual and norm are a block of their own."""
-        return unseparated(WAY, model)
-
-    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
-        """As many passes as a text has words; one pass serves all layers."""
-        return rolled(WAY, model, batch, target)
+    way: ClassVar[Way] = Way("alti", "block", nearness)
 
 
 def own_share(model: Predictor, batch: Batch) -> Tensor:
@@ -55,7 +43,7 @@ def own_share(model: Predictor, batch: Batch) -> Tensor:
     Weights of the last layer are weights on states. Where these have little of their own word, a reading of that layer
     points at mixtures: one reason why it may fail.
     """
-    layers = [shares(layer) for layer in taken(WAY, model, batch).graph.layers]
+    layers = [shares(layer) for layer in taken(Alti.way, model, batch).graph.layers]
     whole = layers[0]
     for layer in layers[1:]:
         whole = layer @ whole  # [batch, word, word]

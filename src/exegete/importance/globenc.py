@@ -11,11 +11,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from exegete.importance.contract import Scores, Target
-from exegete.importance.mixing import Way, rolled, unseparated
-from exegete.models.contract import Predictor
+from exegete.importance.mixing import Mixing, Way
 from exegete.models.separable import Copies
-from exegete.tasks.batching import Batch
 
 
 def given(copies: Copies) -> Tensor:
@@ -24,20 +21,9 @@ def given(copies: Copies) -> Tensor:
     return length
 
 
-WAY = Way("globenc", "layer", given)
-
-
 @dataclass(frozen=True)
-class GlobEnc:
+class GlobEnc(Mixing):
     """Lengths of what words give to layers, followed from what is read down to the words."""
 
-    family: ClassVar[str] = "attention"
     label: ClassVar[str] = "GlobEnc"
-
-    def refuses(self, model: Predictor) -> str | None:
-        """Only where a layer is a sum over words, its feed-forward layer aside."""
-        return unseparated(WAY, model)
-
-    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
-        """As many passes as a text has words; one pass serves all layers."""
-        return rolled(WAY, model, batch, target)
+    way: ClassVar[Way] = Way("globenc", "layer", given)

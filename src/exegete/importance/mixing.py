@@ -11,7 +11,8 @@ the mean over its pieces; start and end symbols take part and get no score.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -61,9 +62,20 @@ def taken(way: Way, model: Predictor, batch: Batch) -> Taken:
     return Taken(Graph(list(layers), read_from(model, trace)), trace.logits, passes + 1)
 
 
-def rolled(way: Way, model: Predictor, batch: Batch, target: Target | None) -> Scores:
-    """All layers, followed from what is read down to the words; the scores are the same for every class."""
-    found = taken(way, model, batch)
-    row = followed(found.graph._replace(layers=list(map(shares, found.graph.layers))))
-    target = target or predicted(found.logits)
-    return Scores(on_words(row, batch), signed=False, target=target, cost=cost(batch, forward=found.passes))
+@dataclass(frozen=True)
+class Mixing:
+    """A method that takes layers apart in its way, and follows them from what is read down to the words."""
+
+    family: ClassVar[str] = "attention"
+    way: ClassVar[Way]
+
+    def refuses(self, model: Predictor) -> str | None:
+        """Only where layers can be taken apart in this way."""
+        return unseparated(self.way, model)
+
+    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
+        """As many passes as a text has words, of which each serves all layers; the same for every class."""
+        found = taken(self.way, model, batch)
+        row = followed(found.graph._replace(layers=list(map(shares, found.graph.layers))))
+        target = target or predicted(found.logits)
+        return Scores(on_words(row, batch), signed=False, target=target, cost=cost(batch, forward=found.passes))

@@ -13,11 +13,8 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from exegete.importance.contract import Scores, Target
-from exegete.importance.mixing import Way, rolled, unseparated
-from exegete.models.contract import Predictor
+from exegete.importance.mixing import Mixing, Way
 from exegete.models.separable import Copies
-from exegete.tasks.batching import Batch
 
 
 def moved(copies: Copies) -> Tensor:
@@ -26,19 +23,8 @@ def moved(copies: Copies) -> Tensor:
     return distance.clamp(min=0)
 
 
-WAY = Way("value_zeroing", "values", moved)
-
-
 @dataclass(frozen=True)
-class ValueZeroing:
+class ValueZeroing(Mixing):
     """Cosine distances by zeroed values, followed through all layers from what is read down to the words."""
 
-    family: ClassVar[str] = "attention"
-
-    def refuses(self, model: Predictor) -> str | None:
-        """Only where layers can be run without a word's value."""
-        return unseparated(WAY, model)
-
-    def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
-        """As many passes as a text has words; one pass serves all layers."""
-        return rolled(WAY, model, batch, target)
+    way: ClassVar[Way] = Way("value_zeroing", "values", moved)
