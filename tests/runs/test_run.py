@@ -14,13 +14,15 @@ from polars.testing import assert_frame_equal
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.progress import Progress, silent
+from exegete.experiments.common.contract import recipes
 from exegete.models.build import build
 from exegete.report.build import keep_results, write_report
 from exegete.runs import store
-from exegete.runs.cell import apart
+from exegete.runs.cell import accompanied, apart
+from exegete.runs.companions import needed
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
-from exegete.runs.run import _steps, finished_cells, locked, read_manifest, run_study
+from exegete.runs.run import Piece, _queues, finished_cells, locked, read_manifest, run_study
 from exegete.runs.stages import Case
 from exegete.runs.study import Cell, Study, Work, narrowed
 from exegete.training.checkpoint import Checkpoint
@@ -86,13 +88,42 @@ def test_few_cells_are_taken_apart_and_the_longest_part_comes_first(study: Study
     more = [{"name": "permutation"}, {"name": "faithfulness", "texts": 5}, {"name": "agreement"}]
     many = Study.model_validate(study.model_dump() | {"experiments": more})
     work = Work(tmp_path, many, many.cells[0], "code")
-    assert [(piece.part, piece.split) for piece in apart(work)] == [
-        ("faithfulness", "dev"), ("faithfulness", "test"), ("agreement", "test"), ("permutation", "test"),
+    assert [(piece.part, piece.split) for piece in apart([work])] == [
+        ("faithfulness", "test"), ("faithfulness", "dev"), ("agreement", "test"), ("permutation", "test"),
     ]  # fmt: skip
-    assert [len(items) for _, items in _steps([work], 2, False)] == [1, 0, 4, 1]
-    assert [len(items) for _, items in _steps([work] * 4, 2, False)] == [4]  # enough for two workers as they are
-    assert [len(items) for _, items in _steps([work], 1, False)] == [1]
-    assert [len(items) for _, items in _steps([work], 1, True)] == [1, 1]  # trained first, where somebody is told
+    assert [len(pieces) for pieces in _queues([work], 2, False)] == [1, 4, 1]
+    assert [len(pieces) for pieces in _queues([work] * 2, 2, False)] == [10, 2]  # nobody waits for the last training
+    assert [len(pieces) for pieces in _queues([work] * 4, 2, False)] == [4]  # enough for two workers as they are
+    assert [len(pieces) for pieces in _queues([work], 1, False)] == [0, 0, 1]
+    assert [len(pieces) for pieces in _queues([work], 1, True)] == [1, 0, 1]  # trained first, where somebody is told
+
+
+def test_companions_are_trained_one_by_one_each_once_and_before_what_waits_for_them(
+    study: Study, tmp_path: Path
+) -> None:
+    more = [
+        {"name": "seed_stability", "seeds": [1, 2]},
+        {"name": "adversary_training", "seeds": [1], "unfrozen": False, "frozen_lams": [0.1]},
+        {"name": "diagnostic"},
+        {"name": "permutation"},
+    ]
+    many = Study.model_validate(study.model_dump() | {"experiments": more})
+    work = Work(tmp_path, many, many.cells[0], "code")
+    beside = accompanied([work])
+    names = [(piece.part, piece.companion) for piece in beside]
+    assert names[:3] == [
+        ("seed_stability", "seed_1"),
+        ("seed_stability", "seed_2"),
+        ("adversary_training", "frozen_0.1"),
+    ]
+    assert ("adversary_training", "seed_1") not in names  # the same training as above
+    assert [name for part, name in names if part == "diagnostic"][-1] == "imposed_adversary"
+    assert next(piece.part for piece in apart([work])) == "permutation"
+    built = many.built_experiments(work.cell.task)["diagnostic"]
+    wanted = recipes(built, work.cell.model, 0)
+    assert list(needed(wanted, "")) == list(wanted)
+    assert needed(wanted, "imposed_adversary").keys() == {"adversary", "imposed_adversary"}  # what it builds on, first
+    assert needed(wanted, "nobody") == {}
 
 
 class StoppedError(Exception):
@@ -175,7 +206,7 @@ def test_some_cells_are_no_whole_study_and_only_missing_ones_are_handed_out(stud
     real = LocalEngine.map
 
     def counted(engine: LocalEngine, job: Any, items: Sequence[Any], progress: Progress = silent) -> Iterator[Any]:
-        given.extend(work.cell for work in items if isinstance(work, Work))
+        given.extend(piece.work.cell for piece in items if isinstance(piece, Piece))
         return real(engine, job, items, progress)
 
     with patch.object(LocalEngine, "map", counted):

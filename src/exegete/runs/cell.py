@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -18,19 +18,19 @@ from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Writing
-from exegete.runs.companions import companions
+from exegete.runs.companions import companions, needed
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.plugins import load_plugins
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
-from exegete.runs.study import Cell, Study, Work
+from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint
-from exegete.training.recipe import Companion
+from exegete.training.recipe import Companion, Recipe
 
 cached_task = lru_cache(maxsize=2)(load_task)
 _held: dict[tuple[str, Cell], Case] = {}
@@ -44,11 +44,7 @@ def run_cell(work: Work) -> dict[str, Any]:
     predicted = predict_stage(classes)
     experiments = work.study.built_experiments(work.cell.task)
     reasons = {name: reason for name, built in experiments.items() if (reason := _unasked(work, case, built))}
-    asked = {
-        name: _ask(_accompanied(case, work, built), name, built)
-        for name, built in experiments.items()
-        if name not in reasons
-    }
+    asked = {name: _ask(work, case, name, built) for name, built in experiments.items() if name not in reasons}
     notes = [note for found in asked.values() for note in found.notes]
     notes += [f"{name}: {caveat}" for name in asked for caveat in caveats(experiments[name], task)]
     notes += [f"{name} was not asked: {reason}" for name, reason in reasons.items()]
@@ -79,18 +75,15 @@ def majority(examples: Sequence[Example]) -> float:
     return max(Counter(e.label for e in examples).values()) / len(examples)
 
 
-class _Found(NamedTuple):
-    """Where an experiment's rows are, what their scores took, and what must be said of these."""
-
-    folders: dict[str, str]  # by split
-    costs: list[dict[str, Any]]  # by importance
-    notes: list[str]
-
-
-def accompanied(work: Work) -> list[Work]:
-    """The training of companions, apart by experiment: they need each other seldom, and may be trained side by side."""
-    experiments = work.study.built_experiments(work.cell.task)
-    return [work._replace(part=name) for name, built in experiments.items() if recipes(built, "bilstm", 0)]
+def accompanied(jobs: Sequence[Work]) -> list[Work]:
+    """The training of companions, one by one, each once: those of the cell's own kind, which take longest, first."""
+    found: dict[tuple[Cell, Recipe], Work] = {}
+    for work in jobs:
+        model = "bilstm" if is_trained(work.cell.model) else work.cell.model
+        for part, built in work.study.built_experiments(work.cell.task).items():
+            for name, recipe in recipes(built, model, work.cell.seed).items():
+                found.setdefault((work.cell, recipe), work._replace(part=part, companion=name))
+    return [work for _, work in sorted(found.items(), key=lambda pair: bool(pair[0][1].model))]
 
 
 def prepare(work: Work) -> None:
@@ -123,29 +116,33 @@ def _case(work: Work) -> Case:
 
 
 def train_companions(work: Work) -> None:
-    """The companions that one experiment of a cell (`work.part`) needs."""
+    """A companion (`work.companion`) that an experiment of a cell (`work.part`) needs."""
     case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is None:
         _accompanied(case, work, built)
 
 
-def apart(work: Work) -> list[Work]:
-    """A cell's questions by experiment and split: those with most scores, which take longest, first."""
-    experiments = work.study.built_experiments(work.cell.task)
-    longest_first = sorted(experiments.items(), key=lambda pair: -len(pair[1].importances))
-    return [
-        work._replace(part=name, split=split)
-        for name, built in longest_first
-        for split in built.splits or (work.study.split,)
-    ]
+def apart(jobs: Sequence[Work]) -> list[Work]:
+    """Cells' questions by experiment and split: those that wait for companions last, else the longest first.
+
+    Those with most scores take longest, and of them those on the texts that the study is about.
+    """
+    found = []
+    for work in jobs:
+        for name, built in work.study.built_experiments(work.cell.task).items():
+            waits = bool(recipes(built, "bilstm", 0))
+            for split in built.splits or (work.study.split,):
+                place = (waits, -len(built.importances), split != work.study.split)
+                found.append((place, work._replace(part=name, split=split)))
+    return [work for _, work in sorted(found, key=lambda pair: pair[0])]
 
 
-def ask_piece(work: Work) -> None:
+def ask_piece(work: Work) -> Found | None:
     """One experiment (`work.part`) of a cell on one split (`work.split`), if it can be asked."""
     case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
-    if _unasked(work, case, built) is None:
-        there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
-        experiment_stage(there, work.part, built)
+    if _unasked(work, case, built) is not None:
+        return None
+    return _ask_of(_accompanied(case, work, built)._replace(split=work.split, texts=built.texts), work.part, built)
 
 
 def unasked(study: Study, cell: Cell) -> dict[str, str]:
@@ -182,7 +179,7 @@ def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
 
 def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
     """A case as an experiment sees it, with the companions that it needs."""
-    wanted = recipes(built, case.checkpoint.model.spec, work.cell.seed)
+    wanted = needed(recipes(built, case.checkpoint.model.spec, work.cell.seed), work.companion)
     beside = companions(work, case.task, case.checkpoint, wanted) if wanted else {}
     return case_for(case._replace(companions=beside), built)
 
@@ -210,22 +207,34 @@ def _viewed(companion: Companion) -> Companion:
     return replace(companion, model=model.as_classes()) if isinstance(model, Writing) else companion
 
 
-def _ask(case: Case, name: str, built: Experiment) -> _Found:
+def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
     """One experiment on every split that it asks about."""
-    folders, costs, notes = {}, [], []
-    for split in built.splits or (case.split,):
-        there = case._replace(split=split, texts=built.texts)
-        at, scored, refused = experiment_stage(there, name, built)
-        folders[split] = at.folder.name
-        told = {importance: stage.result() for importance, stage in scored.items()}
-        costs += [{"split": split, "method": importance} | _cost(facts) for importance, facts in told.items()]
-        notes += [f"{importance} is left out: {reason}" for importance, reason in refused.items()]
-        notes += [
-            f"{importance} gives every word 0 in {facts['all_zero']} of {facts['n']} texts ({split})"
-            for importance, facts in told.items()
-            if facts["all_zero"]
-        ]
-    return _Found(folders, costs, notes)
+    splits = built.splits or (case.split,)
+    by_split = {split: found for found in work.found if found.experiment == name for split in found.folders}
+    if not set(splits) <= set(by_split):
+        there = _accompanied(case, work, built)._replace(texts=built.texts)
+        by_split = {split: _ask_of(there._replace(split=split), name, built) for split in splits}
+    known = [by_split[split] for split in splits]
+    return Found(
+        name,
+        {split: folder for found in known for split, folder in found.folders.items()},
+        [cost for found in known for cost in found.costs],
+        [note for found in known for note in found.notes],
+    )
+
+
+def _ask_of(case: Case, name: str, built: Experiment) -> Found:
+    """One experiment on one split."""
+    at, scored, refused = experiment_stage(case, name, built)
+    told = {importance: stage.result() for importance, stage in scored.items()}
+    notes = [f"{importance} is left out: {reason}" for importance, reason in refused.items()]
+    notes += [
+        f"{importance} gives every word 0 in {facts['all_zero']} of {facts['n']} texts ({case.split})"
+        for importance, facts in told.items()
+        if facts["all_zero"]
+    ]
+    costs = [{"split": case.split, "method": importance} | _cost(facts) for importance, facts in told.items()]
+    return Found(name, {case.split: at.folder.name}, costs, notes)
 
 
 def _cost(facts: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,14 @@ def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, R
     return known
 
 
+def needed(recipes: Mapping[str, Recipe], only: str) -> dict[str, Recipe]:
+    """The recipe of one companion and of those that it builds on; all, if none is named."""
+    if not only:
+        return dict(recipes)
+    wanted = recipes.get(only)
+    return {} if wanted is None else needed(recipes, wanted.imposed or BASE) | {only: wanted}
+
+
 def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companion:
     seed = work.cell.seed if recipe.seed is None else recipe.seed
     spec = recipe.model or known[BASE].model.spec

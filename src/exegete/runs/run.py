@@ -4,11 +4,11 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from exegete import __version__
@@ -19,12 +19,12 @@ from exegete.base.progress import Progress, Speaking, silent
 from exegete.models.ours.module import hashed_once
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
 from exegete.runs.engine import engine_of
-from exegete.runs.engine.contract import Engine, Job
+from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.needs import own_files
 from exegete.runs.seal import libraries, seals_of
 from exegete.runs.store import DONE, peak_memory
-from exegete.runs.study import Cell, Study, Work
+from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
 from exegete.training.checkpoint import is_trained
@@ -62,9 +62,12 @@ def run_study(
             running.reach(out, own_files(study))
             if len(jobs) == 1:  # its model is trained here, and then everybody is needed
                 running.warm(_prepare, jobs[0])
-            for job, items in _steps(jobs, running.workers, isinstance(progress, Speaking)):
-                for _, found in running.map(job, items, progress):
-                    if isinstance(found, str) and found and isinstance(progress, Speaking):
+            known: dict[Cell, list[Found]] = {}
+            for pieces in _queues(jobs, running.workers, isinstance(progress, Speaking)):
+                for piece, found in running.map(_done, [_informed(piece, known) for piece in pieces], progress):
+                    if isinstance(found, Found):
+                        known.setdefault(piece.work.cell, []).append(found)
+                    elif isinstance(found, str) and found and isinstance(progress, Speaking):
                         progress.say(found)
             finished = finished_cells(out, study)
             _one_data_set_each(out, finished)
@@ -104,28 +107,24 @@ def _written(out: Path) -> set[str]:
     return shown | {f"stages/{done.parent.name}" for done in (out / "stages").glob(f"*/{DONE}")}
 
 
-def _steps(jobs: list[Work], workers: int, told: bool) -> list[tuple[Job[Work, Any], list[Work]]]:
-    """What is done side by side, step after step; cells too few to keep every worker busy are taken apart.
+class Piece(NamedTuple):
+    """A part of a cell's work, and what does it."""
 
-    Where somebody is told how well models predict, they are trained before anything is asked of them.
-    """
-    companions = [part for work in jobs for part in accompanied(work)]
-    pieces = [piece for work in jobs for piece in apart(work)] if workers > 1 and len(jobs) < 2 * workers else []
-    before: list[tuple[Job[Work, Any], list[Work]]] = [
-        (_train_base, jobs), (_train_companions, companions), (_ask_piece, pieces),
-    ]  # fmt: skip
-    needed = before if companions or pieces else before[: int(told)]
-    return [*needed, (_ask, jobs)]
+    job: Callable[[Work], Any]
+    work: Work
+
+    def __str__(self) -> str:
+        return str(self.work)
 
 
-def _ask(work: Work, progress: Progress) -> dict[str, Any]:
+def _informed(piece: Piece, known: Mapping[Cell, list[Found]]) -> Piece:
+    """A piece that knows what was found of its cell."""
+    return piece._replace(work=piece.work._replace(found=tuple(known.get(piece.work.cell, ()))))
+
+
+def _done(piece: Piece, progress: Progress) -> Any:
     with hashed_once():
-        return run_cell(work._replace(progress=progress))
-
-
-def _ask_piece(work: Work, progress: Progress) -> None:
-    with hashed_once():
-        ask_piece(work._replace(progress=progress))
+        return piece.job(piece.work._replace(progress=progress))
 
 
 def _prepare(work: Work, progress: Progress) -> None:
@@ -135,14 +134,20 @@ def _prepare(work: Work, progress: Progress) -> None:
     prepare(work)
 
 
-def _train_base(work: Work, progress: Progress) -> str:
-    with hashed_once():
-        return train_base(work._replace(progress=progress))
+def _queues(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
+    """What is done side by side, queue after queue; cells too few to keep every worker busy are taken apart.
 
-
-def _train_companions(work: Work, progress: Progress) -> None:
-    with hashed_once():
-        train_companions(work._replace(progress=progress))
+    A queue has no steps: a piece that needs a model which another worker is training waits for it, and whoever is free
+    takes the next. Where somebody is told how well models predict, they are trained before anything is asked of them;
+    a single one in this process, which is warm already.
+    """
+    bases, whole = ([Piece(job, work) for work in jobs] for job in (train_base, run_cell))
+    beside = [Piece(train_companions, part) for part in accompanied(jobs)]
+    parts = [Piece(ask_piece, part) for part in apart(jobs)] if workers > 1 and len(jobs) < 2 * workers else []
+    first = bases if told or beside or parts else []
+    if len(jobs) == 1:
+        return [first, beside + parts, whole]
+    return [first + beside + parts, whole] if parts else [first + beside + whole]
 
 
 def claim(out: Path, study: Study) -> None:

@@ -19,7 +19,7 @@ from exegete.tasks.example import Example
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
 SIZE, BUDGET = 256, 8192  # texts and words that are scored together
 LOGITS = 32_000  # of these texts: methods ask about some 1,000 erased ones for each, all of which are kept: 256 MB
-TIMED, TIMED_WORDS = 16, 2048  # texts, and their words, whose scoring is timed
+TIMED, TIMED_WORDS = 6, 2048  # texts, and their words, whose scoring is timed
 SCHEMA: dict[str, Any] = {
     "example": pl.Int64,
     "scores": pl.List(pl.Float64),

