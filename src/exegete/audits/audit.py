@@ -10,6 +10,7 @@ import polars as pl
 from exegete.audits.context import context_of
 from exegete.audits.criteria import kept_criteria, load_criteria
 from exegete.audits.judge import judge
+from exegete.audits.kept import judgement_key, keep_judgement, kept_judgement
 from exegete.audits.retrained import RETRAINED
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
@@ -172,6 +173,7 @@ def audit_study(
     run_study(study, out, None, engine or engine_for(study), progress)
     write_json(out / CRITERIA, wanted.model_dump())
     found = judge_run(study, out, goal)
+    keep_judgement(out, judgement_key(out, wanted, goal), found)
     write_csv(out / "tables" / "scorecard.csv", found.scorecard)
     return found
 
@@ -181,9 +183,13 @@ def judge_run(study: Study, out: Path, goal: Goal = "faithful") -> Audit:
     kept = out / CRITERIA
     criteria = kept_criteria(kept) if kept.is_file() else load_criteria()
     tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
-    rows = {name: pl.read_parquet(path) for name, path in tables.items() if path.is_file()}
-    first = "agreement" if "agreement" in rows else next(iter(rows))
+    there = {name: path for name, path in tables.items() if path.is_file()}
+    first = "agreement" if "agreement" in there else next(iter(there))
     frame = pl.read_parquet(out / "tables" / f"{first}_summary.parquet")
+    known = kept_judgement(out, judgement_key(out, criteria, goal), frame)
+    if known is not None:
+        return known
+    rows = {name: pl.read_parquet(path) for name, path in there.items()}
     return judge(rows, study, criteria, out, frame, context_of(finished_cells(out, study), goal))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+import polars as pl
+
 from exegete.base.names import Spec, parse
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.catalogue import MEASURES
@@ -187,3 +189,9 @@ def _told_apart(name: str, task: str, namesakes: list[str]) -> str:
 
 def _task_name(name: str) -> str:
     return name.rpartition("/")[2] if ":" in name else name.replace("_", " ")
+
+
+def named(frame: pl.DataFrame) -> pl.DataFrame:
+    """Task and model as people say them."""
+    models, tasks = model_labels(frame["model"]), task_labels(frame["task"])
+    return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))

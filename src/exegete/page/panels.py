@@ -60,12 +60,6 @@ def series(field: str, names: Sequence[str], legend: Any = alt.Undefined) -> tup
     return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)
 
 
-def named(frame: pl.DataFrame) -> pl.DataFrame:
-    """Task and model as people say them."""
-    models, tasks = model_labels(frame["model"]), task_labels(frame["task"])
-    return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))
-
-
 def complete(table: pl.DataFrame, row: str, column: str, *like: str) -> pl.DataFrame:
     """A line without numbers, like the first, for every panel that has none: the grid would close up otherwise."""
     rows, columns = (table.select(pl.col(name).unique(maintain_order=True)) for name in (row, column))

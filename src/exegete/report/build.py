@@ -16,8 +16,6 @@ from exegete.page.section import Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
 from exegete.report.citing import bibtex, papers_of
 from exegete.report.comparison import comparison
-from exegete.report.html import render
-from exegete.report.side_by_side import side_by_side
 from exegete.report.telling import telling
 from exegete.report.verdicts import for_reader, questions, scorecard, verdicts
 from exegete.runs.keys import key_of
@@ -54,6 +52,8 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
     key = _key(manifest, judged)
     if out is None and _is_written(run, key):
         return page
+    from exegete.report.html import render  # what draws is heavy, and was not needed until now
+
     beside = comparison(study, judged.frame)
     if beside is not None:
         write_csv(run / "tables" / "published.csv", beside.frame)
@@ -88,6 +88,8 @@ def keep_results(run: Path, folder: Path) -> None:
 
 
 def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, beside: Table | None) -> Report:
+    from exegete.report.side_by_side import side_by_side
+
     asked = [found.name for _, found in found_in(run, study)]
     texts = telling(run, manifest["cells"], study.split, audit.tests)
     papers = [test.paper for test in audit.tests] or [paper for name in asked for paper in papers_of(name)]

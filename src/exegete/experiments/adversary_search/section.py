@@ -10,7 +10,7 @@ from exegete.experiments.common.section import Found, Passage, Shown, chapter, s
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
 from exegete.page.heatmap import HeatMap, Row
-from exegete.page.panels import named
+from exegete.page.labels import named
 
 MEANING = (
     "For every text other weights are searched for that are as far from the model's own as possible while the "

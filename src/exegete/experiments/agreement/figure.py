@@ -13,7 +13,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import importance_label, measure_label, pair_label, size_label
+from exegete.page.labels import importance_label, measure_label, named, pair_label, size_label
 from exegete.page.panels import (
     NOISE,
     TICKS,
@@ -21,7 +21,6 @@ from exegete.page.panels import (
     columns_of,
     grid,
     in_order,
-    named,
     rows_of,
     series,
     with_pair,

@@ -9,8 +9,7 @@ import polars as pl
 
 from exegete.experiments.common.drawn import drawn
 from exegete.page.columns import Column, varying
-from exegete.page.labels import importance_labels
-from exegete.page.panels import named
+from exegete.page.labels import importance_labels, named
 from exegete.page.section import Figure, Section, Table
 
 SUMMARY = "summary"

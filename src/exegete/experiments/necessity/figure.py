@@ -3,7 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, complete, grid, in_order, named, series
+from exegete.page.labels import named
+from exegete.page.panels import WIDTH, complete, grid, in_order, series
 from exegete.page.theme import nothing, themed
 
 WHEN = {"inference": "at inference only", "training": "in training and inference"}

@@ -3,7 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, named
+from exegete.page.labels import named
+from exegete.page.panels import WIDTH, columns_of, in_order
 from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, figure, inline
 
 JSD, LOST = "JSD of the best adversary", "accuracy that it loses"

@@ -1,0 +1,78 @@
+"""Kept: what was judged of a run is not judged again while everything that it depends on is as it was.
+
+That is the code, the criteria, the goal, the cells and the rows. Where a user's own code has a part in a run (its
+manifest has no seal), nobody can tell, and it is judged every time.
+"""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+from pydantic import TypeAdapter, ValidationError
+
+from exegete.audits.context import Where
+from exegete.audits.criteria import Criteria
+from exegete.audits.decision import Decision
+from exegete.audits.instead import Readable
+from exegete.audits.scorecard import Audit
+from exegete.base.files import read_json, write_json
+from exegete.base.source import digest_of, package_hash
+from exegete.experiments.common.test import Goal
+from exegete.page.section import Verdict
+from exegete.runs.keys import key_of
+from exegete.runs.run import read_manifest
+
+JUDGED = "judged.json"
+
+
+class _Kept(NamedTuple):
+    """An audit without its run and its frame."""
+
+    answer: str
+    tests: tuple[Verdict, ...]
+    criteria_version: int
+    decisions: tuple[tuple[Where, Decision], ...]
+    instead: tuple[tuple[Where, tuple[Readable, ...]], ...]
+    goal: Goal
+    user: str
+    untested: tuple[str, ...]
+
+
+_FORM = TypeAdapter(_Kept)
+
+
+def judgement_key(run: Path, criteria: Criteria, goal: Goal) -> str | None:
+    """Everything that a judgement depends on; None where that can't be told."""
+    manifest = read_manifest(run)
+    if manifest.get("seal") is None:
+        return None
+    rows = digest_of(*sorted((run / "tables").glob("*.parquet")))
+    asked = criteria.model_dump()
+    return key_of(
+        cells=manifest["cells"], study=manifest["study"], rows=rows, criteria=asked, goal=goal, code=package_hash()
+    )
+
+
+def keep_judgement(run: Path, key: str | None, audit: Audit) -> None:
+    """Write a judgement, if it can be told apart from others and reads back as it was."""
+    kept = _Kept(
+        audit.answer, audit.tests, audit.criteria_version, tuple(audit.decisions.items()),
+        tuple(audit.instead.items()), audit.goal, audit.user, audit.untested,
+    )  # fmt: skip
+    written = _FORM.dump_json(kept)  # what is no number is null, and then doesn't read back
+    with suppress(ValidationError):
+        if key is not None and _FORM.validate_json(written) == kept:
+            write_json(run / JUDGED, {"key": key, "audit": json.loads(written)})
+
+
+def kept_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | None:
+    """A judgement that was kept under this key, if there is one."""
+    facts = read_json(run / JUDGED, "audit") if key is not None and (run / JUDGED).is_file() else {}
+    if facts.get("key") != key or key is None:
+        return None
+    kept = _FORM.validate_python(facts["audit"])
+    return Audit(
+        **kept._asdict() | {"decisions": dict(kept.decisions), "instead": dict(kept.instead)}, run=run, frame=frame
+    )

@@ -1,0 +1,78 @@
+"""What was judged is not judged again, and whatever it depends on brings it before the judge."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from exegete.audits.audit import audit_study, judge_run
+from exegete.audits.context import Cost
+from exegete.audits.criteria import load_criteria
+from exegete.audits.instead import Readable
+from exegete.audits.judge import judge
+from exegete.audits.kept import JUDGED, judgement_key, keep_judgement, kept_judgement
+from exegete.base.files import read_json, write_json
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.study import Study
+
+
+@pytest.fixture
+def run(study: Study, whole: Path, tmp_path: Path) -> Path:
+    shutil.copytree(whole, tmp_path / "run")
+    audit_study(study, tmp_path / "run", engine=LocalEngine(1))
+    return tmp_path / "run"
+
+
+def judgements(study: Study, run: Path, **asked: Any) -> int:
+    """How often a run is judged when it is looked at."""
+    with patch("exegete.audits.audit.judge", wraps=judge) as judging:
+        judge_run(study, run, **asked)
+    return judging.call_count
+
+
+def test_a_kept_judgement_is_the_judgement(study: Study, run: Path) -> None:
+    kept = judge_run(study, run)
+    (run / JUDGED).unlink()
+    judged = judge_run(study, run)
+    assert replace(kept, frame=judged.frame) == replace(judged)  # frames have no truth value
+    assert_frame_equal(kept.frame, judged.frame)
+
+
+def test_it_is_judged_once_and_again_where_anything_differs(study: Study, run: Path) -> None:
+    assert judgements(study, run) == 0
+    assert judgements(study, run, goal="sanity") == 1
+    path = run / "tables" / "agreement.parquet"
+    pl.read_parquet(path).with_columns(pl.col("value") * 0.5).write_parquet(path)
+    assert judgements(study, run) == 1
+
+
+def test_code_that_nobody_can_tell_is_judged_every_time(study: Study, run: Path) -> None:
+    manifest = read_json(run / "manifest.json", "run")
+    write_json(run / "manifest.json", manifest | {"seal": None})
+    assert judgement_key(run, load_criteria(), "faithful") is None
+    assert judgements(study, run) == 1
+
+
+def test_other_criteria_are_another_judgement(study: Study, run: Path) -> None:
+    stricter = load_criteria().model_dump()
+    stricter["agrees"]["margin"] += 0.01
+    write_json(run / "criteria.json", stricter)
+    assert judgements(study, run) == 1
+
+
+def test_all_of_it_reads_back_or_nothing_is_kept(study: Study, run: Path) -> None:
+    (where, _), *_ = judge_run(study, run).decisions.items()
+    found = replace(judge_run(study, run), instead={where: (Readable("lrp", 0.5, 0.4, 0.6, 9, Cost(1, 1, 2.5)),)})
+    keep_judgement(run, "key", found)
+    back = kept_judgement(run, "key", found.frame)
+    assert back is not None
+    assert back.to_json() == found.to_json()
+    assert back.instead == found.instead
+    (run / JUDGED).unlink()
+    keep_judgement(run, "key", replace(found, instead={where: (Readable("lrp", float("nan"), 0.4, 0.6, 9),)}))
+    assert kept_judgement(run, "key", found.frame) is None
