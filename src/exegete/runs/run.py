@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -17,6 +16,7 @@ from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.models.ours.module import hashed_once
+from exegete.page.drawing import get_ready
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine
@@ -130,8 +130,8 @@ def _done(piece: Piece, progress: Progress) -> Any:
 def _prepare(work: Work, progress: Progress) -> None:
     """What a worker needs whatever it is asked: the texts, and what draws."""
     del progress
-    import_module("exegete.experiments.common.drawn")
     prepare(work)
+    get_ready()
 
 
 def _queues(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
