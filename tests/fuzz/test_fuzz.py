@@ -107,7 +107,9 @@ def test_a_damaged_gzip_file_that_is_not_utf8_either(tmp_path: Path) -> None:
         load_task(f"file:{tmp_path / 'a.csv.gz'}")
 
 
-@pytest.mark.parametrize("change", [{"wrap": "no"}, {"model": []}, {"words": "abc"}, {"labels": [0, 1]}])
+@pytest.mark.parametrize(
+    "change", [{"wrap": "no"}, {"model": []}, {"task": None}, {"words": "abc"}, {"labels": [0, 1]}]
+)
 def test_a_checkpoint_whose_facts_are_of_another_kind(tmp_path: Path, change: dict[str, Any]) -> None:
     folder, _ = fuzz_inputs.small()
     for path in folder.iterdir():
@@ -129,3 +131,9 @@ def test_plugins_of_a_study_that_are_no_names(tmp_path: Path, written: str) -> N
     (tmp_path / "mine.toml").write_text(f"plugins = {written}\n" + "\n".join(fuzz_inputs.RIGHT))
     with pytest.raises(ExegeteError, match="plugins"):
         load_study(str(tmp_path / "mine.toml"))
+
+
+def test_a_name_that_breaks_lines_is_refused_in_one(tmp_path: Path) -> None:
+    with pytest.raises(ExegeteError) as refused:
+        fuzz_inputs.read_name("mo\nvies\u2028:a=1", tmp_path)
+    assert len(str(refused.value).splitlines()) == 1

@@ -21,8 +21,10 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
 
     >>> str(unknown("task", "sts", ["sst", "imdb"]))
     "unknown task 'sts': did you mean 'sst'?"
+
+    A name that breaks lines is shown on one.
     """
     names = sorted(known)
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(names) or '(none)'}"
-    return UsageError(f"unknown {kind} '{name}': {hint}")
+    return UsageError(f"unknown {kind} '{' '.join(name.splitlines())}': {hint}")

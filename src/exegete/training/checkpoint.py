@@ -130,8 +130,9 @@ def load_checkpoint(folder: Path) -> Checkpoint:
 
 def _check_kinds(facts: Mapping[str, Any]) -> None:
     """What would be taken for something else: a string has letters as a list has words."""
-    if not isinstance(facts["model"], str) or not isinstance(facts["wrap"], bool):
-        raise TypeError("'model' is no name, or 'wrap' neither true nor false")
+    for name, kind in {"model": str, "task": str, "wrap": bool}.items():
+        if not isinstance(facts[name], kind):
+            raise TypeError(f"'{name}' is no {'name' if kind is str else 'truth value'}")
     for name in ("words", "labels"):
         if not isinstance(facts[name], list) or not all(isinstance(word, str) for word in facts[name]):
             raise TypeError(f"'{name}' is no list of words")
