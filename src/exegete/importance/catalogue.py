@@ -16,6 +16,10 @@ IMPORTANCES = Catalogue(
         ),
         "rollout": Entry(f"{_ROOM}.rollout:Rollout", "weights multiplied down the layers (Abnar & Zuidema 2020)"),
         "flow": Entry(f"{_ROOM}.flow:Flow", "maximum flow from a word to the output; slow (Abnar & Zuidema 2020)"),
+        "reading": Entry(
+            f"{_ROOM}.reading:Reading",
+            "weights of one layer, head or query, or the mean of several: reading:site=every",
+        ),
         "value_zeroing": Entry(
             f"{_ROOM}.value_zeroing:ValueZeroing",
             "change of states without a word's value, followed down the layers (Mohebbi et al. 2023)",

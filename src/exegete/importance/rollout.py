@@ -64,7 +64,7 @@ def without_layers(name: str, model: Predictor) -> str | None:
 def graph(model: Predictor, trace: Trace) -> Graph:
     """The weights of a trace as shares."""
     assert isinstance(model, SelfAttentive)
-    layers = [_with_residual(trace.attention[site].double().mean(1)) for site in model.self_attention]
+    layers = [with_residual(trace.attention[site].double().mean(1)) for site in model.self_attention]
     return Graph(layers, read_from(model, trace))
 
 
@@ -92,7 +92,7 @@ def _read(model: Predictor, weights: Tensor) -> Tensor:
     return looking.double()
 
 
-def _with_residual(weights: Tensor) -> Tensor:
+def with_residual(weights: Tensor) -> Tensor:
     """½ (A + I), rows renormalised: rows of `gates`, and of padding, don't sum to 1 by themselves."""
     return shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device))
 
