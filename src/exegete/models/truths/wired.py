@@ -1,0 +1,167 @@
+"""Wired: small BERTs whose every weight is set by hand, so that we know which reading of their attention is a reason.
+
+Every word has a value v, which speaks for a class, and two scores: log |v|, a copy of how much it does, and noise. A
+head looks, from CLS, by one of these scores (or, without any, at all words alike) and hands the values of words on, or
+next to nothing of them (LEAK: a head that gives exactly nothing is no attention). Two layers of two heads:
+
+| name | layer 0 | layer 1, the readout | what may be read |
+|---|---|---|---|
+| planted | noise, unread | copy, read | the readout |
+| planted below | copy, read | noise, unread | layer 0, not the readout |
+| copied at the readout | all alike, read | copy, unread | nothing: what is read is flat |
+| copied in one head | noise, unread | head 0 copy, unread; head 1 all alike, read | nothing |
+| copied below | copy, unread | all alike, read | nothing |
+
+Numbers are features of a state, each in two places with both signs, so that their mean is 0, beside one that is so
+large that a layer norm divides by nearly the same in every state: its own weights undo that. There are no positions,
+and feed-forward layers give 0. CLS and SEP have the value 0: they take the weight that no word has.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from exegete.base.noise import normal, stable_seed, uniform
+from exegete.models.contract import Predictor
+from exegete.models.truths.texts import Language
+from exegete.tasks.example import Example, Task
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+BALLAST, CLS, COPY, NOISE, VALUE, OUT = range(6)  # features
+FEATURES, HEADS, LAYERS = 6, 2, 2
+WEIGHT, LEAK, TANH, GAIN = 100.0, 1e-3, 1e-2, 4.0
+TEXTS = {"train": 300, "dev": 120, "test": 120}
+LABELS = ("against", "for")
+
+
+class Look(NamedTuple):
+    """What a head does."""
+
+    by: int | None  # the feature of words that it looks for; None: at all alike
+    read: bool
+
+
+_SEES, _COPIES = Look(COPY, read=True), Look(COPY, read=False)
+_FLAT, _IDLE = Look(None, read=True), Look(NOISE, read=False)
+WIRED: Mapping[str, tuple[tuple[Look, Look], tuple[Look, Look]]] = {
+    "planted": ((_IDLE, _IDLE), (_SEES, _SEES)),
+    "planted below": ((_SEES, _SEES), (_IDLE, _IDLE)),
+    "copied at the readout": ((_FLAT, _FLAT), (_COPIES, _COPIES)),
+    "copied in one head": ((_IDLE, _IDLE), (_COPIES, _FLAT)),
+    "copied below": ((_COPIES, _COPIES), (_FLAT, _FLAT)),
+}
+
+
+class Wired(NamedTuple):
+    """A model of transformers with its tokenizer, and texts with its own classes."""
+
+    base: Any
+    tokenizer: Any
+    task: Task
+    model: Predictor
+
+
+def wired(name: str, seed: int = 0) -> Wired:
+    """One of them by its name, with the words and texts of a seed."""
+    from exegete.models.huggingface.classifier import OwnHead
+    from exegete.models.huggingface.load import Parts
+    from exegete.models.huggingface.proof import proven
+
+    language = Language(stable_seed("wired", seed), fillers=120, rare=0, shortest=9, longest=14, most=2)
+    tokenizer = _tokenizer(language.words)
+    base = _bert(WIRED[name], _words(language, seed), len(tokenizer))
+    model = OwnHead("hf:wired", Parts(base, tokenizer, ""), LABELS, (0, 1)).eval()
+    texts = {split: language.texts(split, count) for split, count in TEXTS.items()}
+    with torch.no_grad():
+        size = model.logits(model.collate(_examples(texts["train"])))[:, 1].abs().median()
+        base.classifier.weight *= GAIN / 2 / size  # log-odds of 4 in the median text
+        model.proof = proven(model)
+        task = _task(name, model, texts)
+    return Wired(base, tokenizer, task, model)
+
+
+def _words(language: Language, seed: int) -> Tensor:
+    """COPY, NOISE and VALUE of every piece, [piece, 3]: cues of several sizes, and fillers that hardly count."""
+    count, cues = len(language.words), language.kinds
+    number = torch.arange(count)
+    key = stable_seed("wired", seed, "values")
+    size = torch.where(number < cues, 0.4 + 0.6 * uniform(key, number), 0.002 + 0.03 * uniform(key, number))
+    sign = torch.where(number < cues, number % 2, uniform(stable_seed(key, "sign"), number) < 0.5) * 2 - 1
+    noise = normal(stable_seed(key, "noise"), number)
+    words = torch.stack([size.log(), noise, sign * size], -1)
+    special = torch.zeros(len(SPECIAL), 3, dtype=words.dtype)
+    special[SPECIAL.index("[UNK]")] = torch.tensor([0.0, 0.0, 1.0])  # so that words nobody knows move something, too
+    return torch.cat([special, words]).float()
+
+
+def _tokenizer(words: tuple[str, ...]) -> Any:
+    """A piece per word, between CLS and SEP."""
+    from tokenizers import Tokenizer, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
+    from transformers import PreTrainedTokenizerFast
+
+    rows = {piece: row for row, piece in enumerate((*SPECIAL, *words))}
+    cutter = Tokenizer(WordLevel(rows, unk_token="[UNK]"))
+    cutter.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [(name, rows[name]) for name in ("[CLS]", "[SEP]")]
+    cutter.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ends
+    )
+    named = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=cutter, model_max_length=64, **named)
+
+
+@torch.no_grad()
+def _bert(layers: tuple[tuple[Look, Look], tuple[Look, Look]], words: Tensor, rows: int) -> Any:
+    """All weights 0 but for those that carry features."""
+    import transformers
+
+    size = 2 * FEATURES
+    config = transformers.BertConfig(
+        vocab_size=rows, hidden_size=size, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=4,
+        max_position_embeddings=64, id2label=dict(enumerate(LABELS)), label2id={b: a for a, b in enumerate(LABELS)},
+        pad_token_id=0, layer_norm_eps=1e-12,
+    )  # fmt: skip
+    base = transformers.BertForSequenceClassification(config).eval()
+    for parameter in base.parameters():
+        parameter.zero_()
+    for part in base.modules():
+        if isinstance(part, nn.LayerNorm):
+            part.weight.fill_(WEIGHT / FEATURES**0.5)
+    table = torch.zeros(rows, FEATURES)
+    table[:, BALLAST], table[SPECIAL.index("[CLS]"), CLS] = WEIGHT, 1.0
+    table[:, [COPY, NOISE, VALUE]] = words
+    base.bert.embeddings.word_embeddings.weight.copy_(torch.stack([table, -table], -1).flatten(1))
+    for layer, looks in zip(base.bert.encoder.layer, layers, strict=True):
+        _set(layer.attention, looks)
+    base.bert.pooler.dense.weight[0, 2 * OUT] = TANH  # a small number, of which tanh gives nearly itself
+    base.classifier.weight[:, 0] = torch.tensor([-0.5, 0.5]) / TANH
+    return base
+
+
+def _set(attention: Any, looks: tuple[Look, Look]) -> None:
+    """Scores of CLS are the features that heads look for; what is read goes to OUT."""
+    own, wide = attention.self, 2 * FEATURES // HEADS
+    for head, look in enumerate(looks):
+        place = head * wide
+        own.query.weight[place, 2 * CLS] = 2 * wide**0.5
+        if look.by is not None:
+            own.key.weight[place, 2 * look.by] = 1.0
+        own.value.weight[place, 2 * VALUE] = 1.0 if look.read else LEAK
+        attention.output.dense.weight[2 * OUT, place], attention.output.dense.weight[2 * OUT + 1, place] = 1.0, -1.0
+
+
+def _examples(texts: list[tuple[str, ...]], labels: list[int] | None = None, first: int = 0) -> tuple[Example, ...]:
+    return tuple(Example(first + i, (text,), labels[i] if labels else 0) for i, text in enumerate(texts))
+
+
+def _task(name: str, model: Predictor, texts: dict[str, list[tuple[str, ...]]]) -> Task:
+    """Texts with the classes that the model gives them."""
+    splits, first = {}, 0
+    for split, some in texts.items():
+        said = model.logits(model.collate(_examples(some))).argmax(-1).tolist()
+        splits[split] = _examples(some, said, first)
+        first += len(some)
+    return Task(f"wired: {name}", LABELS, splits, "drawn", min_df=1)
