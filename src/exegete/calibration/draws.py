@@ -14,6 +14,7 @@ from exegete.calibration.families import draw
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.statistic import Evidence, Varied
 from exegete.experiments.mediation.experiment import ATTENTION, Mediation
+from exegete.experiments.readings.experiment import Readings
 from exegete.experiments.tests import declared
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.bounded import bounded
@@ -66,7 +67,7 @@ def audited(model: Predictor, task: Task, experiment: Mediation, criteria: Crite
     return {"answer": decision.answer, "verdicts": verdicts, "ends": _ends(rows, experiment, criteria)}
 
 
-def subject_of(model: Predictor, task: Task, experiment: Mediation) -> Subject:
+def subject_of(model: Predictor, task: Task, experiment: Mediation | Readings) -> Subject:
     """What the experiment is asked about: test texts, predictions and attention."""
     texts = chosen(task.split("test"), experiment.texts)
     batch = model.collate(texts)

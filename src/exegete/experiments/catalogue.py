@@ -103,6 +103,10 @@ EXPERIMENTS = Catalogue(
             "exegete.experiments.knockout.experiment:Knockout",
             "in which layers does a word reach the prediction? (Geva et al. 2023)",
         ),
+        "readings": Entry(
+            "exegete.experiments.readings.experiment:Readings",
+            "which way of reading a transformer's attention orders words by what they do, through what is read?",
+        ),
         "alignment": Entry(
             "exegete.experiments.alignment.experiment:Alignment",
             "does attention or saliency say which word a word translates? (Ding et al. 2019)",

@@ -20,13 +20,11 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
-from exegete.experiments.common.pooling import Pooled
-from exegete.experiments.common.removal import decoded
 from exegete.experiments.mediation.corpus import Words
+from exegete.experiments.mediation.zeroing import Zeroing, at_readout
 from exegete.importance.erasure import passes
-from exegete.models.capabilities import Deleting, SelfAttentive
+from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor
-from exegete.models.opened import Decoder, Opened, opened
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import PAD, UNKNOWN
 
@@ -77,12 +75,26 @@ class _Base(NamedTuple):
 @torch.no_grad()
 def effects(model: Predictor, batch: Batch, label: Tensor, asked: Tensor, asking: Asking, words: Words) -> Effects:
     """Of the words asked about, [text, token]: e and w of the class of every text."""
-    total = torch.zeros(2, len(SCALES), *asked.shape, dtype=torch.float64)
-    for some in _portions(_bases(batch, asked, asking), batch):
-        found = _measured(model, batch, label, some, asking, words)  # [2, scale, base, token]
+    return Effects(*effects_in_ways(model, batch, label, asked, Asked(asking, words, at_readout)))
+
+
+class Asked(NamedTuple):
+    """How words go, what may stand in their place, and how only their weights or edges go."""
+
+    asking: Asking
+    words: Words
+    zeroing: Zeroing
+
+
+@torch.no_grad()
+def effects_in_ways(model: Predictor, batch: Batch, label: Tensor, asked: Tensor, how: Asked) -> Tensor:
+    """e, and w in each way of zeroing, [1 + way, scale, text, token]."""
+    total = torch.zeros(1, len(SCALES), *asked.shape, dtype=torch.float64)
+    for some in (each for each in _portions(_bases(batch, asked, how.asking), batch) if each.asked.any()):
+        found = _measured(model, batch, label, some, how)  # [1 + way, scale, base, token]
+        total = total.expand(len(found), -1, -1, -1).contiguous()  # all of it is 0 before the first
         total.index_add_(2, some.text, found)
-    removed, unweighted = (total / asking.times).where(asked, torch.nan)
-    return Effects(removed, unweighted)
+    return (total / how.asking.times).where(asked, torch.nan)
 
 
 def _bases(batch: Batch, asked: Tensor, asking: Asking) -> _Base:
@@ -115,13 +127,12 @@ def _portions(base: _Base, batch: Batch) -> Iterator[_Base]:
         yield _Base(*(column[part] for column in base))
 
 
-def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, asking: Asking, words: Words) -> Tensor:
-    """e and w of the words of some bases: [2, scale, base, token], 0 where none was asked about."""
-    found = torch.zeros(2, len(SCALES), *base.asked.shape, dtype=torch.float64)
-    if not base.asked.any():
-        return found
+def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: Asked) -> Tensor:
+    """e and w of the words of some bases: [1 + way, scale, base, token], 0 where none was asked about."""
+    asking, words, zeroing = how
     left, asked = _left(batch, base, asking, words)
-    whole, unweighted = _unweighted(model, left, asked)
+    whole, unweighted = zeroing(model, left, asked)
+    found = torch.zeros(1 + len(unweighted), len(SCALES), *base.asked.shape, dtype=torch.float64)
     row, token = asked.nonzero(as_tuple=True)
     label, rows = label[base.text], row.repeat(asking.again)
     draw = base.draw[rows] + torch.arange(asking.again).repeat_interleave(len(row))  # [again · ask]
@@ -132,7 +143,8 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, asking
         logits = _removed(model, left, _Asks(rows, token.repeat(asking.again), draw), asking, words)
     now = explained(whole, label)[:, row]  # [scale, ask]
     removed = (now.repeat(1, asking.again) - explained(logits, label[rows])).unflatten(1, (asking.again, -1)).sum(1)
-    found[:, :, base.asked] = torch.stack([removed, asking.again * (now - explained(unweighted, label[row]))])
+    zeroed = [asking.again * (now - explained(logits, label[row])) for logits in unweighted]
+    found[:, :, base.asked] = torch.stack([removed, *zeroed])
     return found
 
 
@@ -248,31 +260,6 @@ def _others(noise: Tensor, asking: Asking, words: Words) -> Tensor:
     if asking.removal == "unknown":
         return torch.full(noise.shape, UNKNOWN)
     return words.rows[(noise * len(words.rows)).long()]
-
-
-def _unweighted(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits of texts as they are, [base, class], and with the weight of every word asked about gone: [ask, class]."""
-    assert model.readout is not None
-    site = model.readout.sites[0]
-    texts = opened(model, left, site=None if site == model.sites[-1] else site)
-    pool = Pooled([], texts, texts.own)
-    owner = _keys(model, left, texts, site)
-    count = asked.sum(-1)
-    row, token = asked.nonzero(as_tuple=True)
-    place = torch.arange(len(row)) - (count.cumsum(0) - count)[row]  # of an ask among those of its base
-    gone = torch.zeros(len(asked), max(1, int(count.max())), texts.mask.shape[-1], dtype=torch.bool)
-    gone[row, place, owner[row, token]] = True  # [base, ask, key]
-    logits = decoded(pool, lambda some: texts.weights[:, None].masked_fill(gone[:, some, None], 0), gone.shape[1])
-    return pool.logits, logits[row, place]
-
-
-def _keys(model: Predictor, left: Batch, texts: Opened, site: str) -> Tensor:
-    """The key of every token, [base, token]: its own place where words are pooled or look at each other, else as a
-    trace has it.
-    """
-    if isinstance(texts, Decoder) or (isinstance(model, SelfAttentive) and site in model.self_attention):
-        return torch.arange(left.tokens.shape[1]).expand(left.tokens.shape)
-    return model.trace(left, keep=(site,)).owner[site]
 
 
 def explained(logits: Tensor, label: Tensor) -> Tensor:

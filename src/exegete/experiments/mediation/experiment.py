@@ -44,7 +44,7 @@ from exegete.measures.gini import gini_correlation
 from exegete.models.contract import Predictor
 from exegete.models.opened import unopened
 from exegete.tasks.batching import Batch
-from exegete.tasks.example import Task
+from exegete.tasks.example import Example, Task
 
 ATTENTION = "attention"
 METHODS = (
@@ -112,7 +112,7 @@ class Mediation(Question):
         words, askings = corpus(subject.task, subject.model, subject.split), list(self._askings(subject))
         parts = [
             part
-            for members in _portions(subject)
+            for members in portions(subject.examples)
             for asking in askings
             for part in self._asked(subject, members, asking, words)
         ]
@@ -145,12 +145,10 @@ class Mediation(Question):
         self, subject: Subject, members: list[int], batch: Batch, asking: Asking, found: Effects
     ) -> Iterator[Columns]:
         """Columns of the texts of a batch, one set per scale and method."""
-        words = (~found.removed[0].isnan()).sum(-1)
-        odds, chances = found.removed.abs().nan_to_num(0.0).amax(-1)  # [text] each
-        matters = {"log-odds": odds >= MATTERS, "probability": (odds >= MATTERS) & (chances >= VISIBLE)}
+        words, matters = (~found.removed[0].isnan()).sum(-1), mattering(found.removed)
         for place, scale in enumerate(SCALES):
             removed, unweighted = found.removed[place], found.unweighted[place]
-            facts: Columns = {"example": batch.ids, "n": batch.lengths, "words": words, "void": ~matters[scale]}
+            facts: Columns = {"example": batch.ids, "n": batch.lengths, "words": words, "void": ~matters[place]}
             facts["largest"] = removed.abs().nan_to_num(0.0).amax(-1)
             for method in (method for method in self.methods if method not in subject.refused):
                 scores = _on_tokens(subject.scores[method][members], batch)
@@ -173,6 +171,18 @@ def _on_tokens(scores: Tensor, batch: Batch) -> Tensor:
     return found.where(~batch.words, scores.double().gather(1, place))
 
 
+def mattering(removed: Tensor) -> Tensor:
+    """Whether some word of a text matters, on each scale, [scale, text], by effects [scale, text, token]."""
+    odds, chances = removed.abs().nan_to_num(0.0).amax(-1)  # [text] each
+    return torch.stack([odds >= MATTERS, (odds >= MATTERS) & (chances >= VISIBLE)])  # as `SCALES`
+
+
+def mediated(removed: Tensor, unweighted: Tensor) -> Tensor:
+    """M of every text, [text], cut at −1; NaN where no word does anything."""
+    effect, missed = removed.square().nansum(-1), (removed - unweighted).square().nansum(-1)
+    return (1 - missed / effect.where(effect > 0, torch.nan)).clamp(min=FLOOR)
+
+
 def _of_weights(attention: Tensor, removed: Tensor, unweighted: Tensor) -> dict[str, Tensor]:
     """What only attention has: M, Γ of weights, the share of it on opposed words; and the sums of M."""
     effect = removed.square().nansum(-1)
@@ -183,7 +193,7 @@ def _of_weights(attention: Tensor, removed: Tensor, unweighted: Tensor) -> dict[
         removed < -ROUNDING * removed.abs().nan_to_num(0.0).amax(-1, keepdim=True),
     )
     return {
-        "reads": (1 - missed / effect.where(effect > 0, torch.nan)).clamp(min=FLOOR),
+        "reads": mediated(removed, unweighted),
         "locates": gini_correlation(attention, unweighted.abs()).where(moved >= UNREAD**2 * effect, torch.nan),
         "opposed": (mass * against).sum(-1) / mass.sum(-1).where(mass.sum(-1) > 0, torch.nan),
         "effect": effect, "missed": missed, "moved": moved,
@@ -218,12 +228,12 @@ def _joined(parts: Sequence[Tensor | str | None], sizes: Sequence[int]) -> Any:
     return torch.cat(filled).numpy() if filled else []
 
 
-def _portions(subject: Subject) -> Iterator[list[int]]:
-    """Texts that are long enough, short ones first, some at a time."""
+def portions(examples: Sequence[Example]) -> Iterator[list[int]]:
+    """Texts that are long enough, short ones first, some at a time: their places among those given."""
     some: list[int] = []
-    order = sorted(range(len(subject.examples)), key=lambda i: len(subject.examples[i]))
-    for i in (i for i in order if len(subject.examples[i]) >= LEAST):
-        if some and (len(some) == TEXTS or (len(some) + 1) * len(subject.examples[i]) > WORDS):
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i]))
+    for i in (i for i in order if len(examples[i]) >= LEAST):
+        if some and (len(some) == TEXTS or (len(some) + 1) * len(examples[i]) > WORDS):
             yield some
             some = []
         some.append(i)

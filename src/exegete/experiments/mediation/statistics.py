@@ -66,16 +66,20 @@ def _varied(found: Evidence, value: pl.Expr, chance: float = 0.0) -> Varied:
 
 
 def _specifications(found: Evidence) -> dict[str, pl.DataFrame]:
-    """Attention's rows on the test texts, by specification that decides.
+    """Attention's rows on the test texts, by specification that decides."""
+    own = found.rows.filter(pl.col("split") == TEST, _is_attention(found.rows), neutral())
+    groups = own.partition_by(SPECIFICATION, as_dict=True, maintain_order=True)
+    return {name_of(*map(str, key)): rows for key, rows in groups.items()}
+
+
+def neutral() -> pl.Expr:
+    """Whether a specification decides.
 
     Where another word stands in a word's place, it has an effect of its own. Models that are faithful by construction
     fail there if it is the unknown word, to which training gave a meaning, or on the scale of probability, where one
     word in the other direction outweighs many: these only inform.
     """
-    neutral = (pl.col("removal") == "delete") | ((pl.col("removal") == "resample") & (pl.col("scale") == "log-odds"))
-    own = found.rows.filter(pl.col("split") == TEST, _is_attention(found.rows), neutral)
-    groups = own.partition_by(SPECIFICATION, as_dict=True, maintain_order=True)
-    return {name_of(*map(str, key)): rows for key, rows in groups.items()}
+    return (pl.col("removal") == "delete") | ((pl.col("removal") == "resample") & (pl.col("scale") == "log-odds"))
 
 
 def _is_attention(rows: pl.DataFrame) -> pl.Expr:
