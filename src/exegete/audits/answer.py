@@ -12,6 +12,7 @@ from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE
 from exegete.audits.decision import ANSWERS, Answer, Decision, decide
 from exegete.audits.instead import Readable
+from exegete.audits.readings import Ways
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import by_part, declared
@@ -27,35 +28,42 @@ PLANTED = {
 }
 Named = dict[str, Verdict]  # the tests of one model on one task
 Instead = Mapping[Where, tuple[Readable, ...]]
+Read = Mapping[Where, Ways]
 
 
-def answer(lines: Sequence[Verdict], context: Context | None = None, instead: Instead | None = None) -> str:
+def answer(
+    lines: Sequence[Verdict],
+    context: Context | None = None,
+    instead: Instead | None = None,
+    readings: Read | None = None,
+) -> str:
     """The decision first, then, in paragraphs of their own, what to read, what else was found, and of what."""
     context, instead = context or Context(), instead or {}
-    models = by_model(lines)
-    told = {where: _told(named, context.goal, instead.get(where, ())) for where, named in models.items()}
+    models, decided = by_model(lines), decisions(lines, context.goal, readings)
+    told = {
+        where: _told(named, decided[where], context.goal, instead.get(where, ())) for where, named in models.items()
+    }
     about = {where: f"{_about(named)}, {where[1]} on {where[0]}" for where, named in models.items()}
     if len(models) == 1:
         ((where, paragraphs),) = told.items()
         return "\n\n".join([*paragraphs, f"This is about {about[where]}."])
-    counts = Counter(decide(named, context.goal).answer for named in models.values())
+    counts = Counter(decision.answer for decision in decided.values())
     numbers = ", ".join(f"{ANSWERS[said][:-1].lower()} for {counts[said]}" for said in _order(counts))
     each = [f"{about[where][0].upper()}{about[where][1:]}: {' '.join(told[where])}" for where in models]
     return "\n\n".join([f"{_question(context.goal)} Of {len(models)} models: {numbers}.", *each])
 
 
-def decisions(lines: Sequence[Verdict], goal: Goal) -> dict[Where, Decision]:
+def decisions(lines: Sequence[Verdict], goal: Goal, readings: Read | None = None) -> dict[Where, Decision]:
     """By task and model."""
-    return {where: decide(named, goal) for where, named in by_model(lines).items()}
+    return {where: decide(named, goal, (readings or {}).get(where)) for where, named in by_model(lines).items()}
 
 
 def _order(counts: Counter[Answer]) -> list[Answer]:
     return [said for said in ANSWERS if counts[said]]
 
 
-def _told(named: Named, goal: Goal, instead: Sequence[Readable]) -> list[str]:
+def _told(named: Named, decision: Decision, goal: Goal, instead: Sequence[Readable]) -> list[str]:
     """The paragraphs of one model."""
-    decision = decide(named, goal)
     found = [decision.first, _missing(named, goal), _to_read(decision.answer, instead) if goal == "faithful" else ""]
     asked = {name: line for name, line in named.items() if line.verdict != "not testable"}
     informing = [*_purposes(asked, goal), " ".join([*_sayings(asked), *map(_said, _planted(asked))])]

@@ -10,20 +10,25 @@
 | `ranks` fails | no: it does not order words by what they do (above ½: partly) |
 | one specification surely holds, another surely fails | it hangs on how words are removed |
 | otherwise | undecided, with what would settle it |
+
+Where other readings of a transformer were asked, too (`exegete.audits.readings`): a yes is none if the order is that of
+heads which nobody reads; where the readout gives no yes, the one that was chosen may: *Yes, as R*.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from exegete.audits.readings import READOUT, Judged, Ways
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import declared
 from exegete.page.section import Variant, Verdict
 
-Answer = Literal["yes", "yes by size", "no", "hangs on", "undecided"]
+Answer = Literal["yes", "yes by size", "yes as", "no", "hangs on", "undecided"]
 ANSWERS: dict[Answer, str] = {
     "yes": "Yes.",
     "yes by size": "Yes, by size.",
+    "yes as": "Yes, read in another way.",
     "no": "No.",
     "hangs on": "It hangs on how a word is removed.",
     "undecided": "Undecided.",
@@ -42,6 +47,8 @@ class Decision:
     why: str  # a sentence
     answered: int = 0  # specifications of the deciding tests
     asked: int = 0
+    reading: str = ""  # of a "yes as": what may be read, as an importance is asked for
+    said: str = ""  # the same in words
 
     @property
     def settled(self) -> bool:
@@ -52,19 +59,20 @@ class Decision:
     def first(self) -> str:
         """The answer with its coverage and its reason."""
         coverage = f" ({self.answered} of {self.asked} specifications answered)" if self.asked else ""
-        return f"{ANSWERS[self.answer][:-1]}{coverage}. {self.why}"
+        answer = f"Yes, as {self.said}" if self.said else ANSWERS[self.answer][:-1]
+        return f"{answer}{coverage}. {self.why}"
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         return asdict(self)
 
 
-def decide(named: Named, goal: Goal = "faithful") -> Decision:
-    """What the tests of one model decide for a goal."""
-    return _by_votes(named) if goal != "faithful" else _faithful(named)
+def decide(named: Named, goal: Goal = "faithful", ways: Ways | None = None) -> Decision:
+    """What the tests of one model decide for a goal, and its readings, where they were asked."""
+    return _by_votes(named) if goal != "faithful" else _faithful(named, ways)
 
 
-def _faithful(named: Named) -> Decision:
+def _faithful(named: Named, ways: Ways | None) -> Decision:
     reads, ranks = named.get("reads"), named.get("ranks")
     if reads is None or ranks is None:
         missing = reads or ranks
@@ -77,7 +85,58 @@ def _faithful(named: Named) -> Decision:
         return Decision("undecided", NO_VOTE)
     coverage = (sum(v.verdict in ("holds", "fails") for v in variants), len(variants))
     answer, why = _told(reads, ranks, named.get("locates"), named.get("supports"))
-    return Decision(answer, why, *coverage)
+    decision = Decision(answer, why, *coverage)
+    return decision if ways is None else _read_otherwise(_carried(decision, ways), ways)
+
+
+def _carried(decision: Decision, ways: Ways) -> Decision:
+    """No, if the order of weights is that of heads which nobody reads, whatever it is worth."""
+    own = ways.readout.carried
+    if decision.answer == "no" or own is None or "carried" not in ways.readout.failed:
+        return decision
+    why = (
+        f"The order of its weights is that of {_heads(ways.readout)} whose order nobody reads: made flat, they change "
+        f"next to nothing, and without them weights do not order words by how much they matter ({_gamma(own)})."
+    )
+    return replace(decision, answer="no", why=why)
+
+
+def _read_otherwise(decision: Decision, ways: Ways) -> Decision:
+    """Where the readout gives no yes: what the other readings say."""
+    if decision.answer.startswith("yes"):
+        return decision
+    best = ways.chosen
+    if best is not None and best.verdict == "holds" and best.kind != READOUT:
+        why = (
+            f"It orders words by how much they matter, and they act through what it reads ({best.numbers}); it was "
+            f"chosen on other texts and judged once. {_of_recipe(ways)} Not as the readout: {decision.why}"
+        )
+        return replace(decision, answer="yes as", why=why, reading=best.reading, said=best.said)
+    return replace(decision, why=f"{decision.why} {_none(decision, ways)}")
+
+
+def _none(decision: Decision, ways: Ways) -> str:
+    """That no reading does, or how many are open."""
+    every, best = ways.readings, ways.chosen
+    failed = [line for line in every if line.verdict == "fails"]
+    did = f" Best where readings were chosen: {best.said}, here {best.numbers}." if best is not None else ""
+    if decision.answer == "no" and len(failed) == len(every):
+        return f"No way of reading its attention that we know tells it: all of {len(every)} readings fail.{did}"
+    return f"Of {len(every)} readings of its attention {len(failed)} fail, and none is shown to hold.{did}"
+
+
+def _of_recipe(ways: Ways) -> str:
+    if ways.seeds == 1:
+        return "This is said of one checkpoint: of its recipe it needs a second fine-tuning seed that says the same."
+    return f"It holds in each of {ways.seeds} fine-tunings."
+
+
+def _heads(line: Judged) -> str:
+    return "a head" if line.left_out == 1 else f"{line.left_out} heads"
+
+
+def _gamma(variant: Variant) -> str:
+    return f"Γ {variant.statistic:.2f}" if variant.statistic is not None else "Γ has no value"
 
 
 def _told(reads: Verdict, ranks: Verdict, locates: Verdict | None, supports: Verdict | None) -> tuple[Answer, str]:

@@ -24,6 +24,7 @@ from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria, Criterion
 from exegete.audits.goals import USERS, uncalibrated, votes
 from exegete.audits.instead import Readable, readable
+from exegete.audits.readings import readings_of
 from exegete.audits.retrained import left_out, said
 from exegete.audits.rules import ERROR, TEXTS, Ruled, Varying, ruled
 from exegete.audits.scorecard import Audit
@@ -83,11 +84,16 @@ def judge(
     lines = [*judged(asked, context), *untestable(context, criteria)]
     voted = tuple(replace(line, votes=votes(line.name, context.goal, criteria, study)) for line in lines)
     doubt = uncalibrated(criteria, study) if any(isinstance(each.measured, Varied) for each in asked) else ""
-    first, instead = next(iter(rows)), _instead(asked, rows, study, context)
+    first, instead, read = (
+        next(iter(rows)),
+        _instead(asked, rows, study, context),
+        readings_of(rows.get("readings"), criteria),
+    )
     return Audit(
-        answer=answer(voted, context, instead) if asked else NOTHING.format(", ".join(judged_experiments())),
-        decisions=decisions(voted, context.goal),
+        answer=answer(voted, context, instead, read) if asked else NOTHING.format(", ".join(judged_experiments())),
+        decisions=decisions(voted, context.goal, read),
         instead=instead,
+        readings=read,
         tests=voted,
         criteria_version=criteria.version,
         goal=context.goal,

@@ -39,20 +39,20 @@ class Ruled(NamedTuple):
     decisive: str  # the specification whose interval lies worst for the verdict; none where none counts
 
 
-def ruled(tests: Sequence[Varying]) -> list[Ruled]:
-    """The tests of one family."""
-    judged = [_Judged(test) for test in tests]
+def ruled(tests: Sequence[Varying], error: float = ERROR) -> list[Ruled]:
+    """The tests of one family, one-sided, each with this error at most."""
+    judged = [_Judged(test, error) for test in tests]
     total = sum(len(each.counted) for each in judged)
-    failed = _failed(judged)
-    return [each.ruled(place in failed, ERROR / max(1, total)) for place, each in enumerate(judged)]
+    failed = _failed(judged, error)
+    return [each.ruled(place in failed, error / max(1, total)) for place, each in enumerate(judged)]
 
 
 class _Judged:
     """A test, its specifications that count, and their intervals at any error."""
 
-    def __init__(self, test: Varying) -> None:
+    def __init__(self, test: Varying, error: float) -> None:
         few = {name: _few(values) for name, values in test.values.items() if name not in test.void}
-        self.test = test
+        self.test, self.error = test, error
         self.void = dict(test.void) | {name: why for name, why in few.items() if why}
         self.counted = [name for name in test.values if name not in self.void]
         self.interval = cache(lambda name, alpha: bounded(test.values[name], alpha, test.bound))
@@ -67,7 +67,7 @@ class _Judged:
         return bool(self.counted) and all(self.fails(name, alpha) for name in self.counted)
 
     def outcome(self, failed: bool, sure: float) -> Outcome:
-        if self.counted and all(self.holds(name, ERROR) for name in self.counted):
+        if self.counted and all(self.holds(name, self.error) for name in self.counted):
             return "holds"
         if failed:
             return "fails"
@@ -76,11 +76,13 @@ class _Judged:
 
     def ruled(self, failed: bool, sure: float) -> Ruled:
         outcome = self.outcome(failed, sure)
-        variants = tuple(self._variant(name, sure if outcome == "hangs on" else ERROR) for name in self.test.values)
+        variants = tuple(
+            self._variant(name, sure if outcome == "hangs on" else self.error) for name in self.test.values
+        )
         return Ruled(outcome, variants, self._decisive(outcome))
 
     def _variant(self, name: str, alpha: float) -> Variant:
-        mean, low, high, n, _ = self.interval(name, ERROR)
+        mean, low, high, n, _ = self.interval(name, self.error)
         if name in self.void:
             return Variant(name, _finite(mean), _finite(low), _finite(high), n, "cannot tell", self.void[name])
         said: Outcome = "holds" if self.holds(name, alpha) else "fails" if self.fails(name, alpha) else "cannot tell"
@@ -88,7 +90,7 @@ class _Judged:
 
     def _decisive(self, outcome: Outcome) -> str:
         """Of what holds the lowest end, of what fails the highest; else the one nearest to its threshold."""
-        ends = {name: self.interval(name, ERROR) for name in self.counted}
+        ends = {name: self.interval(name, self.error) for name in self.counted}
         if outcome == "holds":
             return min(ends, key=lambda name: ends[name].low)
         if outcome == "fails":
@@ -102,11 +104,11 @@ def _few(values: Tensor) -> str:
     return "" if texts >= TEXTS else f"{texts} texts say something, and a verdict needs {TEXTS}"
 
 
-def _failed(judged: Sequence[_Judged]) -> set[int]:
+def _failed(judged: Sequence[_Judged], error: float) -> set[int]:
     """The tests that fail in all of their specifications, corrected for the number of tests."""
     left, failed = [place for place, each in enumerate(judged) if each.counted], set[int]()
     while left:
-        now = [place for place in left if judged[place].all_fail(ERROR / len(left))]
+        now = [place for place in left if judged[place].all_fail(error / len(left))]
         if not now:
             break
         failed |= set(now)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from exegete.audits.context import Cost
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
+from exegete.audits.readings import MARGINS, Judged
 from exegete.experiments.common.test import Goal
 from exegete.page.section import Variant, Verdict
 
@@ -35,8 +36,10 @@ def model() -> type[BaseModel]:
     """All that is printed."""
     cost = _object("Cost", dict(get_type_hints(Cost)))
     readable = _object("Readable", _of(Readable, cost=cost | None))
-    decision = _object("Decision", {"task": str, "model": str} | _of(Decision, instead=list[readable]))  # type: ignore[valid-type]
     variant = _object("Variant", _of(Variant))
+    reading = _object("Reading", _of(Judged, **dict.fromkeys(MARGINS, variant | None)))
+    lists = {"instead": list[readable], "readings": list[reading]}  # type: ignore[valid-type]
+    decision = _object("Decision", {"task": str, "model": str} | _of(Decision, **lists))
     verdict = _object("Verdict", _of(Verdict, variants=list[variant]))  # type: ignore[valid-type]
     found = {
         "answer": str, "decisions": list[decision], "goal": Goal, "user": str, "untested": list[str],  # type: ignore[valid-type]

@@ -1,7 +1,7 @@
 """Audit: a scorecard of tests with published criteria, and the answer in plain words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,11 @@ import polars as pl
 from exegete.audits.context import Where
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
+from exegete.audits.readings import Ways, table
 from exegete.base.errors import ExegeteError
 from exegete.base.extras import to_pandas
 from exegete.experiments.common.test import Goal
-from exegete.page.section import Verdict
+from exegete.page.section import Table, Verdict
 
 if TYPE_CHECKING:
     from exegete.runs.results import Result
@@ -36,6 +37,7 @@ class Audit:
     frame: pl.DataFrame = field(
         default_factory=pl.DataFrame, repr=False
     )  # agreement's summary, or else the first one's
+    readings: Mapping[Where, Ways] = field(default_factory=dict)  # other ways of reading, where they were asked
 
     @property
     def scorecard(self) -> pl.DataFrame:
@@ -57,6 +59,7 @@ class Audit:
                 {"task": task, "model": model}
                 | decision.to_json()
                 | {"instead": [each.to_json() for each in self.instead.get((task, model), ()) if decision.settled]}
+                | {"readings": self._readings(task, model)}
                 for (task, model), decision in self.decisions.items()
             ],
             "goal": self.goal,
@@ -66,6 +69,19 @@ class Audit:
             "run": None if self.run is None else str(self.run),
             "tests": [test.to_json() for test in self.tests],
         }
+
+    def reading_tables(self) -> list[Table]:
+        """A table of readings for every task and model of which they were asked."""
+        several = len(self.readings) > 1
+        named = {where: table(found) for where, found in self.readings.items()}
+        return [
+            replace(each, title=f"{each.title}: {model} on {task}") if several else each
+            for (task, model), each in named.items()
+        ]
+
+    def _readings(self, task: str, model: str) -> list[dict[str, Any]]:
+        found = self.readings.get((task, model))
+        return [line.to_json() for line in found.lines] if found is not None else []
 
     def to_pandas(self) -> Any:
         """The scorecard as a pandas frame (extra `pandas`)."""

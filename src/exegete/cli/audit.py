@@ -105,5 +105,7 @@ def _show_answer(found: "Audit", console: Console) -> None:
         f"[dim]{DECIDES} decides: it holds, or fails, in every specification, at 5 %; failures are corrected for the "
         "number of tests, and so is all that informs (Holm). What every test asks: --definitions.[/]"
     )
+    for told in found.reading_tables():
+        console.print(rich_table(told.narrow))
     console.print(f"\n[bold]For {escaped(found.user)}:[/]")
     console.print(f"{escaped(found.answer)}\n")

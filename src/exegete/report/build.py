@@ -40,6 +40,10 @@ __all__ = [
 PAGE, WRITTEN = "report.html", "report.json"  # the page, and what it was made of
 HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
 QUESTION = "May this model's attention be read as an explanation of its predictions, and if not, what should be read?"
+READ = (
+    "A transformer's attention can be read at many sites, heads and queries. Each way was judged by the criteria of "
+    "`ranks` and `reads`: it may be read where it holds, and the answer names it only if it was chosen on other texts."
+)
 GOALS = {"faithful": "faithfulness", "plausible": "plausibility", "sanity": "sanity"}
 
 
@@ -99,7 +103,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         answer=audit.answer,
         verdicts=verdicts(audit, asked),
         facts=_facts(manifest, audit),
-        sections=list(chapters(run, study, audit.tests, texts)),
+        sections=[*_readings(audit), *chapters(run, study, audit.tests, texts)],
         cite=bibtex(papers),
         goal=GOALS.get(audit.goal, "") if audit.tests else "",
         user=audit.user,
@@ -107,6 +111,12 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         comparison=side_by_side(audit.tests, study.tasks, study.models),
         appendix=list(_appendix(run, study, beside)),
     )
+
+
+def _readings(audit: Audit) -> Iterator[Section]:
+    """What was judged of other ways of reading; their numbers have a chapter of their own below."""
+    if tables := audit.reading_tables():
+        yield Section("Ways of reading its attention", "ways-of-reading", [READ], tables)
 
 
 def _facts(manifest: dict[str, Any], audit: Audit) -> dict[str, str]:

@@ -1,0 +1,121 @@
+"""Known truths: what the audit says of transformers of which we know what may be read, and of their readings."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from exegete.audits.decision import Decision, decide
+from exegete.audits.readings import Judged, Ways
+from exegete.audits.schema import schema
+from exegete.calibration import wired
+from exegete.page.section import Variant, Verdict
+
+audited = cache(wired.audited)
+
+
+def lines_of(name: str) -> dict[str, Judged]:
+    (found,) = audited(name).readings.values()
+    return {line.kind: line for line in found.lines if line.reads is not None}
+
+
+def decision_of(name: str) -> Decision:
+    (found,) = audited(name).decisions.values()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(wired.WRONG))
+def test_no_truth_gets_a_wrong_answer(name: str) -> None:
+    assert decision_of(name).answer not in wired.WRONG[name]
+
+
+def test_planted_at_the_readout_may_be_read() -> None:
+    assert decision_of("planted").answer == "yes"
+    assert lines_of("planted")["readout"].verdict == "holds"
+
+
+@pytest.mark.slow
+def test_planted_below_may_be_read_there_and_the_answer_says_where() -> None:
+    decision = decision_of("planted below")
+    assert (decision.answer, decision.reading) == ("yes as", "reading:site=encoder.0")
+    assert decision.first.startswith("Yes, as layer encoder.0 (mean of heads, read from the first token)")
+    assert "second fine-tuning seed" in decision.why
+
+
+@pytest.mark.slow
+def test_a_readout_that_copies_and_is_not_read_is_no_reason() -> None:
+    decision, lines = decision_of("copied at the readout"), lines_of("copied at the readout")
+    assert decision.answer == "no"
+    assert lines["readout"].ranks is not None
+    assert (lines["readout"].ranks.statistic or 0) > 0.7  # it orders words, and nobody reads it
+    assert "No way of reading its attention that we know" in decision.why
+
+
+def test_a_copy_in_one_of_two_heads_is_no_reason() -> None:
+    decision, lines = decision_of("copied in one head"), lines_of("copied in one head")
+    assert decision.answer == "no"
+    assert lines["readout"].failed == ("carried",)  # Γ and M alone would not tell
+    assert "nobody reads" in decision.why
+
+
+def test_a_copy_over_layers_is_no_reason() -> None:
+    """Its Γ and M are those of a reason: M cuts the layer that is read, and the order is that of the other."""
+    decision, lines = decision_of("copied below"), lines_of("copied below")
+    assert decision.answer == "no"
+    assert not decision.reading
+    for kind in ("layers", "rollout", "columns of all layers"):
+        assert lines[kind].failed == ("carried",)
+    assert lines["layer"].failed == ("carried", "reads")
+
+
+def test_what_a_machine_reads_has_the_readings() -> None:
+    found = audited("copied below")
+    said = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    (decision,) = said["decisions"]
+    assert [line["kind"] for line in decision["readings"]].count("baseline") == 3
+    of_decisions = {"$ref": "#/$defs/Decision", "$defs": schema()["$defs"]}
+    jsonschema.validate(decision, of_decisions)
+    (table,) = found.reading_tables()
+    assert "single layers and heads" in table.caption
+    assert len(table.cells()) == 8 + 3
+
+
+def way(kind: str, verdict: str, *, chosen: bool = False, failed: tuple[str, ...] = ()) -> Judged:
+    number = Variant("delete alone, log-odds", 0.9, 0.8, 0.95, 60, "holds")
+    return Judged(
+        f"reading:{kind}", kind, "encoder.1", "mean", "the first token", verdict, number, number, number,  # type: ignore[arg-type]
+        2, failed, chosen,
+    )  # fmt: skip
+
+
+def verdicts_that(said: str) -> dict[str, Verdict]:
+    variants = (Variant("delete alone, log-odds", 0.9, 0.8, 0.95, 60, "holds"),)
+    return {name: Verdict(name, verdict=said, variants=variants) for name in ("reads", "ranks")}  # type: ignore[arg-type]
+
+
+READOUT = way("readout", "fails", failed=("ranks",))
+
+
+def test_the_readout_is_judged_first() -> None:
+    ways = Ways((replace(READOUT, verdict="holds", failed=()), way("layers", "holds", chosen=True)), 1)
+    assert decide(verdicts_that("holds"), "faithful", ways) == decide(verdicts_that("holds"))
+
+
+def test_only_what_was_chosen_can_be_the_answer() -> None:
+    lucky = Ways((READOUT, way("layers", "cannot tell", chosen=True), way("rollout", "holds")), 1)
+    found = decide(verdicts_that("fails"), "faithful", lucky)
+    assert found.answer == "no"
+    assert "none is shown to hold" in found.why or "1 fail" in found.why
+    chosen = Ways((READOUT, way("layers", "holds", chosen=True)), 2)
+    found = decide(verdicts_that("fails"), "faithful", chosen)
+    assert (found.answer, found.reading) == ("yes as", "reading:layers")
+    assert "each of 2 fine-tunings" in found.why
+
+
+def test_without_a_vote_nothing_is_said() -> None:
+    silent = {name: replace(test, votes=False) for name, test in verdicts_that("fails").items()}
+    chosen = Ways((READOUT, way("layers", "holds", chosen=True)), 1)
+    assert decide(silent, "faithful", chosen).answer == "undecided"
