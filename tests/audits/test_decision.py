@@ -126,7 +126,8 @@ def test_sanity_needs_something_that_must_be_found(used: Outcome, found: Outcome
 
 def test_variants_of_the_json_are_those_of_the_line() -> None:
     assert decide(both("holds", "holds")).to_json() == {
-        "answer": "yes", "answered": 6, "asked": 6, "why": decide(both("holds", "holds")).why,
+        "answer": "yes", "answered": 6, "asked": 6, "why": decide(both("holds", "holds")).why, "reading": "",
+        "said": "",
     }  # fmt: skip
     assert isinstance(verdict("reads", "holds").to_json()["variants"][0], dict)
     assert Variant("a").verdict == "not testable"

@@ -43,7 +43,9 @@ def test_audits_fit(outcome: Outcome) -> None:
     found = written(*lines)
     jsonschema.validate(found, KEPT)
     (decision,) = found["decisions"]
-    assert set(decision) == {"task", "model", "answer", "why", "answered", "asked", "instead"}
+    assert set(decision) == {
+        "task", "model", "answer", "why", "answered", "asked", "reading", "said", "instead", "readings",
+    }  # fmt: skip
     said = ["lrp", "x"] if outcome in ("holds", "fails") else []  # what is open says nothing to read
     assert [each["method"] for each in decision["instead"]] == said
     assert len(found["tests"][0]["variants"]) == 3

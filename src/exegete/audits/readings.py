@@ -163,13 +163,14 @@ def table(found: Ways) -> Table:
     columns = (
         text("reading"), verdict(), *wide(text("site"), text("head"), text("query", "read from")), number("ranks", "Γ"),
         interval("ranks_low", "ranks_high"), number("carried", "Γ of what is read"), number("reads", "M"),
-        interval("reads_low", "reads_high"), count("n"), *wide(count("left_out", "unread heads")),
+        *wide(interval("reads_low", "reads_high")), count("n"), *wide(count("left_out", "unread heads")),
     )  # fmt: skip
     return Table("Readings", pl.DataFrame([_row(line) for line in shown], SCHEMA), CAPTION + rest, columns)
 
 
 def _row(line: Judged) -> dict[str, Any]:
-    found: dict[str, Any] = {"reading": line.name + (" (chosen)" if line.chosen else ""), "verdict": line.verdict}
+    judged = None if line.kind == BASELINE else line.verdict
+    found: dict[str, Any] = {"reading": line.name + (" (chosen)" if line.chosen else ""), "verdict": judged}
     found |= {name: getattr(line, name) or None for name in ("site", "head", "query", "left_out")}
     for name in MARGINS:
         own: Variant | None = getattr(line, name)
