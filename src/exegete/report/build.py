@@ -41,8 +41,8 @@ PAGE, WRITTEN = "report.html", "report.json"  # the page, and what it was made o
 HARDLY = 0.05  # accuracy above the most frequent class below which a model has learnt little
 QUESTION = "May this model's attention be read as an explanation of its predictions, and if not, what should be read?"
 READ = (
-    "A transformer's attention can be read at many sites, heads and queries. Each way was judged by the criteria of "
-    "`ranks` and `reads`: it may be read where it holds, and the answer names it only if it was chosen on other texts."
+    "A transformer's attention can be read at many sites, heads and queries. Each way was judged by the criteria "
+    "of the readout: it may be read where it holds, and the answer names it only if it was chosen on other texts."
 )
 GOALS = {"faithful": "faithfulness", "plausible": "plausibility", "sanity": "sanity"}
 
