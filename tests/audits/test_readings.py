@@ -3,11 +3,13 @@
 import json
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from exegete.audits.decision import Decision, decide
+from exegete.audits.kept import keep_judgement, kept_judgement
 from exegete.audits.readings import Judged, Ways
 from exegete.audits.schema import schema
 from exegete.calibration import wired
@@ -81,6 +83,15 @@ def test_what_a_machine_reads_has_the_readings() -> None:
     (table,) = found.reading_tables()
     assert "single layers and heads" in table.caption
     assert len(table.cells()) == 8 + 3
+
+
+def test_what_was_judged_of_them_reads_back(tmp_path: Path) -> None:
+    found = audited("copied below")
+    keep_judgement(tmp_path, "key", found)
+    back = kept_judgement(tmp_path, "key", found.frame)
+    assert back is not None
+    assert back.readings == found.readings
+    assert back.to_json()["decisions"] == found.to_json()["decisions"]
 
 
 def way(kind: str, verdict: str, *, chosen: bool = False, failed: tuple[str, ...] = ()) -> Judged:

@@ -13,6 +13,7 @@ from exegete.experiments.readings.baselines import inverse_frequency, mean_effec
 from exegete.experiments.readings.candidates import candidates
 from exegete.experiments.readings.cuts import Cuts
 from exegete.experiments.readings.experiment import Readings
+from exegete.experiments.readings.statistics import by_reading
 from exegete.experiments.readings.unread import Asked, Moving, unread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.reading import Reading
@@ -148,6 +149,15 @@ def test_summary_and_figure(rows: pl.DataFrame) -> None:
     assert line["ranks"].item() == pytest.approx(kept["ranks"].mean())
     assert line["n"].item() == kept.height
     assert list(ASKED.figures(said, summary)) == ["readings"]
+
+
+def test_every_fine_tuning_is_a_specification_of_its_own(rows: pl.DataFrame) -> None:
+    one = by_reading(rows.with_columns(seed=pl.lit(0)))
+    both = by_reading(pl.concat([rows.with_columns(seed=pl.lit(seed)) for seed in (0, 1)]))
+    for alone, two in zip(one, both, strict=True):
+        names = [f"{name}, seed {seed}" for name in alone.values["ranks"] for seed in (0, 1)]
+        assert sorted(two.values["ranks"]) == sorted(names)
+        assert two.level == pytest.approx(alone.level, nan_ok=True)
 
 
 def test_baselines() -> None:

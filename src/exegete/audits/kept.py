@@ -16,6 +16,7 @@ from exegete.audits.context import Where
 from exegete.audits.criteria import Criteria
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
+from exegete.audits.readings import Ways
 from exegete.audits.scorecard import Audit
 from exegete.base.files import read_json, write_json
 from exegete.base.source import digest_of, package_hash
@@ -38,6 +39,7 @@ class _Kept(NamedTuple):
     goal: Goal
     user: str
     untested: tuple[str, ...]
+    readings: tuple[tuple[Where, Ways], ...]
 
 
 _FORM = TypeAdapter(_Kept)
@@ -59,7 +61,7 @@ def keep_judgement(run: Path, key: str | None, audit: Audit) -> None:
     """Write a judgement, if it can be told apart from others and reads back as it was."""
     kept = _Kept(
         audit.answer, audit.tests, audit.criteria_version, tuple(audit.decisions.items()),
-        tuple(audit.instead.items()), audit.goal, audit.user, audit.untested,
+        tuple(audit.instead.items()), audit.goal, audit.user, audit.untested, tuple(audit.readings.items()),
     )  # fmt: skip
     written = _FORM.dump_json(kept)  # what is no number is null, and then doesn't read back
     with suppress(ValidationError):
@@ -73,6 +75,5 @@ def kept_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | N
     if facts.get("key") != key or key is None:
         return None
     kept = _FORM.validate_python(facts["audit"])
-    return Audit(
-        **kept._asdict() | {"decisions": dict(kept.decisions), "instead": dict(kept.instead)}, run=run, frame=frame
-    )
+    by_model = {name: dict(getattr(kept, name)) for name in ("decisions", "instead", "readings")}
+    return Audit(**kept._asdict() | by_model, run=run, frame=frame)
