@@ -122,7 +122,7 @@ def _none(decision: Decision, ways: Ways) -> str:
     did = f" Best where readings were chosen: {best.said}, here {best.numbers}." if best is not None else ""
     if decision.answer == "no" and len(failed) == len(every):
         return f"No way of reading its attention that we know tells it: all of {len(every)} readings fail.{did}"
-    return f"Of {len(every)} readings of its attention {len(failed)} fail, and none is shown to hold.{did}"
+    return f"This is of the readout: of {len(every)} readings {len(failed)} fail, and none is shown to hold.{did}"
 
 
 def _of_recipe(ways: Ways) -> str:
