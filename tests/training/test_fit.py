@@ -165,3 +165,19 @@ def test_a_folder_with_another_model_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match="holds another model"):
         train(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "two")
     assert load_checkpoint(tmp_path / "model").weights_hash == kept.weights_hash
+
+
+def test_short_texts_come_first() -> None:
+    """Every epoch goes from the shortest to the longest; which texts of one length come together is drawn."""
+    task = small_task()
+    train = task.split("train")
+    fit = Fit(build(SPEC, task), task, FAST.model_copy(update={"short_first": True, "batch": 4}), 0)
+    one, other = fit._batches(train, 1), fit._batches(train, 2)
+    for batches in (one, other):
+        lengths = [len(train[i]) for batch in batches for i in batch]
+        assert lengths == sorted(lengths)
+        assert sorted(i for batch in batches for i in batch) == list(range(len(train)))
+    assert one != other
+    shuffled = Fit(build(SPEC, task), task, FAST.model_copy(update={"batch": 4}), 0)._batches(train, 1)
+    assert shuffled != one
+    assert sorted(shuffled) == sorted(one)

@@ -106,10 +106,14 @@ class Fit:
         self.state.epoch = number
 
     def _batches(self, examples: Sequence[Example], shuffle: int) -> list[list[int]]:
-        settings = self.settings
-        if isinstance(self.model, Pretrained):
-            return list(batches_by_cost(self.model.lengths(examples), settings.batch, settings.budget, shuffle))
-        return list(batches_of_one_length(examples, settings.batch, settings.budget, shuffle))
+        size, budget = self.settings.batch, self.settings.budget
+        lengths = self.model.lengths(examples) if isinstance(self.model, Pretrained) else [len(e) for e in examples]
+        cut = (
+            batches_by_cost(lengths, size, budget, shuffle)
+            if isinstance(self.model, Pretrained)
+            else batches_of_one_length(examples, size, budget, shuffle)
+        )
+        return sorted(cut, key=lambda batch: lengths[batch[0]]) if self.settings.short_first else list(cut)
 
     def _step(self, examples: Sequence[Example], epoch: int) -> None:
         batch = self.model.collate(examples)

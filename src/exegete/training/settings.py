@@ -29,6 +29,7 @@ class TrainingSettings(BaseModel):
     schedule: Literal["root", "linear"] = "root"  # falls as 1/√step after warming up; or on a line, to 0 at the end
     smoothing: float = Field(0.0, ge=0, lt=1)  # of the gold labels
     class_weights: bool = False  # weigh classes by the inverse of their frequency in train
+    short_first: bool = False  # every epoch goes from the shortest texts to the longest
 
 
 # How a pretrained transformer is trained further: it has learnt already, and forgets under large steps.
