@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from exegete.explorer.attack import Attack
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
+    from exegete.page.words import Words
     from exegete.runs.engine.contract import Engine
     from exegete.runs.objects import AnyModel, AnyTask, Loaded, StudyOfObjects, Trained, Wrapped
     from exegete.runs.results import Result
@@ -202,6 +203,28 @@ def score(
     from exegete.runs.scored import scores_of
 
     return scores_of(model, task, methods, split, texts)
+
+
+@checked
+def words(
+    model: "AnyModel",
+    task: "AnyTask",
+    methods: Sequence[str] = (),
+    split: str = "test",
+    *,
+    texts: int | None = None,
+    least: int = 5,
+) -> "Words":
+    """The importance of a word averaged over a split's texts, by attention and by other methods, with intervals.
+
+    Words in fewer than `least` texts are left out. The figure holds attention against the first of the methods.
+
+    >>> found = words(model, "rotten_tomatoes", ["lrp", "gradient:norm=l2"], texts=500)  # doctest: +SKIP
+    >>> found.frame, found.left_out; found.figure(); found.save("words.csv")  # doctest: +SKIP
+    """
+    from exegete.report.words import words_of_task
+
+    return words_of_task(model, task, methods, split, texts, least)
 
 
 @checked

@@ -20,7 +20,7 @@ from exegete.base.ties import levels
 from exegete.explorer.busy import Busy, Room
 from exegete.explorer.data import Data, page_of_texts, run_of, some_words
 from exegete.explorer.messages import Cell, Texts, Words
-from exegete.explorer.reading import Opened, keep, over_words
+from exegete.explorer.reading import Opened, keep, words_of
 from exegete.explorer.server import REPORT_POLICY, make_app
 from exegete.runs.results import Run
 from tests.report.test_telling import tau_b
@@ -93,12 +93,13 @@ def test_every_number_of_a_text_is_that_of_the_run(opened: Opened, run: Path) ->
 def test_the_importance_of_a_word_is_its_mean_over_the_texts() -> None:
     frame = pl.DataFrame(
         {
+            "example": [0, 1, 2],
             "words": [["a", "b", "a"], ["b", "c"], ["a", "c"]],
             "attention": [[0.5, 0.25, 0.25], [0.1, 0.9], [0.5, 0.5]],
             "other": [[-2.0, 1.0, 1.0], [3.0, -1.0], [0.0, 0.0]],
         }
     )
-    found = {row[0]: row[1:] for row in over_words(frame).iter_rows()}
+    found = {row[0]: row[1:] for row in words_of(frame).iter_rows()}
     assert found["a"] == (2, pytest.approx((1.5 + 0.75) / 2), pytest.approx((1.5 + 0.75) / 2))
     assert found["b"] == (2, pytest.approx((0.75 + 0.2) / 2), pytest.approx((0.75 + 1.5) / 2))
     assert found["c"] == (1, pytest.approx(1.8), pytest.approx(0.5))  # the text of zeros says nothing

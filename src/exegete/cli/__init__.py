@@ -11,12 +11,13 @@ from rich.console import Console
 from exegete.base.errors import ExegeteError
 
 # In the order of the help page: importing a command registers it.
-from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, serve, annotate, tokens  # isort: skip
+from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, words, serve  # isort: skip
+from exegete.cli import annotate, tokens  # isort: skip
 from exegete.cli.app import app, escaped
 from exegete.cli.stopping import STOPPED, end, heard_at_once
 
 __all__ = ["app", "main"]
-COMMANDS = (listing, train, run, report, reproduce, audit, calibrate, explain, serve, annotate, tokens)
+COMMANDS = (listing, train, run, report, reproduce, audit, calibrate, explain, words, serve, annotate, tokens)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from exegete.audits.scorecard import Audit
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json
 from exegete.explorer.answers import without_paths
+from exegete.measures.words import over_words
 from exegete.page.columns import SIGNS
 from exegete.page.labels import method_label, model_label, model_labels, shortened, task_labels
 from exegete.page.section import Verdict, anchor
@@ -95,7 +96,7 @@ class Opened:
         at = {name: self.place / f"{name}-{number}.parquet" for name in ("texts", "words")}
         frame.write_parquet(at["texts"])
         if scored is not None:
-            over_words(scored.frame).write_parquet(at["words"])
+            words_of(scored.frame).write_parquet(at["words"])
         return {name: str(path) for name, path in at.items()} | {"cell": self._said(number, frame, scored)}
 
     def _best(self, cell: dict[str, Any]) -> str:
@@ -180,23 +181,10 @@ def _apart(scored: Scored | None) -> pl.DataFrame:
     return scored.frame.select("example", "tau", top_attention=top("attention"), top_other=top("other"))
 
 
-def over_words(frame: pl.DataFrame) -> pl.DataFrame:
-    """The mean importance of every word (Li et al. 2016), by attention and by the other method.
-
-    Of word i of a text with n words and scores s it is n·|s_i| / Σ_j |s_j|: 1 is an even share, so that long texts and
-    short ones, and methods of any scale, can be put together. A text in which a method gives every word 0 says nothing.
-    """
-    shares = [
-        pl.col(name).list.eval(pl.element().abs() * pl.len() / pl.element().abs().sum())
-        for name in ("attention", "other")
-    ]
-    single = frame.select("words", *shares).explode("words", "attention", "other")
-    return (
-        single.filter(pl.col("attention").is_finite(), pl.col("other").is_finite())
-        .group_by(word="words")
-        .agg(pl.len().alias("count"), pl.col("attention").mean(), pl.col("other").mean())
-        .sort("count", "word", descending=[True, False])
-    )
+def words_of(frame: pl.DataFrame) -> pl.DataFrame:
+    """The mean share of every word by attention and by the other method, a row per word."""
+    every = over_words(frame, ("attention", "other"))
+    return every.pivot("method", index=["word", "count"], values="mean")
 
 
 def keep(tell: Tell, run: str, place: str) -> Answer:

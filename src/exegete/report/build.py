@@ -93,9 +93,11 @@ def keep_results(run: Path, folder: Path) -> None:
 
 def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, beside: Table | None) -> Report:
     from exegete.report.side_by_side import side_by_side
+    from exegete.report.words import words_section
 
     asked = [found.name for _, found in found_in(run, study)]
     texts = telling(run, manifest["cells"], study.split, audit.tests)
+    words = words_section(run, manifest["cells"], study.split, audit.tests)
     papers = [test.paper for test in audit.tests] or [paper for name in asked for paper in papers_of(name)]
     return Report(
         title=shortened(study.title or study.name, (*study.tasks, *study.models)),
@@ -103,7 +105,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         answer=audit.answer,
         verdicts=verdicts(audit, asked),
         facts=_facts(manifest, audit),
-        sections=[*_readings(audit), *chapters(run, study, audit.tests, texts)],
+        sections=[*_readings(audit), *chapters(run, study, audit.tests, texts), *([words] if words else [])],
         cite=bibtex(papers),
         goal=GOALS.get(audit.goal, "") if audit.tests else "",
         user=audit.user,

@@ -48,7 +48,7 @@ class Told(NamedTuple):
 def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Verdict]) -> Told | None:
     """The most telling texts of a run; None if it holds no scores of attention and of another method."""
     against, found = best_methods(tests), {}
-    for place, cell in _one_each(cells).items():
+    for place, cell in one_each(cells).items():
         scored = scores_of(run, cell, split, against.get(plain(*place), ""))
         if scored is not None:
             found[place] = scored._replace(frame=_easily_read(scored.frame))
@@ -61,7 +61,7 @@ def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Se
     return Told(one.experiment, tuple(maps), *_said(one, several=len(found) > 1))
 
 
-def _one_each(cells: Sequence[Mapping[str, Any]]) -> dict[Place, Mapping[str, Any]]:
+def one_each(cells: Sequence[Mapping[str, Any]]) -> dict[Place, Mapping[str, Any]]:
     """The first seed of every task and model, without tasks with planted words where there are others."""
     every: dict[Place, Mapping[str, Any]] = {}
     for cell in cells:
@@ -83,18 +83,32 @@ def _is_method(name: str) -> bool:
 
 def scores_of(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> Scored | None:
     """Attention and the wanted method, or else the first other one, from an experiment that scored both."""
+    found = stages_of(run, cell, split, wanted)
+    if found is None:
+        return None
+    method = wanted if wanted in found.scores else others_of(found.scores)[0]
+    two = (frame_of(run, found.scores[each]) for each in (attention_of(found.scores), method))
+    return _scored(found.experiment, method, found.texts, *two)
+
+
+class Stages(NamedTuple):
+    """The texts of an experiment, and the stages of the methods that scored them."""
+
+    experiment: str
+    texts: pl.DataFrame  # example, gold, predicted, probabilities, words
+    scores: Mapping[str, str]  # by method
+
+
+def stages_of(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> Stages | None:
+    """Those of the first experiment that scored attention and the wanted method, or else attention and any other."""
     stages = {name: at[split] for name, at in cell["experiments"].items() if split in at}
     by_name = {name: _stage(run, at).get("scores", {}) for name, at in stages.items()}
-    able = {name: scores for name, scores in by_name.items() if _attention(scores) and _others(scores)}
+    able = {name: scores for name, scores in by_name.items() if attention_of(scores) and others_of(scores)}
     if not able:
         return None
     name = next((name for name, scores in able.items() if wanted in scores), next(iter(able)))
-    scores = able[name]
-    method = wanted if wanted in scores else _others(scores)[0]
     texts = _texts(run, _stage(run, stages[name]))
-    if texts is None:
-        return None
-    return _scored(name, method, texts, *(_frame(run, scores[each]) for each in (_attention(scores), method)))
+    return None if texts is None else Stages(name, texts, able[name])
 
 
 def _stage(run: Path, name: str) -> dict[str, Any]:
@@ -102,11 +116,13 @@ def _stage(run: Path, name: str) -> dict[str, Any]:
     return read_json(path, "stage") if path.is_file() else {}
 
 
-def _attention(scores: Mapping[str, str]) -> str:
+def attention_of(scores: Mapping[str, str]) -> str:
+    """The method that is attention; empty if there is none."""
     return next((name for name in scores if parse(name).name == "attention"), "")
 
 
-def _others(scores: Mapping[str, str]) -> list[str]:
+def others_of(scores: Mapping[str, str]) -> list[str]:
+    """Methods that attention can be held against."""
     return [name for name in scores if parse(name).name not in NOT]
 
 
@@ -115,11 +131,12 @@ def _texts(run: Path, stage: Mapping[str, Any]) -> pl.DataFrame | None:
     for path in sorted((run / "stages").glob(f"predict-*/{DONE}")):
         facts = read_json(path, "stage")
         if all(facts.get(key) == stage.get(key) for key in CONTENT):
-            return _frame(run, path.parent.name)
+            return frame_of(run, path.parent.name)
     return None
 
 
-def _frame(run: Path, name: str) -> pl.DataFrame:
+def frame_of(run: Path, name: str) -> pl.DataFrame:
+    """A stage's table."""
     return pl.read_parquet(read_shards(run / "stages" / name))
 
 

@@ -1,0 +1,67 @@
+"""Words: how important a word is on average over many texts, by attention and by other methods."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from exegete.base.errors import UsageError
+from exegete.cli.app import Json, Quiet, app, print_json
+
+
+@app.command()
+def words(
+    folder: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder whose scores are taken.")] = None,
+    model: Annotated[str | None, typer.Option(help="Instead of a run: a checkpoint folder or hf:NAME.")] = None,
+    task: Annotated[str | None, typer.Option(help="With --model: the task whose texts are scored.")] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--with", help="Only these methods, beside attention: gradient:norm=l2,lrp; may be repeated."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="With --model: the texts of which split.")] = "test",
+    texts: Annotated[int, typer.Option(min=1, help="With --model: how many texts, a keyed choice.")] = 500,
+    cell: Annotated[int, typer.Option(min=0, help="Which model of a run, counted from 0.")] = 0,
+    least: Annotated[int, typer.Option(min=1, help="Texts that a word must be in.")] = 5,
+    rows: Annotated[int, typer.Option(min=1, help="Words that the table shows.")] = 20,
+    csv: Annotated[Path | None, typer.Option(help="Also write all words here.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw attention against the first method: .svg.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """The importance of a word averaged over a data set, by attention and by other methods, with intervals."""
+    from exegete.explanations.question import methods_in
+    from exegete.report.words import words_of_run, words_of_task
+
+    del quiet
+    if (folder is None) == (model is None) or (model is None) != (task is None):
+        raise UsageError("give either a run folder, or --model and --task")
+    if figure is not None and figure.suffix != ".svg":
+        raise UsageError(f"'{figure.name}' is no kind of file that can be drawn: choose a name that ends in .svg")
+    wanted = [method for written in methods or () for method in methods_in(written)]
+    if model is not None and task is not None:
+        found = words_of_task(model, task, wanted, split, texts, least)
+    else:
+        found = words_of_run(folder or Path(), least, cell, wanted)
+    if csv is not None:
+        found.save(csv)
+    if figure is not None:
+        _draw(found.figure(), figure)
+    if as_json:
+        print_json(found.to_json())
+        return
+    from exegete.report.tables import rich_table
+
+    console = Console(highlight=False)
+    console.print(rich_table(found.most(rows)))
+    for path in filter(None, (csv, figure)):
+        console.print(f"{'words' if path == csv else 'figure'}: {path}", soft_wrap=True)
+
+
+def _draw(chart: object, path: Path) -> None:
+    from typing import Any, cast
+
+    from exegete.base.files import write_text
+    from exegete.page.theme import to_svg
+
+    write_text(path, to_svg(cast(Any, chart)))
