@@ -196,7 +196,8 @@ def test_a_model_that_learnt_nothing_shows_nothing(tmp_path: Path) -> None:
     infer = _of(found, "delta_accuracy_infer", "uniform")
     assert infer["verdict"] == "cannot tell"
     assert "has not learnt the task: accuracy 0.520, most frequent class 0.500" in str(infer["reason"])
-    assert _of(found, "accuracy", "softmax")["verdict"] == "reproduced"  # a score is told all the same
+    own = _of(found, "accuracy", "softmax")
+    assert (own["ours"], own["verdict"]) == (pytest.approx(83.4), "cannot tell")  # told, and no verdict hangs on it
 
 
 def test_one_training_against_one_is_less_exact(tmp_path: Path) -> None:
@@ -251,7 +252,17 @@ def test_what_is_not_worth_a_verdict_says_why(tmp_path: Path) -> None:
     assert said["corr(lambda,norm_entropy_g_y(x))"] == "cannot tell: p = 0.08 over 5 trainings"
     assert said["adv_accuracy"] == said["adv_accuracy_diff_vs_base"]
     assert said["adv_accuracy"] == "cannot tell: our jsd is only 0.004: there is nothing to judge"
-    assert said["adv_JSD"].startswith("deviates")
+    assert said["adv_JSD"] == said["adv_accuracy"]  # neither that it can leave nor that it can't
+
+
+def test_an_adversary_that_left_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "interventions").mkdir()
+    head = "task,model,kind,lam,seeds,n,jsd,jsd_low,jsd_high,accuracy,difference,difference_low,difference_high\n"
+    for jsd, verdict in ((0.0499, "cannot tell"), (0.0501, "deviates")):
+        line = f"sst,bilstm,frozen,0.03,1,10,{jsd},{jsd},{jsd},0.76,-0.06,-0.07,-0.05\n"
+        (tmp_path / "interventions" / "adversary_training_meister_5.csv").write_text(head + line)
+        found = compare(load_paper("meister_2021"), ["T5"], tmp_path).frame.filter(pl.col("ours").is_not_null())
+        assert dict(found.select("quantity", "verdict").rows())["adv_JSD"] == verdict
 
 
 @pytest.mark.parametrize(

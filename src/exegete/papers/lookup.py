@@ -133,7 +133,7 @@ class Kept:
             seeds=len(rows) if "seed" in row else _whole(row.get("seeds")),
             reference=_reference(row, quantity),
             source=self.name,
-            doubt=_doubt(row, quantity) or ("" if quantity.score else self.not_learnt(task, model)),
+            doubt=_doubt(row, quantity) or self.not_learnt(task, model),
         )
 
     def not_learnt(self, task: str, model: str) -> str:

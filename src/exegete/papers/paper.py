@@ -60,7 +60,6 @@ class Quantity(_Strict):
     p: str = ""  # the column of a p over trainings: above 0.05 ours settles nothing
     scale: float = 1.0  # ours times this is in the paper's unit
     share: bool = False  # of texts: where the table has no interval for it, Clopper & Pearson's
-    score: bool = False  # how well a model does: told of models that learnt nothing, too
     reference: float | str | None = None  # the level that it is about: a number, or a column of our table
     tolerance: float = Field(0.0, ge=0)  # what another training may move the printed number by
     resolution: float | None = None  # half an interval wider than this settles nothing

@@ -28,6 +28,7 @@ class Finished(NamedTuple):
 def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress) -> None:
     """Rows, summary, tables and figures of every experiment over all cells; experiments side by side."""
     write_csv(out / "tables" / "models.csv", models_table(cells))
+    write_csv(out / "tables" / "curves.csv", curves_table(cells))
     asked = {name for facts in cells for name in facts["experiments"]}
     if not asked:
         reasons = {note for facts in cells for note in facts["notes"]}
@@ -85,6 +86,18 @@ def models_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
         ],
         infer_schema_length=None,
     )
+
+
+def curves_table(cells: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """How well every model predicted on dev after each epoch, and which epoch was kept; of those trained here."""
+    rows = [
+        {"task": c["task"], "model": c["model"], "seed": c["seed"], "epoch": epoch, "kept": epoch == best} | scores
+        for c in cells
+        for best in [c["metrics"].get("best_epoch")]
+        for epoch, scores in enumerate(c["metrics"].get("history", ()), 1)
+    ]
+    keys = {"task": pl.String, "model": pl.String, "seed": pl.Int64, "epoch": pl.Int64, "kept": pl.Boolean}
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema=keys)
 
 
 def write_csv(path: Path, frame: pl.DataFrame) -> None:
