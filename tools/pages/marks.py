@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.pages.box import box, studies
+from tools.pages.debate import debate
 from tools.pages.declarations import every_test, goals, table
 from tools.pages.place import ROOT
 from tools.pages.stubs import names_that_stay, stub
@@ -25,7 +26,12 @@ PLAIN: dict[str, Callable[..., str]] = {
     "plugins": names_that_stay,
     "studies": studies,
 }
-LINKED: dict[str, Callable[[Path], str]] = {"box": box, "every-test": every_test, "tests": table}  # from this page
+LINKED: dict[str, Callable[[Path], str]] = {  # from this page
+    "box": box,
+    "debate": debate,
+    "every-test": every_test,
+    "tests": table,
+}
 
 
 def written(page: Path) -> str:
