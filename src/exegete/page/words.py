@@ -106,10 +106,8 @@ class Words:
             number("other", other), interval("other_low", "other_high"), number("less", "difference"),
             interval("less_low", "less_high"),
         ]  # fmt: skip
-        title = f"Where {own} and {other} differ most"
-        return Table(
-            title, pl.concat([above, below]), f"{CAPTION} {self.said} Not corrected for their number.", columns
-        )
+        caption = f"{CAPTION} {self.said} Intervals are not corrected for the number of words."
+        return Table(f"Where {own} and {other} differ most", pl.concat([above, below]), caption, columns)
 
     def _other(self, method: str | None) -> str:
         others = self.methods[1:] or self.methods
@@ -130,10 +128,12 @@ def words_of(frame: pl.DataFrame, methods: Sequence[str], least: int = LEAST) ->
     return Words(kept, tuple(methods), least, left, told, frame.height - told)
 
 
-def figure_of(words: Words, method: str | None = None, where: str = "") -> Figure:
-    """The figure for a report."""
-    caption = f"{where}{CAPTION} {words.said} Both axes are logarithmic; on the line both methods agree."
-    return Figure("Words over all texts", words.figure(method), caption)
+def figure_of(words: Words) -> Figure:
+    """The figure for a report: the first two methods."""
+    caption = (
+        f"Mean shares of a text; 1 is an even one. {words.said} Both axes are logarithmic; on the line both agree."
+    )
+    return Figure("Words over all texts", words.figure(), caption)
 
 
 def drawn(beside: pl.DataFrame, own: str, other: str) -> alt.LayerChart | alt.Chart:
