@@ -42,11 +42,11 @@ def transformer(
 def slow(model: Transformer, rows: list[int], words: list[bool]) -> Tensor:
     """Logits of one text from rows of the vocabulary, straight from the papers, for softmax and norms in front."""
     stack, size = model.encoder, model.encoder.out
-    x = []
+    x, times = [], math.sqrt(size) if model.settings.scaled else 1.0
     for place, row in enumerate(rows):
         angle = [place / 10_000 ** (2 * (i // 2) / size) for i in range(size)]
         position = [math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angle)]
-        x.append(stack.enter(model.embedding.weight[row]) * math.sqrt(size) + torch.tensor(position).double())
+        x.append(stack.enter(model.embedding.weight[row]) * times + torch.tensor(position).double())
     for layer in stack.layers:
         assert isinstance(layer, EncoderLayer)
         y = [slow_norm(layer.around_attention.norm, v) for v in x]
@@ -63,9 +63,10 @@ def slow(model: Transformer, rows: list[int], words: list[bool]) -> Tensor:
 
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("labels", [("no", "yes"), ("x", "y", "z")])
+@pytest.mark.parametrize("more", ["", ",scaled=false"])
 @torch.no_grad()
-def test_it_predicts_as_the_formulas_say(labels: tuple[str, ...], wrap: bool) -> None:
-    model = transformer(wrap=wrap, labels=labels)
+def test_it_predicts_as_the_formulas_say(labels: tuple[str, ...], wrap: bool, more: str) -> None:
+    model = transformer(TRANSFORMERS[0] + more, wrap, labels)
     batch = batch_of(model, EXAMPLES)
     logits = model.trace(batch).logits
     for row in range(len(EXAMPLES)):

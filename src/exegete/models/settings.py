@@ -122,6 +122,7 @@ class TransformerSettings(ClassifierSettings):
     dropout: float = Field(0.1, ge=0, lt=1)  # of weights, of feed-forward layers and of what residuals add
     norm: Literal["pre", "post"] = "pre"  # layer norm before each part, or after its sum as in Vaswani et al. (2017)
     positions: bool = True  # add sinusoids; without, the order of words is invisible
+    scaled: bool = True  # embeddings times √hidden before that, so that words outweigh their places
     every: bool = True  # the chosen projection in every layer; else only in the pool, with softmax below
 
     @model_validator(mode="after")

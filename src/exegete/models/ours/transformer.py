@@ -44,6 +44,7 @@ class Stack(nn.Module):
     def __init__(self, settings: TransformerSettings, size: int, last_norm: bool = True) -> None:
         super().__init__()
         self.out, self.positions = settings.hidden, settings.positions
+        self.scaled = settings.scaled
         self.enter = nn.Identity() if size == settings.hidden else nn.Linear(size, settings.hidden)
         inner = settings.inner or 4 * settings.hidden
         self.layers = nn.ModuleList(
@@ -80,8 +81,9 @@ class Stack(nn.Module):
                 yield from part.parameters()
 
     def _placed(self, embedded: Tensor, present: Tensor) -> Tensor:
-        """Scaled (Vaswani et al. 2017, section 3.4), with the position among the tokens that are present."""
-        scaled: Tensor = self.enter(embedded) * math.sqrt(self.out)
+        """Scaled (Vaswani et al. 2017, section 3.4) or not, with the position among the tokens that are present."""
+        entered: Tensor = self.enter(embedded)
+        scaled = entered * math.sqrt(self.out) if self.scaled else entered
         if not self.positions:
             return scaled
         table = sinusoids(present.shape[1], self.out, scaled.device).to(scaled.dtype)
