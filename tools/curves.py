@@ -7,19 +7,21 @@ import altair as alt
 import polars as pl
 
 from exegete.base.files import write_text
-from exegete.page.panels import named, series
+from exegete.page.labels import task_labels
+from exegete.page.panels import series
 from exegete.page.theme import inline, themed, to_svg
 from tools.pages.place import ROOT
 
-SHOWN = ("vashishth_2019_snli_learnt",)
+SHOWN = ("vashishth_2019_snli_learnt", "vashishth_2019_babi_learnt")
 
 
 def curves(studies: tuple[str, ...] = SHOWN) -> pl.DataFrame:
     """Accuracy on dev by epoch, a line per study and model."""
     read = [pl.read_csv(ROOT / "results" / study / "curves.csv") for study in studies]
     both = pl.concat([frame.select("task", "model", "seed", "epoch", "kept", "accuracy") for frame in read])
-    told = named(both)
-    return told.with_columns(line=pl.format("{}, {}", "task", "model"))
+    reads = pl.when(pl.col("model").str.contains("reads=context")).then(pl.lit("blind")).otherwise(pl.lit("sighted"))
+    tasks = pl.col("task").replace_strict(task_labels(both["task"]))
+    return both.with_columns(line=pl.format("{}, {} decoder", tasks, reads))
 
 
 def drawn(table: pl.DataFrame) -> alt.LayerChart:
