@@ -144,7 +144,7 @@ def test_a_model_whose_layers_cannot_be_resumed_is_run_whole(monkeypatch: pytest
     own = opened(model, batch)
     assert model.proof.resumes
     assert model.begun(batch, model.sites[-1], lambda site: site.weights).below.outputs
-    monkeypatch.setattr("exegete.models.huggingface.resumed._each", lambda found, change: found)  # rows are not chosen
+    monkeypatch.setattr("exegete.models.huggingface.resumed.each", lambda found, change: found)  # rows are not chosen
     model.proof = proven(model)
     assert not model.proof.resumes
     again = opened(model, batch)

@@ -207,6 +207,10 @@ class Resuming(Predictor, Protocol):
 class Begun(Protocol):
     """A batch that was run up to a site."""
 
+    @property
+    def one_query(self) -> bool:
+        """Whether, of the queries of the site, an intervention sees the one alone that is read."""
+
     def logits(self, rows: Tensor, intervene: Intervention) -> Tensor:
         """Of some of its texts, [row], each as often as it is named: [row, class]. What acts from the site on acts."""
 

@@ -83,11 +83,14 @@ class Trace(NamedTuple):
         return pad(weights, (0, batch.tokens.shape[1] - weights.shape[1])).where(batch.words, 0.0)
 
 
+Query = Literal["only", "first", "last", "every"]
+
+
 class Readout(NamedTuple):
     """The attention of a prediction: where it is read, which is what people mean by "the attention" of a model."""
 
     sites: tuple[str, ...]  # words upwards (a hierarchical model has two); the last is what gets rewritten
-    query: Literal["only", "first", "last", "every"] = "only"  # which of its queries; last: the last real one
+    query: Query = "only"  # which of its queries; last: the last real one
     gated: bool = False  # rows may sum to less than 1
 
     def place(self, looking: Tensor) -> Tensor:

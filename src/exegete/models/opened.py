@@ -154,6 +154,8 @@ class Pass(Opened):
 
     def _imposed(self, weights: Tensor, site: Site, text: Tensor) -> Tensor:
         """Weights [row, head, key] at the site of some texts, whose longest may have fewer queries than the batch's."""
+        if self.begun is not None and self.begun.one_query:
+            return _within(weights[:, :, None], site)
         if self.query is not None:
             return _within(_at_query(weights, site.weights, self.query[text]), site)
         return _within(weights.unflatten(1, (-1, self.queries))[:, :, : site.weights.shape[2]], site)

@@ -49,6 +49,14 @@ class Pieces(NamedTuple):
         """The same with 1 / n where a word has n pieces: for means over the pieces of a word."""
         return self.member / self.member.sum(1, keepdim=True).clamp(min=1)
 
+    def rows(self, which: Tensor) -> "Pieces":
+        """Of some texts."""
+        return Pieces(*(column[which] for column in self))
+
+    def at(self, place: Tensor) -> "Pieces":
+        """One piece of every text, [batch], alone."""
+        return Pieces(*(column[places(column, 0), place][:, None] for column in self))
+
     def vectors(self, embedded: Tensor, size: int) -> Tensor:
         """Vectors of pieces [batch, piece, size] from those of words, of this batch or of one with longer words."""
         flat = embedded.unflatten(-1, (-1, size))  # [batch, word, P, size]
@@ -65,8 +73,13 @@ class Pieces(NamedTuple):
         return self.shares.mT[:, None].to(weights.dtype) @ self.summed(weights)
 
     def summed(self, values: Tensor) -> Tensor:
-        """Summed over the key pieces of a word: [..., query, piece] to [..., query, word]."""
-        return values @ self.member[:, None].to(values.dtype)
+        """Summed over the key pieces of a word: [batch, head, query, piece] to [batch, head, query, word].
+
+        Heads and queries are one axis meanwhile: else torch writes down who belongs to whom once for every head.
+        """
+        flat = values.expand(len(self.member), *values.shape[1:]).flatten(1, 2)
+        found: Tensor = (flat @ self.member.to(values.dtype)).unflatten(1, values.shape[1:3])
+        return found
 
     def given(self, values: Tensor) -> Tensor:
         """Every key piece gets what its word has: [batch, head, query, word] to [batch, head, query, piece]."""
@@ -109,28 +122,32 @@ def side_by_side(grid: Grid) -> Pieces:
     return Pieces(ids, real, word, torch.where(real, order % width, 0), member.to(torch.get_default_dtype()))
 
 
-def rewriting(name: str, batch: Batch, pieces: Pieces, intervene: Intervention) -> Callable[..., Tensor]:
+def rewriting(
+    name: str, batch: Batch, pieces: Pieces, intervene: Intervention, queries: Tensor | None = None
+) -> Callable[..., Tensor]:
     """The hook of an attention over pieces: an intervention sees words, and what it gives goes back to pieces.
+
+    The words of its queries, [batch, query], are those of all pieces, unless given.
 
     An intervention that gives back the very same tensor leaves the site as it was, to the last bit.
     """
 
     def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
-        site = on_words(Site(name, scores, weights, mask, project, batch), pieces)
+        site = on_words(Site(name, scores, weights, mask, project, batch), pieces, queries)
         rewritten = intervene(site)
         return weights if rewritten is site.weights else _on_pieces(rewritten, site.weights, weights, mask, pieces)
 
     return hook
 
 
-def on_words(site: Site, pieces: Pieces) -> Site:
+def on_words(site: Site, pieces: Pieces, queries: Tensor | None = None) -> Site:
     """A site over pieces with words as its keys."""
     mask = site.mask.expand_as(site.scores)
     return site._replace(
         scores=pieces.log_sum_exp(site.scores, mask),
         weights=pieces.summed(site.weights),
         mask=pieces.summed(site.mask.to(site.weights.dtype)) > 0,
-        query_owner=pieces.word,
+        query_owner=pieces.word if queries is None else queries,
     )
 
 

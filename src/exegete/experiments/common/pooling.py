@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.models.capabilities import Resuming
 from exegete.models.contract import Predictor
 from exegete.models.opened import Opened, opened, unopened, unpooled
-from exegete.tasks.batching import batches_of_one_length
+from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example
 
 SIZE, BUDGET = 512, 32_768  # texts and words that are opened together
@@ -21,7 +22,7 @@ DRAWS, NUMBERS = 100, 12_500_000  # weightings that a caller asks about together
 
 
 class Pooled(NamedTuple):
-    """Some texts of one length, of which only the weights of the readout are left to choose."""
+    """Some texts of about one length, of which only the weights of the readout are left to choose."""
 
     members: list[int]  # places among the examples that were given
     opened: Opened
@@ -65,7 +66,14 @@ def pooled(model: Predictor, examples: Sequence[Example]) -> Iterator[Pooled]:
 
 
 def _alike(model: Predictor, examples: Sequence[Example]) -> Iterator[list[int]]:
-    """Texts of one length; where every piece of a word is a query that is read, of one number of pieces."""
+    """Texts of one length; where every piece of a word is a query that is read, of one number of pieces.
+
+    Where one query goes on, texts up to twice as long as the shortest are opened together: keys are what is padded, and
+    they cost little; a search takes its steps once per batch, however few texts are in it.
+    """
+    if isinstance(model, Resuming) and model.readout is not None and model.readout.query in ("first", "last"):
+        yield from _about_as_long(model, examples)
+        return
     for members in batches_of_one_length(examples, _together(model, examples), BUDGET):
         if model.readout is None or model.readout.query != "every":
             yield members
@@ -73,6 +81,21 @@ def _alike(model: Predictor, examples: Sequence[Example]) -> Iterator[list[int]]
         pieces = model.collate([examples[i] for i in members]).cost.sum(-1)
         for count in pieces.unique():
             yield [members[i] for i in (pieces == count).nonzero()[:, 0].tolist()]
+
+
+def _about_as_long(model: Predictor, examples: Sequence[Example]) -> Iterator[list[int]]:
+    """From the shortest texts to the longest, in pieces; none is more than twice as long as another of its batch."""
+    costs = [int(model.collate([example]).cost.sum()) for example in examples]
+    longest = 0
+    for members in batches_by_cost(costs, _together(model, examples), BUDGET):
+        some: list[int] = []
+        for i in members:
+            if some and costs[i] > longest:
+                yield some
+                some = []
+            longest = longest if some else 2 * costs[i]
+            some.append(i)
+        yield some
 
 
 def _together(model: Predictor, examples: Sequence[Example]) -> int:

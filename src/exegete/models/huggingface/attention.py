@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +47,15 @@ class PieceSoftmax(Projection):
         return weights.masked_fill(~mask, 0.0)
 
 
+class Look(NamedTuple):
+    """All that the output of an attention is made of."""
+
+    scores: Tensor  # [batch, head, query, key]
+    mask: Tensor  # the same, or as many as go round
+    project: Projection
+    value: Tensor  # [batch, head, key, d]
+
+
 @dataclass
 class Run:
     """One pass: which site is which, what is done there, and what is kept of it."""
@@ -57,6 +66,11 @@ class Run:
     weights: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, head, query, key], of pieces
     states: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, key, size], what the weights multiply
     calls: Counter[int] = field(default_factory=Counter)  # by id(module)
+    look: Callable[[str, Look], Look] = lambda name, look: look  # noqa: ARG005  # what is looked at instead at a site
+
+    def seen(self, module: nn.Module, look: Look) -> Look:
+        """What is looked at where a module attends now."""
+        return self.look(self.names[id(module)][self.calls[id(module)]], look)
 
     def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
         """The weights to go on with at the site that a module computes now."""
@@ -86,6 +100,9 @@ class Run:
 class Weighing(Protocol):
     """What is done with the scores of an attention: a `Run`, or the probe that finds out about names."""
 
+    def seen(self, module: nn.Module, look: Look) -> Look:
+        """What is looked at, or what is to be looked at instead."""
+
     def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
         """The weights to go on with."""
 
@@ -113,9 +130,9 @@ def attend(
         key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
     scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     scores, mask = masked(_capped_and_placed(scores, more), attention_mask)
-    project = PieceSoftmax(more.get("s_aux"))
-    weights = run.weigh(module, scores, mask, project, value.transpose(1, 2).flatten(2))
-    mixed = dropped(weights, dropout, module.training) @ value
+    look = run.seen(module, Look(scores, mask, PieceSoftmax(more.get("s_aux")), value))
+    weights = run.weigh(module, look.scores, look.mask, look.project, look.value.transpose(1, 2).flatten(2))
+    mixed = dropped(weights, dropout, module.training) @ look.value
     return mixed.transpose(1, 2).contiguous(), weights
 
 

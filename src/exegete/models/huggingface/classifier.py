@@ -6,12 +6,11 @@ those that are read.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from exegete.models.contract import Readout
+from exegete.models.contract import Query, Readout
 from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.load import Parts
 from exegete.models.huggingface.model import HuggingFace, Read
@@ -30,12 +29,17 @@ class OwnHead(HuggingFace):
     def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...], order: tuple[int, ...]) -> None:
         super().__init__(spec, parts, labels)
         self.order = list(order)
-        self.query = self._query_read()
+        self._query = self._query_read()
 
     @property
     def as_it_is(self) -> bool:
         """Unless it is to be trained further."""
         return not self.settings.tune
+
+    @property
+    def query(self) -> Query:
+        """That by whose weights the logits have a gradient."""
+        return self._query
 
     @property
     def readout(self) -> Readout:
@@ -60,7 +64,7 @@ class OwnHead(HuggingFace):
         logits: Tensor = read.output.logits
         return logits[:, torch.tensor(self.order, device=logits.device)]
 
-    def _query_read(self) -> Literal["first", "last", "every"]:
+    def _query_read(self) -> Query:
         batch = self.collate([Example(0, (tuple(PROBES[0].split()),), 0)])
         free: list[Tensor] = []
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.models.capabilities import Encoded
-from exegete.models.contract import Intervention, Readout, Site, Trace
+from exegete.models.contract import Intervention, Query, Readout, Site, Trace
 from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.load import Parts
 from exegete.models.huggingface.model import HuggingFace, Read
@@ -44,7 +44,12 @@ class OurHead(HuggingFace):
     @property
     def readout(self) -> Readout:
         """The last layer, as the first piece sees it, or as all do."""
-        return Readout(self.sites[-1:], "every" if self.is_mean else "first", self.proof.gated)
+        return Readout(self.sites[-1:], self.query, self.proof.gated)
+
+    @property
+    def query(self) -> Query:
+        """The first piece's, or those of all."""
+        return "every" if self.is_mean else "first"
 
     @property
     def is_mean(self) -> bool:
@@ -90,6 +95,11 @@ class PooledHead(Projecting, OurHead):
     def readout(self) -> Readout:
         """The pooling attention."""
         return Readout(self.sites[-1:])
+
+    @property
+    def query(self) -> Query:
+        """The pooling attention has one."""
+        return "only"
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """Queries and keys of every layer, then the scorer."""

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -16,13 +16,14 @@ from torch import Tensor, nn
 
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
-from exegete.models.contract import Intervention, Replacement, Trace
+from exegete.models.contract import Intervention, Query, Replacement, Trace
 from exegete.models.huggingface.apart import taken_apart, why_not
 from exegete.models.huggingface.attention import Run, input_embeddings
 from exegete.models.huggingface.load import Parts, quiet
+from exegete.models.huggingface.one_query import BegunAtOne, begin
 from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
 from exegete.models.huggingface.proof import Proof
-from exegete.models.huggingface.resumed import Begun, Below, recording
+from exegete.models.huggingface.resumed import Begun
 from exegete.models.huggingface.sites import Access, probed, reading
 from exegete.models.huggingface.source import settings_of
 from exegete.models.huggingface.spell import PROBES, WordPieces, reader_of
@@ -191,24 +192,23 @@ class HuggingFace(Model):
         owner = dict.fromkeys(read.weights, own_places(batch))
         return Trace(self.decoded(read, batch), read.weights, read.states, owner)
 
-    def begun(self, batch: Batch, site: str, intervene: Intervention) -> Begun:
+    def read_out(self, pieces: Pieces, output: Any, batch: Batch, intervene: Intervention) -> Tensor:
+        """Logits [batch, class] of what transformers' model gave of these pieces."""
+        return self.told(Read(pieces, output, {}, {}), batch, intervene).logits
+
+    def begun(self, batch: Batch, site: str, intervene: Intervention) -> Begun | BegunAtOne:
         """Run a batch once under an intervention; what is below a site is kept, and passes may start there."""
-        pieces, found = self.pieces(batch), list[Below]()
-
-        @contextmanager
-        def around(run: Run) -> Iterator[None]:
-            with recording(self.base, self._skipped, run, self.access, site) as below:
-                found.append(below)
-                yield
-
-        self.told(self.run(batch, pieces, intervene, around=around), batch, intervene)
-        return Begun(self, batch, pieces, found[0])
+        return begin(self, batch, site, intervene, self._skipped, self.proof.narrows and not self.training)
 
     @property
     def _skipped(self) -> Sequence[str]:
         """Layers that a resumed pass leaves out; none where the proof found that it computes something else."""
-        proof: Proof | None = getattr(self, "proof", None)
-        return layers_of(self.access) if not self.training and (proof is None or proof.resumes) else ()
+        return layers_of(self.access) if self.proof.resumes and not self.training else ()
+
+    @property
+    @abstractmethod
+    def query(self) -> Query:
+        """Which query of the last site a prediction is read from."""
 
     @abstractmethod
     def decoded(self, read: Read, batch: Batch) -> Tensor:

@@ -8,7 +8,8 @@ that nobody reads. So a few texts of different lengths are run, and four things 
 - rows of weights sum to 1 over the words (to less with sinks), and padding has none;
 - at every site, other weights give other logits.
 
-Whether a pass may be resumed from what lies below the readout is tried, too; where that gives other logits, it isn't.
+Whether a pass may be resumed from what lies below the readout is tried, too, and whether with the one query alone that
+is read; where that gives other logits, it isn't.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,8 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError
 from exegete.models.contract import Intervention, Site
+from exegete.models.huggingface.one_query import begin
+from exegete.models.huggingface.parameters import layers_of
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 
@@ -38,6 +41,7 @@ class Proof(NamedTuple):
     gated: bool  # rows sum to less than 1
     exact: bool  # words are spelled as the tokenizer cuts the running text
     resumes: bool = True  # a pass that starts below the readout gives the same logits as a whole one
+    narrows: bool = True  # and so does one of the query alone that is read
 
     @property
     def sentence(self) -> str:
@@ -65,8 +69,8 @@ def proven(model: "HuggingFace") -> Proof:
         _alone(model, batch, trace.logits)
         gated = _rows(model, trace.attention)
         moved = {site: _moved(model, batch, trace.logits, site) for site in model.sites}
-        resumes = _resumes(model, batch)
-    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes)
+        resumes, narrows = (_resumes(model, batch, narrow) for narrow in (False, True))
+    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes, resumes and narrows)
 
 
 def _same(model: "HuggingFace", batch: Batch) -> float:
@@ -125,16 +129,17 @@ def _moved(model: "HuggingFace", batch: Batch, logits: Tensor, site: str) -> flo
     return apart
 
 
-def _resumes(model: "HuggingFace", batch: Batch) -> bool:
+def _resumes(model: "HuggingFace", batch: Batch, narrow: bool) -> bool:
     """Texts in another order, and one of them twice, under other weights at the last site."""
     site = model.sites[-1]
     rows, other = torch.tensor([2, 0, 0, 1], device=batch.ids.device), all_on(site, last=True)
     whole = model.logits(batch.rows(rows), intervene=other)
     try:
-        resumed = model.begun(batch, site, lambda at: at.weights).logits(rows, other)
+        begun = begin(model, batch, site, lambda at: at.weights, layers_of(model.access), narrow)
+        resumed = begun.logits(rows, other)
     except (RuntimeError, ValueError, TypeError, IndexError):  # its layers give something that has no rows
         return False
-    return float((whole - resumed).abs().max()) <= 0.1 * _close(model, whole)
+    return begun.one_query == narrow and float((whole - resumed).abs().max()) <= 0.1 * _close(model, whole)
 
 
 def all_on(name: str, last: bool) -> Intervention:

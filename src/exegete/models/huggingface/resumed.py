@@ -44,10 +44,11 @@ class Begun:
     batch: Batch
     pieces: Pieces
     below: Below
+    one_query: bool = False
 
     def logits(self, rows: Tensor, intervene: Intervention) -> Tensor:
         """Of some of its texts, [row], under an intervention that acts from the site on: [row, class]."""
-        batch, pieces = self.batch.rows(rows), Pieces(*(column[rows] for column in self.pieces))
+        batch, pieces = self.batch.rows(rows), self.pieces.rows(rows)
 
         def around(run: Run) -> AbstractContextManager[Any]:
             return resuming(self.model.base, run, self.below, rows, len(self.batch.ids))
@@ -67,7 +68,7 @@ def recording(base: nn.Module, layers: Sequence[str], run: Run, access: Access, 
         def answer(*arguments: Any, **more: Any) -> Any:
             found = forward(*arguments, **more)
             if run.calls[owner] <= number:  # not reached yet
-                below.outputs[layer].append(_each(found, Tensor.detach))
+                below.outputs[layer].append(each(found, Tensor.detach))
                 below.calls.clear()
                 below.calls.update(run.calls)
             return found
@@ -92,7 +93,7 @@ def resuming(base: nn.Module, run: Run, below: Below, rows: Tensor, texts: int) 
     with ExitStack() as stack:
         for path, outputs in below.outputs.items():
             layer = base.get_submodule(path)
-            known = iter([_each(found, chosen) for found in outputs])
+            known = iter([each(found, chosen) for found in outputs])
             stack.enter_context(_calling(layer, _giving(known, layer.forward)))
         yield
 
@@ -121,13 +122,13 @@ def _calling(layer: nn.Module, forward: Forward) -> Iterator[None]:
             layer.forward = patched
 
 
-def _each(found: Any, change: Any) -> Any:
+def each(found: Any, change: Any) -> Any:
     """Every tensor of what a layer gives, changed; all else as it is."""
     if isinstance(found, Tensor):
         return change(found)
     if isinstance(found, Mapping):
-        return type(found)({name: _each(value, change) for name, value in found.items()})  # type: ignore[call-arg]
+        return type(found)({name: each(value, change) for name, value in found.items()})  # type: ignore[call-arg]
     if isinstance(found, tuple | list):
-        values = [_each(value, change) for value in found]
+        values = [each(value, change) for value in found]
         return type(found)(*values) if hasattr(found, "_fields") else type(found)(values)
     return found

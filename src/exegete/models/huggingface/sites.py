@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.architectures import ARCHITECTURES, refusal
-from exegete.models.huggingface.attention import CROSS, Run, active, embedding_swapped, switched
+from exegete.models.huggingface.attention import CROSS, Look, Run, active, embedding_swapped, switched
 from exegete.models.huggingface.softmax import caught
 from exegete.models.ours.self_attention import Hook
 from exegete.models.projections import Projection
@@ -37,6 +37,11 @@ class _Probe:
 
     def __init__(self) -> None:
         self.met: list[tuple[nn.Module, str]] = []
+
+    def seen(self, module: nn.Module, look: Look) -> Look:
+        """As it is."""
+        del module
+        return look
 
     def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
         """Note the call, and go on with its own weights."""

@@ -1,0 +1,130 @@
+"""One query: weights at the readout, by the piece alone that is read, give what whole passes give; gradients, too."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from exegete.models.contract import Site, query_rows
+from exegete.models.huggingface.make import made
+from exegete.models.huggingface.model import HuggingFace
+from exegete.models.opened import Pass, opened
+from exegete.tasks.example import Example
+from tests.models.architectures import MADE, NO_CLASSIFIER, classifier
+from tests.models.tiny import bert, bert_folder, in_memory, roberta
+
+EQUAL = 1e-6
+TEXTS = ("an unbelievably charming movie of plot", "bad plot !", "a dull movie")
+BY_SOFTMAX = ("deberta-v2", "mpnet", "roformer", "bloom", "xlm", "squeezebert")
+
+
+def batch_of(model: HuggingFace) -> Any:
+    return model.collate([Example(i, (tuple(text.split()),), 0) for i, text in enumerate(TEXTS)])
+
+
+def passing(model: HuggingFace) -> tuple[Pass, Tensor, bool]:
+    """Texts opened at the readout, the queries that are read, and whether they alone go on."""
+    texts = opened(model, batch_of(model))
+    assert isinstance(texts, Pass)
+    assert texts.begun is not None
+    query = torch.zeros(len(TEXTS), dtype=torch.int64) if texts.query is None else texts.query
+    return texts, query, texts.begun.one_query
+
+
+def drawn(texts: Pass, draws: int = 3) -> Tensor:
+    noise = torch.rand(len(TEXTS), draws, *texts.weights.shape[1:], generator=torch.Generator().manual_seed(0)).double()
+    weights = noise * texts.mask[:, None, None]
+    return weights / weights.sum(-1, keepdim=True) * texts.weights.sum(-1)[:, None, :, None]  # with sinks: less than 1
+
+
+def by_a_whole_pass(model: HuggingFace, texts: Pass, query: Tensor, weights: Tensor) -> Tensor:
+    """Logits [text, class] under weights [text, head, key], by a pass in which all is computed."""
+
+    def impose(site: Site) -> Tensor:
+        if site.name != model.sites[-1]:
+            return site.weights
+        here = torch.arange(site.weights.shape[2]) == query[:, None]
+        return torch.where(here[:, None, :, None], weights[:, :, None].to(site.weights.dtype), site.weights)
+
+    return model.logits(texts.batch, intervene=impose)
+
+
+MODELS = tuple(name for name in MADE if name not in NO_CLASSIFIER + BY_SOFTMAX)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_architecture_whose_values_we_multiply_goes_on_with_one_query(name: str) -> None:
+    model = classifier(name)
+    assert model.proof.narrows
+    texts, query, one = passing(model)
+    assert one
+    weights = drawn(texts).requires_grad_()
+    found = texts.logits(weights)
+    (slope,) = torch.autograd.grad(found.sin().sum(), weights)
+    free = weights.detach().clone().requires_grad_()
+    whole = torch.stack([by_a_whole_pass(model, texts, query, draw) for draw in free.unbind(1)], 1).double()
+    (expected,) = torch.autograd.grad(whole.sin().sum(), free)
+    within = (texts.mask & (query_rows(_reach(model, texts), query).any(1)))[:, None, None]
+    large = max(1.0, float(whole.detach().abs().max()))
+    assert (found - whole).abs().max() <= EQUAL * large
+    assert ((slope - expected) * within).abs().max() <= 1e-5 * max(1.0, float(expected.abs().max()))
+    assert (found[:, 0] - texts.own).abs().max() > 1e-4
+
+
+def _reach(model: HuggingFace, texts: Pass) -> Tensor:
+    met: list[Site] = []
+
+    def watch(site: Site) -> Tensor:
+        met.append(site)
+        return site.weights
+
+    with torch.no_grad():
+        model.logits(texts.batch, intervene=watch)
+    return met[-1].mask.expand_as(met[-1].weights)
+
+
+@pytest.mark.parametrize("name", BY_SOFTMAX)
+def test_elsewhere_all_queries_go_on(name: str) -> None:
+    model = classifier(name)
+    assert not model.proof.narrows
+    texts, _, one = passing(model)
+    assert not one
+    assert (texts.own - model.logits(texts.batch)).abs().max() <= EQUAL
+
+
+@pytest.mark.parametrize("head", ["cls", "mean"])
+def test_a_head_of_ours_is_read_from_the_first_piece_or_from_all(head: str) -> None:
+    model = made(f"hf:{bert_folder()}:head={head}", ("no", "yes"))
+    texts, _, one = passing(model)
+    assert one == (head == "cls")
+    with torch.no_grad():
+        assert (texts.own - model.logits(texts.batch)).abs().max() <= EQUAL
+
+
+@pytest.mark.parametrize("make", [bert, roberta], ids=("bert", "roberta"))
+def test_one_piece_of_every_text_is_computed_again(make: Any) -> None:
+    model = in_memory(*make())
+    texts, _, _ = passing(model)
+    seen: list[int] = []
+    layer = model.base.get_submodule(f"{model.base.base_model_prefix}.encoder.layer.1.output")
+    handle = layer.register_forward_hook(lambda module, given, found: seen.append(found.shape[0] * found.shape[1]))
+    texts.logits(drawn(texts))
+    handle.remove()
+    assert seen == [3 * len(TEXTS)]
+
+
+def test_a_model_that_reads_other_places_too_is_resumed_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pooler that reads more than its gradient at the probe's text shows: the proof finds it."""
+    base, tokenizer = bert()
+    plain = base.bert.pooler.forward
+
+    def pooled(states: Tensor) -> Tensor:
+        own: Tensor = plain(states)
+        return own + states[:, 1:2].detach().abs().sum((1, 2))[:, None]
+
+    monkeypatch.setattr(base.bert.pooler, "forward", pooled)
+    model = in_memory(base, tokenizer)
+    assert model.query == "first"
+    assert not model.proof.narrows
+    assert not passing(model)[2]
