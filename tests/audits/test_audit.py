@@ -11,8 +11,10 @@ from exegete.audits.criteria import load_criteria
 from exegete.audits.goals import uncalibrated
 from exegete.audits.retrained import RETRAINED, left_out, said, trainable
 from exegete.base.errors import UsageError
+from exegete.runs.cell import cached_task
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.estimate import STEP, Estimating, Piece, Plan, _told, planned, seconds_of
+from exegete.runs.estimate import Estimating, Piece, Plan, _told, planned, seconds_of
+from exegete.runs.readings import OF_HUB
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, load_study
 from exegete.training.checkpoint import is_of_hub
@@ -138,7 +140,7 @@ def test_slow_first_steps_and_loading_are_not_the_speed(study: Study, monkeypatc
         def _piece(self, label: str, share: float, took: float) -> Piece:
             now[0] += 1000  # it loads the texts
             pieces.append((share, took))
-            return Piece("training", 1.0, 1.0)
+            return Piece(1.0, 1.0)
 
     listening = Slow(study, Path("nowhere"), heard, LocalEngine(1))
     for step in range(1, 101):
@@ -160,14 +162,26 @@ def test_a_plan_is_counted_from_words_epochs_and_methods(study: Study) -> None:
 
 
 def test_time_is_work_over_speed() -> None:
-    fixed = seconds_of(Plan(0, 0, 1, 0), [Piece("reading", 1, 1)], 2)
-    plan = Plan(training=1000, reading=5000, trainings=1, experiments=0)
-    trained = seconds_of(plan, [Piece("training", 100, 10)], 2) - fixed  # 0.1 s a word; a reading a fifth of that
-    assert trained == pytest.approx(1000 * 0.1 + 5000 * 0.1 / STEP / 2)  # one training keeps one core busy
-    assert seconds_of(plan, [Piece("reading", 500, 10)], 2) - fixed == pytest.approx(trained)  # the same speed
-    assert seconds_of(plan, [Piece("training", 100, 20)], 2) - fixed == pytest.approx(2 * trained)
-    beside = seconds_of(plan._replace(trainings=2), [Piece("training", 100, 10)], 2) - fixed
+    fixed = seconds_of(Plan(0, 0, 1, 0), [Piece(1, 1)], 2)
+    plan = Plan(training=5000, reading=5000, trainings=1, experiments=0)
+    trained = seconds_of(plan, [Piece(500, 10)], 2) - fixed  # 0.02 s a reading
+    assert trained == pytest.approx(5000 * 0.02 + 5000 * 0.02 / 2)  # one training keeps one core busy
+    assert seconds_of(plan, [Piece(500, 20)], 2) - fixed == pytest.approx(2 * trained)
+    beside = seconds_of(plan._replace(trainings=2), [Piece(500, 10)], 2) - fixed
     assert beside == pytest.approx(trained - 50)
+    alone = seconds_of(plan._replace(longest=4000), [Piece(500, 10)], 2) - fixed  # of 5000: the other core waits
+    assert alone == pytest.approx(trained + 30)
+
+
+def test_a_step_and_a_question_are_told_by_the_kind_of_model() -> None:
+    """Measured, CPU-seconds of MiniLM: an audit's questions took 515, of which one on one split took 190."""
+    plan = planned(load_study("audit_hf"))
+    a_text = 0.008 / 21  # seconds of a plain prediction, by words
+    assert 515 / 1.5 <= plan.reading * a_text <= 515 * 1.5
+    assert 190 / 1.5 <= plan.longest * a_text <= 190 * 1.5
+    words = sum(len(e) for e in cached_task("rotten_tomatoes:tokenizer=whitespace,lower=false").split("train"))
+    assert plan.training == pytest.approx(OF_HUB.step * words)
+    assert planned(load_study("audit_quick")).longest > 0
 
 
 @pytest.mark.parametrize(
