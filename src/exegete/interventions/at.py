@@ -18,6 +18,10 @@ class _At:
     places: tuple[str, ...] | tuple[Head, ...]
     inner: Intervention
 
+    def acts_at(self, site: str) -> bool:
+        """At the sites of its places."""
+        return any((place.site if isinstance(place, Head) else place) == site for place in self.places)
+
     def bound(self, model: Predictor) -> Self:
         """Ready for a model; a site that it doesn't have is refused."""
         for place in self.places:

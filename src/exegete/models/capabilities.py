@@ -200,8 +200,8 @@ class Deletions(NamedTuple):
 class Resuming(Predictor, Protocol):
     """A model that need not run anew what lies below a site, where only the weights there are others."""
 
-    def begun(self, batch: Batch, site: str, intervene: Intervention) -> "Begun":
-        """Run a batch once under an intervention, up to a site."""
+    def begun(self, batch: Batch, site: str, intervene: Intervention, *, whole: bool = False) -> "Begun":
+        """Run a batch once under an intervention, up to a site; whole: of which all queries are to be seen."""
 
 
 class Begun(Protocol):

@@ -35,6 +35,17 @@ class Site(NamedTuple):
 Intervention = Callable[[Site], Tensor]  # a site's weights, rewritten; never any weight outside the mask
 
 
+@runtime_checkable
+class Placed(Protocol):
+    """An intervention that names where it acts: no other site need be shown to it."""
+
+    def __call__(self, site: Site) -> Tensor:
+        """Weights rewritten."""
+
+    def acts_at(self, site: str) -> bool:
+        """Whether weights of a site may be rewritten."""
+
+
 class Trace(NamedTuple):
     """What a model computed for a batch."""
 

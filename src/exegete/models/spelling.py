@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.places import places
-from exegete.models.contract import Intervention, Site
+from exegete.models.contract import Intervention, Placed, Site
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
 
@@ -124,13 +124,16 @@ def side_by_side(grid: Grid) -> Pieces:
 
 def rewriting(
     name: str, batch: Batch, pieces: Pieces, intervene: Intervention, queries: Tensor | None = None
-) -> Callable[..., Tensor]:
+) -> Callable[..., Tensor] | None:
     """The hook of an attention over pieces: an intervention sees words, and what it gives goes back to pieces.
 
-    The words of its queries, [batch, query], are those of all pieces, unless given.
+    The words of its queries, [batch, query], are those of all pieces, unless given. None where it acts elsewhere.
 
     An intervention that gives back the very same tensor leaves the site as it was, to the last bit.
     """
+
+    if isinstance(intervene, Placed) and not intervene.acts_at(name):
+        return None
 
     def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
         site = on_words(Site(name, scores, weights, mask, project, batch), pieces, queries)

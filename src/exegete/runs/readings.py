@@ -35,7 +35,7 @@ OF_HUB = Costs(
     0.6,
     2.5,
     MappingProxyType(PASSES | {"lrp": 3, "integrated_gradients": 90}),
-    MappingProxyType(ROWS | {"adversary_search": 95, "importance_sets": 9, "agreement": 1}),
+    MappingProxyType(ROWS | {"adversary_search": 95, "importance_sets": 9, "agreement": 1, "heads": 70}),
 )
 
 

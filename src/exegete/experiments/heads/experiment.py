@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.experiments.common.at_one_site import predict_each
 from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
@@ -30,7 +31,7 @@ from exegete.interventions.at import AtHeads
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.where import Head
 from exegete.models.capabilities import SelfAttentive, Writing
-from exegete.models.contract import Intervention, Predictor
+from exegete.models.contract import Predictor
 from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 
@@ -91,7 +92,7 @@ class Heads(Question):
         asked = _Asked(subject, heads, own)
         scores = subject.scores.get(self.importance)
         parts = [asked.as_it_is(looks(subject, heads, scores))]
-        parts += [asked.silenced(way, head) for way in self.how for head in heads]
+        parts += asked.silenced(self.how)
         parts += self._pruned(asked)
         return pl.concat(parts).sort("example", maintain_order=True)
 
@@ -148,17 +149,23 @@ class _Asked:
         ]
         return pl.concat(parts)
 
-    def silenced(self, way: str, head: Head) -> pl.DataFrame:
-        """What is left without a head."""
-        return self._under([AtHeads((head,), INTERVENTIONS.make(way))], {"how": way, **self._named(head)})
+    def silenced(self, ways: Sequence[str]) -> list[pl.DataFrame]:
+        """What is left without each head, in each way: heads of a site together, for below it all is as it was."""
+        every = {(way, head): AtHeads((head,), INTERVENTIONS.make(way)) for way in ways for head in self.heads}
+        found: dict[tuple[str, Head], Tensor] = {}
+        for site in dict.fromkeys(head.site for head in self.heads):
+            here = {key: at for key, at in every.items() if key[1].site == site}
+            logits = predict_each(self.subject.model, self.subject.examples, site, list(here.values()))
+            found |= zip(here, logits, strict=True)
+        return [self._left([found[way, head]], {"how": way, **self._named(head)}) for way, head in every]
 
     def pruned(self, steps: Sequence[Step]) -> pl.DataFrame:
         """What is left without some heads: the mean over orders of one kind."""
         said = {"how": PRUNED, "order": steps[0].order, "gone": len(steps[0].gone)}
-        return self._under([silenced(step.gone) for step in steps], said)
+        return self._left([predict(self.subject.model, self.subject.examples, silenced(s.gone)) for s in steps], said)
 
-    def _under(self, ats: Sequence[Intervention], said: Mapping[str, Any]) -> pl.DataFrame:
-        logits = [predict(self.subject.model, self.subject.examples, at) for at in ats]
+    def _left(self, logits: Sequence[Tensor], said: Mapping[str, Any]) -> pl.DataFrame:
+        """What was predicted, [example, class] each: means."""
         right = torch.stack([_right(self.subject, each.argmax(-1)) for each in logits]).mean(0)
         loss = self.own - torch.stack([log_odds(each, self.subject.predicted) for each in logits]).mean(0)
         return self._frame(said, right, loss)

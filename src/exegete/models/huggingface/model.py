@@ -196,9 +196,10 @@ class HuggingFace(Model):
         """Logits [batch, class] of what transformers' model gave of these pieces."""
         return self.told(Read(pieces, output, {}, {}), batch, intervene).logits
 
-    def begun(self, batch: Batch, site: str, intervene: Intervention) -> Begun | BegunAtOne:
+    def begun(self, batch: Batch, site: str, intervene: Intervention, *, whole: bool = False) -> Begun | BegunAtOne:
         """Run a batch once under an intervention; what is below a site is kept, and passes may start there."""
-        return begin(self, batch, site, intervene, self._skipped, self.proof.narrows and not self.training)
+        narrow = self.proof.narrows and not (self.training or whole)
+        return begin(self, batch, site, intervene, self._skipped, narrow)
 
     @property
     def _skipped(self) -> Sequence[str]:

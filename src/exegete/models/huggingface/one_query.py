@@ -58,7 +58,7 @@ class BegunAtOne:
         batch, pieces = self.batch.rows(rows), self.pieces.rows(rows)
         one = pieces.at(self.row.query[rows])
 
-        def at(name: str) -> Hook:
+        def at(name: str) -> Hook | None:
             return rewriting(name, batch, pieces, intervene, one.word)
 
         base, texts = self.model.base, len(self.batch.ids)
