@@ -101,7 +101,7 @@ class Readout(NamedTuple):
     """The attention of a prediction: where it is read, which is what people mean by "the attention" of a model."""
 
     sites: tuple[str, ...]  # words upwards (a hierarchical model has two); the last is what gets rewritten
-    query: Query = "only"  # which of its queries; last: the last real one
+    query: Query = "only"  # which of its queries: only, first, last (the last real one) or every
     gated: bool = False  # rows may sum to less than 1
 
     def place(self, looking: Tensor) -> Tensor:
