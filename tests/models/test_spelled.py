@@ -223,6 +223,7 @@ def test_weights_go_back_in_their_old_shares_or_in_equal_ones() -> None:
             return given.where(site.mask, 0.0)
 
         hook = rewriting("encoder.0", batch, pieces, other)
+        assert hook is not None
         found = hook(inside.scores, weights, inside.mask, inside.project)
         for text in range(3):
             owners = [place for _, place in pieces_by_hand(model, batch, text)]
