@@ -11,6 +11,8 @@ from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study, checked
 from tests.studied import BAD, GOOD, PLAIN, undrawn
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["undrawn"]  # a fixture, found by its name
 
 

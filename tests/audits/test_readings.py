@@ -15,6 +15,8 @@ from exegete.audits.schema import schema
 from exegete.calibration import wired
 from exegete.page.section import Variant, Verdict
 
+pytestmark = pytest.mark.slow
+
 audited = cache(wired.audited)
 
 

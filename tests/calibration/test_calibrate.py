@@ -23,6 +23,8 @@ from exegete.cli import app
 from exegete.page.theme import to_svg
 from exegete.runs.study import Study, read_study
 
+pytestmark = pytest.mark.slow
+
 SOME = ("sharp cue", "unread copy")
 
 

@@ -90,6 +90,7 @@ def test_grades(ranks: list[float], reads: list[float], truth: str) -> None:
     assert Population(ranks, reads, 0.0).truth == truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_most_draws_of_a_family_are_what_it_declares(name: str) -> None:
     found = Counter(draw(name, number).graded(4).truth for number in range(4))

@@ -246,6 +246,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 OTHERS = {  # and what they say
     "layers": "at most one attention", "alignment": "translations", "heads": "no layers", "knockout": "no layers",
+    "readings": "layers of self-attention",
 }  # fmt: skip
 ASKED = tuple(name for name in EXPERIMENTS if name not in OTHERS)
 
@@ -263,6 +264,7 @@ def companions_of(experiment: Experiment, subject: Subject) -> dict[str, Compani
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_every_experiment_goes_all_the_way_on_pairs(name: str) -> None:
     experiment: Experiment = EXPERIMENTS[name].load()(**SETTINGS.get(name, {}))

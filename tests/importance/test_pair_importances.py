@@ -38,7 +38,7 @@ def a_pair(spec: str, examples: tuple[Example, ...], wrap: bool = False) -> Pair
 
 def test_nearly_all_importances_are_for_pairs() -> None:
     refused = {name for name in computed() if refusal(IMPORTANCES.make(name), MODEL) is not None}
-    assert refused == {"deeplift", "rollout", "flow", "blocking", *SEPARATING}
+    assert refused == {"deeplift", "rollout", "flow", "reading", "blocking", *SEPARATING}
     for name in refused:
         with pytest.raises(UsageError, match=r"[Pp]air"):
             IMPORTANCES.make(name)(MODEL, batch_of(MODEL, pairs(1)))

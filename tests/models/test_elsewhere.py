@@ -23,6 +23,8 @@ from exegete.tasks.example import Example
 from tests.elsewhere import DEVICE, somewhere_else
 from tests.models.contracted import KINDS, case
 
+pytestmark = pytest.mark.slow
+
 ASKED = (
     "bilstm", "average", "cnn", "hierarchical", "ladder", "transformer, wrapped", "pair", "spelled, first",
     "spelled, mean", "own", "own that pools", "next word", "next word of a transformer",

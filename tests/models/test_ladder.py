@@ -233,7 +233,7 @@ def test_importances_score_words_alone_and_in_a_batch_or_refuse(name: str, share
     samples = ":samples=20" if name in ("lime", "kernel_shap", "smoothgrad") else ""
     importance: Importance = IMPORTANCES.make(name + samples)
     reason = refusal(importance, model)
-    refused = ("rollout", "flow", "lrp", "deeplift", "integrated_gradients", *SEPARATING)
+    refused = ("rollout", "flow", "reading", "lrp", "deeplift", "integrated_gradients", *SEPARATING)
     blocked = name == "blocking" and share < 1  # the words' own leaning acts beside attention
     assert (reason is not None) == (name in refused or blocked)
     if reason is None:

@@ -23,8 +23,8 @@ from tests.small import SEPARATING, batch_of, padded, small_task, texts
 TEXTS = texts(14)
 KINDS = ("bilstm", "bigru", "average", "cnn", "flat:encoder=none")
 NEED_WEIGHTS = (
-    "attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow", "lrp", "deeplift", "blocking",
-    *SEPARATING,
+    "attention", "attention_x_gradient", "attention_x_norm", "rollout", "flow", "reading", "lrp", "deeplift",
+    "blocking", *SEPARATING,
 )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ def test_importances_score_source_words_alone(spec: str, name: str) -> None:
     model, importance = next_word(translator(spec)), IMPORTANCES.make(SMALL.get(name, name))
     batch = model.collate(EXAMPLES[:3] + EXAMPLES[-1:])
     if (reason := refusal(importance, model)) is not None:
-        assert name in ("lrp", "deeplift", "rollout", "flow", "blocking", *SEPARATING)
+        assert name in ("lrp", "deeplift", "rollout", "flow", "reading", "blocking", *SEPARATING)
         assert "NextWord" in reason
         return
     scores: Scores = importance(model, batch)

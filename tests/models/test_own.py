@@ -27,7 +27,7 @@ from tests.small import SEPARATING, texts
 
 EXAMPLES = (*texts(6, longest=7), Example(6, (("a",),), 0), Example(7, (tuple("abcde"),), 1))
 CHEAP = {"lime": "lime:samples=20", "kernel_shap": "kernel_shap:samples=20", "smoothgrad": "smoothgrad:samples=3"}
-REFUSED = {"lrp", "deeplift", "rollout", "flow", *SEPARATING}
+REFUSED = {"lrp", "deeplift", "rollout", "flow", "reading", *SEPARATING}
 
 
 @pytest.fixture(params=["example", "pooling", "general"])

@@ -17,6 +17,8 @@ from exegete.runs.seal import seals_of
 from exegete.runs.study import Study
 from tests.studied import reviews, small_study
 
+pytestmark = pytest.mark.slow
+
 MODEL = "average:size=8,hidden=8"
 ASKED = {"name": "agreement", "ks": [], "topk": []}
 

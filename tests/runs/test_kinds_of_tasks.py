@@ -14,6 +14,8 @@ from exegete.runs.study import Study, checked
 from exegete.tasks.catalogue import kind_of
 from exegete.training.settings import TrainingSettings
 
+pytestmark = pytest.mark.slow
+
 FAST = TrainingSettings(epochs=1, batch=32, lr=1e-2, metric="loss")
 TOY = "toy_translation:train=60,dev=20,test=20"
 TRANSLATOR = "translator:hidden=8,size=8,attention=luong"

@@ -16,6 +16,8 @@ from exegete.page.theme import to_svg
 from exegete.papers.catalogue import PAPERS
 from exegete.papers.rule import VERDICTS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 

@@ -15,6 +15,8 @@ from exegete.page.drawing import drawing
 from exegete.page.theme import to_svg
 from exegete.runs.study import load_study
 
+pytestmark = pytest.mark.slow
+
 RESULTS = Path(__file__).parents[2] / "results"
 ROWS = (
     "model,kind,lam,mean,low,high,n,seeds,chance,tvd\n"

@@ -100,7 +100,7 @@ class Reading:
         found, count = torch.zeros(()), 0
         for site in self.sites(model):
             heads = [head for head in _kept(trace, site, without) if self.head in (None, head)]
-            found = found + self._looks(model, trace, site)[:, heads].sum(1)  # [batch, token]
+            found = found + _sum(self._looks(model, trace, site), heads)  # [batch, token]
             count += len(heads)
         return found / max(1, count)
 
@@ -122,5 +122,9 @@ def _kept(trace: Trace, site: str, without: Collection[Head]) -> list[int]:
 
 def _residual(weights: Tensor, heads: list[int]) -> Tensor:
     """½ (A + I) of some heads, as rollout has it; of none, I: all stays as it is."""
-    kept = weights.double()[:, heads]
-    return with_residual(kept.mean(1) if heads else torch.zeros_like(weights[:, 0], dtype=torch.float64))
+    return with_residual(_sum(weights.double(), heads) / max(1, len(heads)))
+
+
+def _sum(values: Tensor, heads: list[int]) -> Tensor:
+    """Over some heads of [batch, head, …]; one by one, so that no list of them must be on the device of the values."""
+    return sum((values[:, head] for head in heads), torch.zeros_like(values[:, 0]))
