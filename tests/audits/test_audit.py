@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -184,8 +185,20 @@ def test_a_step_and_a_question_are_told_by_the_kind_of_model() -> None:
     assert planned(load_study("audit_quick")).longest > 0
 
 
+def test_companions_of_single_words_are_trained_in_less_and_each_is_counted_once(study: Study) -> None:
+    def training(*experiments: dict[str, Any]) -> float:
+        return planned(study.model_copy(update={"experiments": experiments})).training
+
+    another, the_same = {"name": "seed_stability", "seeds": [8, 9]}, {"name": "gating"}
+    other_seed = {"name": "adversary_training", "seeds": [9], "unfrozen": False, "frozen": False}
+    assert training(another, other_seed) == training(another) < training(another, the_same)
+    words = training({"name": "adversary_search", "references": True})  # two models of single words
+    assert training() < words < training(another)
+
+
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(11, "20 seconds"), (80, "80 seconds"), (100, "2 minutes"), (7200, "2.0 hours")]
+    ("seconds", "said"),
+    [(11, "20 seconds"), (80, "80 seconds"), (100, "2 minutes"), (140, "2 minutes"), (7200, "2.0 hours")],
 )
 def test_times_as_people_say_them(seconds: float, said: str) -> None:
     assert _told(seconds) == said

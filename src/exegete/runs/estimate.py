@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from exegete.base.names import parse
 from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Experiment, recipes
 from exegete.runs.cell import cached_task
@@ -25,6 +26,8 @@ from exegete.training.checkpoint import is_of_hub, is_trained
 from exegete.training.recipe import Recipe
 from exegete.training.settings import TrainingSettings
 
+SINGLE, LIGHT = ("average", "flat", "ladder"), 0.3  # models of single words, and their training beside one of texts
+STILL = 0.6  # of a training, where only attention moves
 STOPS = 0.7  # of the epochs, where patience may end a training
 START, EACH = 6.0, 1.0  # seconds for imports and the report, and for tables and figures of an experiment
 WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an epoch, or seconds, that tell its speed
@@ -64,11 +67,12 @@ def planned(study: Study) -> Plan:
 def _cell(study: Study, cell: Cell) -> Plan:
     task, settings, costs = cached_task(cell.task), study.training_for(cell.task, cell.model), _costs(cell.model)
     built = study.built_experiments(cell.task)
-    beside = [recipe.settings(settings) for each in built.values() for recipe in _recipes(each, cell)]
-    trainings = [*([] if is_trained(cell.model) else [settings]), *beside]
+    beside = dict.fromkeys(recipe for each in built.values() for recipe in _recipes(each, cell))
+    own = [] if is_trained(cell.model) else [_epochs(settings)]
+    trainings = own + [_beside(recipe, cell, settings) for recipe in beside]
     words = words_of(task.split("train")) if trainings else 0
     asked = [_read(each, task.splits.get(each.split, ()), costs) for each in _questions(study, built)]
-    trained = sum(map(_epochs, trainings)) * words * costs.step
+    trained = sum(trainings) * words * costs.step
     return Plan(trained, sum(asked), len(trainings), len(built), max(asked, default=0.0))
 
 
@@ -89,6 +93,12 @@ def _costs(model: str) -> Costs:
 def _recipes(built: Experiment, cell: Cell) -> list[Recipe]:
     """Models that are trained beside one; of a model that came trained, none are."""
     return [] if is_trained(cell.model) else list(recipes(built, cell.model, cell.seed).values())
+
+
+def _beside(recipe: Recipe, cell: Cell, settings: TrainingSettings) -> float:
+    """Epochs of the cell's own model that take as long as the training of a companion."""
+    lighter = parse(recipe.model).name in SINGLE and parse(cell.model).name not in SINGLE if recipe.model else False
+    return _epochs(recipe.settings(settings)) * (LIGHT if lighter else STILL if recipe.moves == "attention" else 1.0)
 
 
 def _epochs(settings: TrainingSettings) -> float:
@@ -160,5 +170,5 @@ def _told(seconds: float) -> str:
     """Minutes, or tens of seconds."""
     if seconds < 90:
         return f"{10 * math.ceil(seconds / 10)} seconds"
-    minutes = math.ceil(seconds / 60)
+    minutes = round(seconds / 60)
     return f"{minutes} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
