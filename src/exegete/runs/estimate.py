@@ -7,7 +7,6 @@ on one split, which is a piece that is not cut. Trainings that stop early, and s
 known beforehand.
 """
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -169,6 +168,6 @@ def _sentence(seconds: float, workers: int) -> str:
 def _told(seconds: float) -> str:
     """Minutes, or tens of seconds."""
     if seconds < 90:
-        return f"{10 * math.ceil(seconds / 10)} seconds"
+        return f"{max(10, 10 * round(seconds / 10))} seconds"
     minutes = round(seconds / 60)
     return f"{minutes} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
