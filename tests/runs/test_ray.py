@@ -128,9 +128,10 @@ def test_a_driver_that_is_killed_leaves_a_run_that_goes_on(
         "run_study(study, Path(sys.argv[2]), None, engine_of(sys.argv[3]))\n"
     )
     command = [sys.executable, "-c", script, str(said), str(run), at(cluster)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as driver:
+    told = tmp_path / "told.txt"
+    with told.open("w") as error, subprocess.Popen(command, stderr=error) as driver:
         while not finished_cells(run, six):
-            assert driver.poll() is None
+            assert driver.poll() is None, told.read_text()
             time.sleep(0.05)
         driver.send_signal(signal.SIGKILL)
     assert len(finished_cells(run, six)) < len(six.cells)

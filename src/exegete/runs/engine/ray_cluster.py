@@ -5,6 +5,7 @@ import platform
 import re
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -118,13 +119,19 @@ def _looked(here: Path, files: Sequence[tuple[str, int | None]]) -> list[Seen]:
         )
         for node in alive
     ]
+    found: list[Seen] = []
+    ray.wait(asked, num_returns=len(asked), timeout=LOOKING)
     try:
-        found: list[Seen] = ray.get(asked, timeout=LOOKING)
+        for answer in asked:
+            with suppress(ray.exceptions.TaskUnschedulableError):  # the node died a moment ago, and is still listed
+                found.append(ray.get(answer, timeout=1))
     except ray.exceptions.RayTaskError as error:
         said = str(error).strip().splitlines()[-1]
         raise ExegeteError(f"exegete can't be used on the cluster's nodes ({said}): install it there") from None
     except ray.exceptions.RayError as error:
         raise ExegeteError(f"the cluster's nodes don't answer ({type(error).__name__}): look at `ray status`") from None
+    if not found:
+        raise ExegeteError("no node of the cluster is left: look at `ray status`")
     return found
 
 
