@@ -30,23 +30,26 @@ def words(
     quiet: Quiet = False,
 ) -> None:
     """The importance of a word averaged over a data set, by attention and by other methods, with intervals."""
+    from exegete.base.files import write_text
     from exegete.explanations.question import methods_in
+    from exegete.page.theme import to_svg
+    from exegete.report.terminal import ProgressBars
     from exegete.report.words import words_of_run, words_of_task
 
-    del quiet
     if (folder is None) == (model is None) or (model is None) != (task is None):
         raise UsageError("give either a run folder, or --model and --task")
     if figure is not None and figure.suffix != ".svg":
         raise UsageError(f"'{figure.name}' is no kind of file that can be drawn: choose a name that ends in .svg")
     wanted = [method for written in methods or () for method in methods_in(written)]
     if model is not None and task is not None:
-        found = words_of_task(model, task, wanted, split, texts, least)
+        with ProgressBars(quiet or as_json) as bars:
+            found = words_of_task(model, task, wanted, split, texts, least, bars)
     else:
         found = words_of_run(folder or Path(), least, cell, wanted)
     if csv is not None:
         found.save(csv)
     if figure is not None:
-        _draw(found.figure(), figure)
+        write_text(figure, to_svg(found.figure()))
     if as_json:
         print_json(found.to_json())
         return
@@ -56,12 +59,3 @@ def words(
     console.print(rich_table(found.most(rows)))
     for path in filter(None, (csv, figure)):
         console.print(f"{'words' if path == csv else 'figure'}: {path}", soft_wrap=True)
-
-
-def _draw(chart: object, path: Path) -> None:
-    from typing import Any, cast
-
-    from exegete.base.files import write_text
-    from exegete.page.theme import to_svg
-
-    write_text(path, to_svg(cast(Any, chart)))

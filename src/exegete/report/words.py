@@ -9,6 +9,7 @@ import polars as pl
 from exegete.audits.audit import judge_run
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.files import read_json
+from exegete.base.progress import Progress, silent
 from exegete.measures.words import LEAST
 from exegete.page.section import Section, Verdict
 from exegete.page.words import Words, figure_of, words_of
@@ -34,10 +35,11 @@ def words_of_task(
     split: str = "test",
     texts: int | None = None,
     least: int = LEAST,
+    progress: Progress = silent,
 ) -> Words:
     """Score texts anew, by attention and by methods, and average over words."""
     every = list(dict.fromkeys([ATTENTION, *(methods or CHEAP)]))
-    long = scores_of(model, task, every, split, texts)
+    long = scores_of(model, task, every, split, texts, progress)
     lists = long.group_by("example", "method", maintain_order=True).agg("score", "word")
     frame = lists.pivot("method", index="example", values="score", maintain_order=True)
     words = lists.filter(pl.col("method") == ATTENTION).select("example", words="word")

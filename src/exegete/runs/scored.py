@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from exegete.base.errors import UsageError
+from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
@@ -17,7 +18,12 @@ from exegete.training.checkpoint import Checkpoint
 
 
 def scores_of(
-    model: AnyModel, task: AnyTask, methods: Sequence[str], split: str = "test", texts: int | None = None
+    model: AnyModel,
+    task: AnyTask,
+    methods: Sequence[str],
+    split: str = "test",
+    texts: int | None = None,
+    progress: Progress = silent,
 ) -> pl.DataFrame:
     """Example, token, word, method, score: a row for every word and method."""
     if not methods or texts == 0:
@@ -29,7 +35,7 @@ def scores_of(
         found = asked(model, read)
         _allowed(built, found, read, split)
         ready = {name: for_texts(importance, read, split, examples) for name, importance in built.items()}
-        frames = [score_frames(found.classifier, ready, shard) for shard in shards(examples)]
+        frames = [score_frames(found.classifier, ready, shard, progress) for shard in shards(examples)]
     rows = [frame.select("example", "scores", method=pl.lit(name)) for part in frames for name, frame in part.items()]
     words = tokens_of(read, [split]).drop("split")
     return _tidy(pl.concat(rows), words, list(methods))

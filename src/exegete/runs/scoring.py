@@ -8,6 +8,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from exegete.base.progress import Progress, silent
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Scores
 from exegete.importance.erasure import sharing
@@ -44,7 +45,7 @@ def shards(examples: Sequence[Example], most: int = WORDS) -> list[tuple[Example
 
 
 def score_frames(
-    model: Predictor, importances: Mapping[str, Importance], examples: Sequence[Example]
+    model: Predictor, importances: Mapping[str, Importance], examples: Sequence[Example], progress: Progress = silent
 ) -> dict[str, pl.DataFrame]:
     """By importance, one row per text: its id, the scores of its words, their error and what they took.
 
@@ -59,6 +60,7 @@ def score_frames(
             for name, importance in importances.items():
                 for column, values in _columns(name, importance(model, batch), batch).items():
                     found[name][column] += values
+        progress("texts", len(order), len(examples))
     back = pl.Series(order, dtype=pl.UInt32).arg_sort()
     return {name: pl.DataFrame(columns, schema=SCHEMA)[back] for name, columns in found.items()}
 
