@@ -15,7 +15,7 @@ from exegete.base.errors import UsageError
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.estimate import Estimating, Piece, Plan, _told, planned, seconds_of
-from exegete.runs.readings import OF_HUB
+from exegete.runs.passes import OF_HUB
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, load_study
 from exegete.training.checkpoint import is_of_hub
@@ -157,15 +157,15 @@ def test_a_plan_is_counted_from_words_epochs_and_methods(study: Study) -> None:
     plan, more = planned(study), planned(study.model_copy(update={"seeds": (0, 1, 2, 3)}))
     assert plan.trainings == len(study.cells) == 4
     assert more.training == 2 * plan.training > 0
-    assert more.reading == 2 * plan.reading > 0
+    assert more.asking == 2 * plan.asking > 0
     asked = [{"name": "agreement", "against": ["attention", "gradient", "lime:samples=500"], "ks": [], "topk": []}]
-    assert planned(study.model_copy(update={"experiments": tuple(asked)})).reading > 5 * plan.reading
+    assert planned(study.model_copy(update={"experiments": tuple(asked)})).asking > 5 * plan.asking
 
 
 def test_time_is_work_over_speed() -> None:
     fixed = seconds_of(Plan(0, 0, 1, 0), [Piece(1, 1)], 2)
-    plan = Plan(training=5000, reading=5000, trainings=1, experiments=0)
-    trained = seconds_of(plan, [Piece(500, 10)], 2) - fixed  # 0.02 s a reading
+    plan = Plan(training=5000, asking=5000, trainings=1, experiments=0)
+    trained = seconds_of(plan, [Piece(500, 10)], 2) - fixed  # 0.02 s a pass
     assert trained == pytest.approx(5000 * 0.02 + 5000 * 0.02 / 2)  # one training keeps one core busy
     assert seconds_of(plan, [Piece(500, 20)], 2) - fixed == pytest.approx(2 * trained)
     beside = seconds_of(plan._replace(trainings=2), [Piece(500, 10)], 2) - fixed
@@ -178,7 +178,7 @@ def test_a_step_and_a_question_are_told_by_the_kind_of_model() -> None:
     """Measured, CPU-seconds of MiniLM: an audit's questions took 515, of which one on one split took 190."""
     plan = planned(load_study("audit_hf"))
     a_text = 0.008 / 21  # seconds of a plain prediction, by words
-    assert 515 / 1.5 <= plan.reading * a_text <= 515 * 1.5
+    assert 515 / 1.5 <= plan.asking * a_text <= 515 * 1.5
     assert 190 / 1.5 <= plan.longest * a_text <= 190 * 1.5
     words = sum(len(e) for e in cached_task("rotten_tomatoes:tokenizer=whitespace,lower=false").split("train"))
     assert plan.training == pytest.approx(OF_HUB.step * words)

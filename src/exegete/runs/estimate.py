@@ -1,8 +1,8 @@
 """Estimating: about how long an audit will take, said as soon as its first piece shows how fast this machine is.
 
-Nothing is run for it. The plan is counted: words that are trained on, and readings of words that the experiments need.
+Nothing is run for it. The plan is counted: words that are trained on, and passes of words that the experiments need.
 The first pieces of the run itself, some batches of its first training (or its first predictions, where there is nothing
-to train), tell how long a reading takes (`readings`). The rest is a product, and no shorter than the longest question
+to train), tell how long a pass takes (`passes`). The rest is a product, and no shorter than the longest question
 on one split, which is a piece that is not cut. Trainings that stop early, and stages that a run has already, are not
 known beforehand.
 """
@@ -17,7 +17,7 @@ from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Experiment, recipes
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.contract import Engine
-from exegete.runs.readings import OF_HUB, OURS, Costs, Question, readings
+from exegete.runs.passes import OF_HUB, OURS, Costs, Question, passes
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
 from exegete.tasks.example import Example
@@ -33,28 +33,28 @@ WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an ep
 
 
 class Plan(NamedTuple):
-    """What there is to do, in readings of a word."""
+    """What there is to do, in passes of a word."""
 
     training: float  # of all trainings
-    reading: float
+    asking: float  # of all questions
     trainings: int  # that may be done side by side
     experiments: int
-    longest: float = 0.0  # of the readings: what one worker does alone
+    longest: float = 0.0  # of the questions: what one worker does alone
 
 
 class Piece(NamedTuple):
     """A piece of work that was done."""
 
-    readings: float  # of a word
+    passes: float  # of a word
     seconds: float
 
 
 def seconds_of(plan: Plan, pieces: Sequence[Piece], workers: int) -> float:
     """How long a plan takes where pieces of it took so long."""
-    reading = sum(piece.seconds for piece in pieces) / sum(piece.readings for piece in pieces)  # seconds for a word
-    trained = plan.training * reading / max(1, min(workers, plan.trainings))
-    asked = (plan.experiments * EACH + plan.reading * reading) / workers
-    return START + max(asked, plan.longest * reading) + trained
+    each = sum(piece.seconds for piece in pieces) / sum(piece.passes for piece in pieces)  # seconds for a word
+    trained = plan.training * each / max(1, min(workers, plan.trainings))
+    asked = (plan.experiments * EACH + plan.asking * each) / workers
+    return START + max(asked, plan.longest * each) + trained
 
 
 def planned(study: Study) -> Plan:
@@ -109,7 +109,7 @@ def _read(asked: Question, examples: Sequence[Example], costs: Costs) -> float:
     """Readings of a word that a question takes, its scores included."""
     texts, words = asked.built.texts, words_of(examples)
     share = 1.0 if texts is None else min(1.0, texts / max(1, len(examples)))
-    return words * share * readings(asked._replace(length=words / max(1, len(examples))), costs)
+    return words * share * passes(asked._replace(length=words / max(1, len(examples))), costs)
 
 
 class Estimating:

@@ -1,6 +1,6 @@
-"""Readings: how often the words of a text are read for what is asked of it, about; what `estimate` multiplies.
+"""Passes: how often the words of a text are run through a model for what is asked of it; what `estimate` multiplies.
 
-A reading is a plain prediction. What is dearer than that counts as several: numbers are those that were measured on
+A pass is a plain prediction. What is dearer than that counts as several: numbers are those that were measured on
 film reviews, of our own models and of one of Hugging Face (MiniLM).
 """
 
@@ -17,7 +17,7 @@ FEW = 5
 
 
 class Costs(NamedTuple):
-    """What is done with models of one kind, in readings of a text."""
+    """What is done with models of one kind, in passes of a text."""
 
     step: float  # a training step
     erased: float  # a text with many of its words gone: it is written down, and shorter
@@ -49,7 +49,7 @@ class Question(NamedTuple):
     length: float = 0.0  # of a text, in words
 
 
-def readings(asked: Question, costs: Costs) -> float:
+def passes(asked: Question, costs: Costs) -> float:
     """Of one text, its scores included."""
     scores = sum(_scoring(method, asked.length, costs) for method in asked.methods)
     counted = _COUNTED.get(asked.name)
