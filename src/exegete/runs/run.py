@@ -60,15 +60,7 @@ def run_study(
         jobs = [Work(out, study, cell, code, seal=by_cell.get(cell, ""), begun=begun) for cell in missing]
         with engine or engine_of(study.engine) as running:
             running.reach(out, own_files(study))
-            if len(jobs) == 1:  # its model is trained here, and then everybody is needed
-                running.warm(_prepare, jobs[0])
-            known: dict[Cell, list[Found]] = {}
-            for pieces in _queues(jobs, running.workers, isinstance(progress, Speaking)):
-                for piece, found in running.map(_done, [_informed(piece, known) for piece in pieces], progress):
-                    if isinstance(found, Found):
-                        known.setdefault(piece.work.cell, []).append(found)
-                    elif isinstance(found, str) and found and isinstance(progress, Speaking):
-                        progress.say(found)
+            _work_through(jobs, running, progress)
             finished = finished_cells(out, study)
             _one_data_set_each(out, finished)
             write_tables(out, study, finished, running, progress)
@@ -115,6 +107,19 @@ class Piece(NamedTuple):
 
     def __str__(self) -> str:
         return str(self.work)
+
+
+def _work_through(jobs: list[Work], running: Engine, progress: Progress) -> None:
+    """All queues; what is found of a cell is known to its later pieces, and what a person must know is said."""
+    if len(jobs) == 1:  # its model is trained here, and then everybody is needed
+        running.warm(_prepare, jobs[0])
+    known: dict[Cell, list[Found]] = {}
+    for pieces in _queues(jobs, running.workers, isinstance(progress, Speaking)):
+        for piece, found in running.map(_done, [_informed(piece, known) for piece in pieces], progress):
+            if isinstance(found, Found):
+                known.setdefault(piece.work.cell, []).append(found)
+            elif isinstance(found, str) and found and isinstance(progress, Speaking):
+                progress.say(found)
 
 
 def _informed(piece: Piece, known: Mapping[Cell, list[Found]]) -> Piece:
