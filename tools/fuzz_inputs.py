@@ -155,7 +155,7 @@ def read_file(found: File, folder: Path) -> None:
         tokens_of(load_task(spec), ["train", "test"]).write_csv(beside)
 
 
-key = st.sampled_from(["name", "title", "notes", "tasks", "models", "seeds", "training", "kinds",
+key = st.sampled_from(["name", "title", "notes", "tasks", "models", "seeds", "training", "kinds", "trained",
                        "experiments", "split", "plugins", "epochs", "lr", "metric", "nothing", "texts",
                        "draws"])  # fmt: skip
 scalar = st.one_of(

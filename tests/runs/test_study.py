@@ -101,6 +101,21 @@ def test_tasks_of_several_kinds_get_the_models_and_the_training_of_their_kind() 
     assert mixed.training_for("sst") == mixed.training
 
 
+def test_training_differs_by_task_and_model_where_a_study_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'tasks = ["sst", "rotten_tomatoes"]\nmodels = ["bilstm", "average"]\n[training]\nepochs = 8\nlr = 0.1\n'
+        '[[trained]]\ntasks = ["!rotten*"]\nmodels = ["bilstm*"]\nepochs = 2\n'
+        '[[trained]]\nmodels = ["average"]\nlr = 0.5'
+    )
+    study = load_study(str(path))
+    found = {(t, m): study.training_for(t, m) for t in study.tasks for m in ("bilstm:size=3", "average")}
+    assert {pair: (each.epochs, each.lr) for pair, each in found.items()} == {
+        ("sst", "bilstm:size=3"): (2, 0.1), ("sst", "average"): (8, 0.5),
+        ("rotten_tomatoes", "bilstm:size=3"): (8, 0.1), ("rotten_tomatoes", "average"): (8, 0.5),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -111,6 +126,9 @@ def test_tasks_of_several_kinds_get_the_models_and_the_training_of_their_kind() 
         ),
         ('tasks = ["snli"]\nmodels = ["pair"]\n[kinds.pair]\nmetrik = 1', "did you mean 'metric'"),
         ('tasks = ["snli"]\nmodels = ["pair"]\n[kinds.pairs]\nlr = 1', "kinds"),
+        ('tasks = ["sst"]\nmodels = ["bilstm"]\n[[trained]]\nlearning = 1', "unknown setting of training 'learning'"),
+        ('tasks = ["sst"]\nmodels = ["bilstm"]\n[[trained]]\nmodels = "bilstm"', "trained.*models is a list"),
+        ('tasks = ["sst"]\nmodels = ["bilstm"]\n[trained]\nlr = 1', "trained"),
     ],
 )
 def test_what_is_wrong_with_kinds_is_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:

@@ -227,5 +227,10 @@ class Wanted:
         changed: dict[str, Any] = {} if self.seeds is None else {"seeds": tuple(self.seeds)}
         if isinstance(self.model, Trained) and is_by_name(self.model, self.task or ""):
             settings = TrainingSettings.model_validate(self.model.training)
-            changed = {"seeds": tuple(self.seeds or (self.model.seed,)), "training": settings, "kinds": {}}
+            changed = {
+                "seeds": tuple(self.seeds or (self.model.seed,)),
+                "training": settings,
+                "kinds": {},
+                "trained": (),
+            }
         return checked(study.model_copy(update=changed)) if changed else study

@@ -27,7 +27,7 @@ from exegete.training.settings import TrainingSettings
 
 SINGLE, LIGHT = ("average", "flat", "ladder"), 0.3  # models of single words, and their training beside one of texts
 STILL = 0.6  # of a training, where only attention moves
-STOPS = 0.7  # of the epochs, where patience may end a training
+STOPS = 0.7  # of the epochs, where patience may end a training: not before two that were better than all others
 START, EACH = 6.0, 1.0  # seconds for imports and the report, and for tables and figures of an experiment
 WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an epoch, or seconds, that tell its speed
 
@@ -102,7 +102,7 @@ def _beside(recipe: Recipe, cell: Cell, settings: TrainingSettings) -> float:
 
 def _epochs(settings: TrainingSettings) -> float:
     """Epochs that are trained, about."""
-    return settings.epochs * (STOPS if settings.epochs > settings.patience + 1 else 1.0)
+    return min(settings.epochs, max(STOPS * settings.epochs, settings.patience + 2))
 
 
 def _read(asked: Question, examples: Sequence[Example], costs: Costs) -> float:

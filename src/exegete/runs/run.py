@@ -179,7 +179,8 @@ def claim(out: Path, study: Study) -> None:
 
 def _with_defaults(theirs: dict[str, Any]) -> dict[str, Any]:
     """A study as it was written, with what holds for settings that it did not know of."""
-    return theirs | {"training": TrainingSettings().model_dump(mode="json") | theirs.get("training", {})}
+    training = TrainingSettings().model_dump(mode="json") | theirs.get("training", {})
+    return {"trained": []} | theirs | {"training": training}
 
 
 def _no_other_code(out: Path, study: Study, wanted: Sequence[Cell], code: str) -> None:

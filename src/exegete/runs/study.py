@@ -49,6 +49,7 @@ class Study(BaseModel):
     plugins: tuple[str, ...] = ()  # modules to import first: they name importances of your own
     training: TrainingSettings = TrainingSettings()
     kinds: dict[Kind, dict[str, Any]] = Field(default_factory=dict)  # training settings that differ by kind of task
+    trained: tuple[dict[str, Any], ...] = ()  # those that differ by task and model, whose names match patterns
     experiments: tuple[dict[str, Any], ...] = Field(({"name": "agreement"},), min_length=1)
 
     @model_validator(mode="after")
@@ -80,6 +81,8 @@ class Study(BaseModel):
         kind = kind_of(task)
         said = {name: getattr(self.training, name) for name in self.training.model_fields_set}
         given = by_default(kind, model) | said | self.kinds.get(kind, {})
+        for entry in (entry for entry in self.trained if is_asked(entry, task) and is_asked(entry, model, "models")):
+            given |= {name: value for name, value in entry.items() if name not in ("tasks", "models")}
         settings: TrainingSettings = validate(TrainingSettings, given, "training")
         return settings
 
@@ -127,14 +130,15 @@ def fits(model: str, kind: Kind) -> bool:
     return name not in MODELS or kind in kinds_of(name)
 
 
-def is_asked(entry: dict[str, Any], task: str) -> bool:
-    """Whether an experiment is about a task: about every one, or those that match its `tasks` (`!` says: all but)."""
-    patterns = entry.get("tasks")
+def is_asked(entry: dict[str, Any], name: str, field: str = "tasks") -> bool:
+    """Whether an entry is about a task: about every one, or those that match its `tasks` (`!` says: all but)."""
+    patterns = entry.get(field)
     if patterns is None:
         return True
     if not isinstance(patterns, (list, tuple)):
-        raise UsageError(f"experiment '{entry.get('name')}': tasks is a list of patterns, not {patterns!r}")
-    return any(fnmatch(task, str(p).lstrip("!")) != str(p).startswith("!") for p in patterns)
+        of = f"experiment '{entry['name']}'" if "name" in entry else "[[trained]]"
+        raise UsageError(f"{of}: {field} is a list of patterns, not {patterns!r}")
+    return any(fnmatch(name, str(p).lstrip("!")) != str(p).startswith("!") for p in patterns)
 
 
 def _experiment(entry: dict[str, Any]) -> Experiment:
@@ -233,7 +237,8 @@ def checked(study: Study) -> Study:
     load_plugins(study.plugins)
     for task in study.tasks:
         check_task(task)
-        study.training_for(task)
+        for model in study.models:
+            study.training_for(task, model)
     for kind, given in (("task", study.tasks), ("model", study.models)):
         lost = [thing for thing in given if thing not in {getattr(cell, kind) for cell in study.cells}]
         if lost:
