@@ -21,12 +21,14 @@ from exegete.models.capabilities import Pretrained, Writing
 from exegete.runs.companions import companions, needed
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.plugins import load_plugins
+from exegete.runs.scoring import cut
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
 from exegete.runs.store import read_shards
 from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
+from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint
@@ -123,9 +125,10 @@ def train_companions(work: Work) -> None:
 
 
 def apart(jobs: Sequence[Work]) -> list[Work]:
-    """Cells' questions by experiment and split: those that wait for companions last, else the longest first.
+    """Cells' questions by experiment, split and shard: those that wait for companions last, else the longest first.
 
-    Those with most scores take longest, and of them those on the texts that the study is about.
+    Those with most scores take longest, and of them those on the texts that the study is about, and of these the last,
+    for texts are sorted by length. What waits for companions is not cut: to load them takes as long as to ask.
     """
     found = []
     for work in jobs:
@@ -133,16 +136,27 @@ def apart(jobs: Sequence[Work]) -> list[Work]:
             waits = bool(recipes(built, "bilstm", 0))
             for split in built.splits or (work.study.split,):
                 place = (waits, -len(built.importances), split != work.study.split)
-                found.append((place, work._replace(part=name, split=split)))
+                pieces = [work._replace(part=name, split=split, shard=shard) for shard in _pieces(work, split, built)]
+                found += [(place, piece) for piece in pieces]
     return [work for _, work in sorted(found, key=lambda pair: pair[0])]
 
 
+def _pieces(work: Work, split: str, built: Experiment) -> Sequence[int | None]:
+    """The shards of a question's texts, the longest first; None: they are asked together."""
+    load_plugins(work.study.plugins)
+    task = cached_task(work.cell.task)
+    if recipes(built, "bilstm", 0) or task.kind == "translation" or split not in task.splits:
+        return (None,)
+    return range(len(cut(chosen(task.split(split), built.texts), built.texts)))[::-1]
+
+
 def ask_piece(work: Work) -> Found | None:
-    """One experiment (`work.part`) of a cell on one split (`work.split`), if it can be asked."""
+    """One experiment (`work.part`) of a cell on one split or a shard of it; what it found, once all is asked."""
     case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is not None:
         return None
-    return _ask_of(_accompanied(case, work, built)._replace(split=work.split, texts=built.texts), work.part, built)
+    there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
+    return _ask_of(there, work.part, built, work.shard)
 
 
 def unasked(study: Study, cell: Cell) -> dict[str, str]:
@@ -213,7 +227,7 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
     by_split = {split: found for found in work.found if found.experiment == name for split in found.folders}
     if not set(splits) <= set(by_split):
         there = _accompanied(case, work, built)._replace(texts=built.texts)
-        by_split = {split: _ask_of(there._replace(split=split), name, built) for split in splits}
+        by_split = {s: found for s in splits if (found := _ask_of(there._replace(split=s), name, built)) is not None}
     known = [by_split[split] for split in splits]
     return Found(
         name,
@@ -223,9 +237,11 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
     )
 
 
-def _ask_of(case: Case, name: str, built: Experiment) -> Found:
-    """One experiment on one split."""
-    at, scored, refused = experiment_stage(case, name, built)
+def _ask_of(case: Case, name: str, built: Experiment, shard: int | None = None) -> Found | None:
+    """One experiment on one split, or on a shard of it; what it found, once all shards were asked."""
+    at, scored, refused = experiment_stage(case, name, built, shard)
+    if not at.done:
+        return None
     told = {importance: stage.result() for importance, stage in scored.items()}
     notes = [f"{importance} is left out: {reason}" for importance, reason in refused.items()]
     notes += [

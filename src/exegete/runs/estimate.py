@@ -2,9 +2,8 @@
 
 Nothing is run for it. The plan is counted: words that are trained on, and passes of words that the experiments need.
 The first pieces of the run itself, some batches of its first training (or its first predictions, where there is nothing
-to train), tell how long a pass takes (`passes`). The rest is a product, and no shorter than the longest question
-on one split, which is a piece that is not cut. Trainings that stop early, and stages that a run has already, are not
-known beforehand.
+to train), tell how long a pass takes (`passes`). The rest is a product, and no shorter than the longest piece of a
+question. Trainings that stop early, and stages that a run has already, are not known beforehand.
 """
 
 import time
@@ -29,6 +28,7 @@ SINGLE, LIGHT = ("average", "flat", "ladder"), 0.3  # models of single words, an
 STILL = 0.6  # of a training, where only attention moves
 STOPS = 0.7  # of the epochs, where patience may end a training: not before two that were better than all others
 START, EACH = 6.0, 1.0  # seconds for imports and the report, and for tables and figures of an experiment
+PIECES = 2  # a question on one split is cut in shards, of which the last takes up to half
 WARM, ENOUGH, LONG = 0.05, 0.2, 10.0  # first steps are slow; the share of an epoch, or seconds, that tell its speed
 
 
@@ -72,7 +72,7 @@ def _cell(study: Study, cell: Cell) -> Plan:
     words = words_of(task.split("train")) if trainings else 0
     asked = [_read(each, task.splits.get(each.split, ()), costs) for each in _questions(study, built)]
     trained = sum(trainings) * words * costs.step
-    return Plan(trained, sum(asked), len(trainings), len(built), max(asked, default=0.0))
+    return Plan(trained, sum(asked), len(trainings), len(built), max(asked, default=0.0) / PIECES)
 
 
 def _questions(study: Study, built: Mapping[str, Experiment]) -> Iterator[Question]:

@@ -18,6 +18,7 @@ from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
+FEW = 25  # texts of a shard where not all are asked about, for what is asked takes long: workers share them
 SIZE, BUDGET = 256, 8192  # texts and words that are scored together
 LOGITS = 32_000  # of these texts: methods ask about some 1,000 erased ones for each, all of which are kept: 256 MB
 TIMED, TIMED_WORDS = 6, 2048  # texts, and their words, whose scoring is timed
@@ -31,17 +32,22 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def shards(examples: Sequence[Example], most: int = WORDS) -> list[tuple[Example, ...]]:
+def shards(examples: Sequence[Example], most: int = WORDS, texts: int = SHARD) -> list[tuple[Example, ...]]:
     """Texts by length, so that those of a shard go into few batches; of equal length, in their own order."""
     found: list[list[Example]] = [[]]
     words = 0
     for e in sorted(examples, key=len):
-        if len(found[-1]) == SHARD or (found[-1] and words + len(e) > most):
+        if len(found[-1]) == texts or (found[-1] and words + len(e) > most):
             found.append([])
             words = 0
         found[-1].append(e)
         words += len(e)
     return [tuple(shard) for shard in found if shard]
+
+
+def cut(examples: Sequence[Example], texts: int | None) -> list[tuple[Example, ...]]:
+    """The shards of a split's texts of which so many are asked about; all, unless given."""
+    return shards(examples, texts=SHARD if texts is None else FEW)
 
 
 def score_frames(

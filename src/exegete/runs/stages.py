@@ -19,8 +19,8 @@ from exegete.importance.given import absence, for_texts
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of, key_of
-from exegete.runs.scoring import milliseconds, padded, score_frames, shards
-from exegete.runs.store import Stage, part, read_shards, stage, write_parquet, write_shards
+from exegete.runs.scoring import cut, milliseconds, padded, score_frames
+from exegete.runs.store import Stage, has_shards, part, stage, write_parquet, write_shards
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint
@@ -61,7 +61,7 @@ class Case(NamedTuple):
     @property
     def shards(self) -> list[tuple[Example, ...]]:
         """The texts, in the order and the portions in which they are worked on."""
-        return shards(self.examples)
+        return cut(self.examples, self.texts)
 
 
 def predict_stage(case: Case) -> Stage:
@@ -92,31 +92,37 @@ def _predictions(case: Case, examples: tuple[Example, ...]) -> pl.DataFrame:
     )
 
 
-def score_stages(case: Case, importances: Sequence[str]) -> dict[str, Stage]:
-    """The importances of all words of all texts, each in a stage of its own, worked on side by side."""
+def score_stages(case: Case, importances: Sequence[str], only: int | None = None) -> dict[str, Stage]:
+    """The importances of all words of all texts, or of one shard, each in a stage of its own, side by side."""
     built = {name: IMPORTANCES.make(name) for name in importances}
     at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
-    with ExitStack() as held:
-        todo = (each for each in at.values() if not each.done)
-        for each in sorted(todo, key=lambda each: each.folder):  # one order for all: no circle of waiting
-            held.enter_context(each.held())
-        _score(case, at, built)
+    todo = {name: at[name] for name in sorted(at, key=lambda name: at[name].folder) if not at[name].done}
+    built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
+    for number, examples in enumerate(case.shards if todo else ()):
+        if only in (None, number):
+            _score_shard(case, todo, built, number, examples)
+    for name, each in todo.items():
+        if has_shards(each.folder, len(case.shards)):
+            with each.held():
+                if not each.done:
+                    each.finish(ms=_milliseconds(case, name, built[name]), **_told(each.folder))
     return at
 
 
-def _score(case: Case, at: Mapping[str, Stage], built: dict[str, Importance]) -> None:
-    """The stages that are not done yet."""
-    todo = [name for name in at if not at[name].done]
-    built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
-    names = " ".join(parse(name).name for name in todo)
-    for number, examples in enumerate(case.shards if todo else ()):
-        missing = [name for name in todo if not part(at[name].folder, number).is_file()]
+def _score_shard(
+    case: Case, todo: Mapping[str, Stage], built: Mapping[str, Importance], number: int, examples: tuple[Example, ...]
+) -> None:
+    """What importances say of a shard of texts, and has not been written yet."""
+    with ExitStack() as held:
+        for each in todo.values():  # in one order for all: no circle of waiting
+            if not part(each.folder, number).is_file():
+                held.enter_context(each.held(number))
+        missing = [name for name, each in todo.items() if not part(each.folder, number).is_file()]
         found = score_frames(case.model, {name: built[name] for name in missing}, examples)
         for name, frame in found.items():
-            write_parquet(part(at[name].folder, number), frame)
-        case.tell(_short(names), number + 1, len(case.shards))
-    for name in todo:
-        at[name].finish(ms=_milliseconds(case, name, built[name]), **_told(at[name].folder))
+            write_parquet(part(todo[name].folder, number), frame)
+    names = " ".join(parse(name).name for name in todo)
+    case.tell(_short(names), number + 1, len(case.shards))
 
 
 _timed: dict[tuple[str, str], float] = {}
@@ -153,11 +159,16 @@ def _told(folder: Path) -> dict[str, float | int | None]:
     return found.row(0, named=True)
 
 
-def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
-    """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why."""
+def experiment_stage(
+    case: Case, name: str, built: Experiment, only: int | None = None
+) -> tuple[Stage, dict[str, Stage], dict[str, str]]:
+    """An experiment's rows, the scores they rest on, and which importances the model doesn't allow, and why.
+
+    With `only`, of one shard: the stage is complete when every shard was asked for.
+    """
     predicted = None if isinstance(case.checkpoint.model, Writing) else predict_stage(case)
     refused = refusals(case.checkpoint.model, built.importances) | _absent(case, built.importances)
-    scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused])
+    scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused], only)
     facts = case.content | {"experiment": name, "settings": repr(built)}
     scores = {importance: at.folder.name for importance, at in scored.items()}
     own = [code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
@@ -168,9 +179,15 @@ def experiment_stage(case: Case, name: str, built: Experiment) -> tuple[Stage, d
     if not at.done:
         known = Known(predicted, scored, refused)
         numbered = list(enumerate(case.shards))
-        write_shards(at.folder, numbered, lambda n: built.rows(_subject(case, known, *n)), partial(case.tell, name))
-        at.finish()
+        rows = partial(_rows, case, known, built)
+        if write_shards(at.folder, numbered, rows, partial(case.tell, name), only):
+            at.finish()
     return at, scored, refused
+
+
+def _rows(case: Case, known: "Known", built: Experiment, numbered: tuple[int, tuple[Example, ...]]) -> pl.DataFrame:
+    """What an experiment finds in a shard."""
+    return built.rows(_subject(case, known, *numbered))
 
 
 def _what(companion: Companion) -> list[str]:
@@ -208,7 +225,7 @@ class Known(NamedTuple):
 def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...]) -> Subject:
     """One shard of texts with what was predicted and scored."""
     every = case.examples
-    frames = {name: pl.read_parquet(read_shards(at.folder)[number]) for name, at in known.scored.items()}
+    frames = {name: pl.read_parquet(part(at.folder, number)) for name, at in known.scored.items()}
     return Subject(
         model=case.checkpoint.model,
         task=case.task,
@@ -228,4 +245,4 @@ def _classes(case: Case, known: Known, number: int) -> torch.Tensor:
     if known.predicted is None:
         return torch.empty(0, dtype=torch.int64)
     place = {label: i for i, label in enumerate(case.task.labels)}
-    return torch.tensor([place[c] for c in pl.read_parquet(read_shards(known.predicted.folder)[number])["predicted"]])
+    return torch.tensor([place[c] for c in pl.read_parquet(part(known.predicted.folder, number))["predicted"]])

@@ -32,9 +32,13 @@ class Stage:
         return (self.folder / DONE).is_file()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """One process at a time: two cells may want the same model, and the second waits for the first to train it."""
-        with leased(self.folder.with_name(f".{self.folder.name}.lock")):
+    def held(self, number: int | None = None) -> Iterator[None]:
+        """One process at a time: two cells may want the same model, and the second waits for the first to train it.
+
+        With a number: of that shard, so that several processes work on a stage side by side.
+        """
+        shard = "" if number is None else f".{number}"
+        with leased(self.folder.with_name(f".{self.folder.name}{shard}.lock")):
             yield
 
     def finish(self, **found: Any) -> None:
@@ -71,14 +75,27 @@ def part(folder: Path, number: int) -> Path:
 
 
 def write_shards(
-    folder: Path, shards: Sequence[Any], compute: Callable[[Any], pl.DataFrame], tell: Callable[[int, int], None]
-) -> None:
-    """One parquet file per shard; those that are there already are not computed again."""
-    for number, shard in enumerate(shards):
+    folder: Path,
+    shards: Sequence[Any],
+    compute: Callable[[Any], pl.DataFrame],
+    tell: Callable[[int, int], None],
+    only: int | None = None,
+) -> bool:
+    """One parquet file per shard, or that of one only; those that are there already are not computed again.
+
+    Returns whether all of them are there now.
+    """
+    for number in range(len(shards)) if only is None else (only,):
         path = part(folder, number)
         if not path.is_file():
-            write_parquet(path, compute(shard))
+            write_parquet(path, compute(shards[number]))
         tell(number + 1, len(shards))
+    return has_shards(folder, len(shards))
+
+
+def has_shards(folder: Path, count: int) -> bool:
+    """Whether a stage has all its parts, complete or not."""
+    return all(part(folder, number).is_file() for number in range(count))
 
 
 def read_shards(folder: Path) -> list[Path]:

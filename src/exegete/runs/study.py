@@ -112,12 +112,14 @@ class Work(NamedTuple):
     part: str = ""  # the experiment or the companion that is at work, if one is
     companion: str = ""  # the only companion that is trained, if one is
     split: str = ""  # the only split that is asked about, if one is
+    shard: int | None = None  # the only shard of its texts, if one is
     seal: str = ""  # of all that determines what the cell finds, if that can be told
     found: tuple[Found, ...] = ()  # by pieces of it that are done
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
 
     def __str__(self) -> str:
-        return " · ".join(filter(None, [str(self.cell), self.part, self.companion, self.split]))
+        shard = "" if self.shard is None else str(self.shard + 1)
+        return " · ".join(filter(None, [str(self.cell), self.part, self.companion, self.split, shard]))
 
     def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""
