@@ -22,8 +22,6 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from exegete.base.errors import UsageError
@@ -86,6 +84,9 @@ def maximum(pool: NDArray[np.float64], layers: list[NDArray[np.float64]], sink: 
 
     Of the lowest layer only the edges into the sink matter.
     """
+    from scipy.sparse import csr_array  # these take longer to import than all of ours, and few ask for flow
+    from scipy.sparse.csgraph import maximum_flow
+
     tokens, above = len(pool), layers[:0:-1]  # from the top, without the lowest
     width = tokens * len(layers) + 2
     capacity = np.zeros((width, width), dtype=np.int32)

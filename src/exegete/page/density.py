@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from exegete.page.labels import measure_label
-from exegete.page.panels import TICKS, in_order, lines, with_pair, with_panel, without_noise
+from exegete.page.labels import measure_label, with_pair
+from exegete.page.panels import TICKS, in_order, lines, with_panel, without_noise
 from exegete.page.theme import DASHES, PALETTE, nothing, themed
 
 Values = NDArray[np.float64]

@@ -195,3 +195,9 @@ def named(frame: pl.DataFrame) -> pl.DataFrame:
     """Task and model as people say them."""
     models, tasks = model_labels(frame["model"]), task_labels(frame["task"])
     return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))
+
+
+def with_pair(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add `pair`: the two importances in words."""
+    pairs = [pair_label(first, second) for first, second in frame.select("first", "second").iter_rows()]
+    return frame.with_columns(pl.Series("pair", pairs, dtype=pl.String))

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import model_labels, pair_label, task_labels
+from exegete.page.labels import model_labels, task_labels
 from exegete.page.theme import PALETTE, SHAPES, inline
 
 NOISE = "random"
@@ -74,12 +74,6 @@ def with_panel(frame: pl.DataFrame) -> pl.DataFrame:
     tasks = {task: f"{label} · " if len(labels) > 1 else "" for task, label in labels.items()}
     names = [tasks[task] + models[model] for task, model in frame.select("task", "model").iter_rows()]
     return frame.with_columns(pl.Series("panel", names, dtype=pl.String))
-
-
-def with_pair(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add `pair`: the two importances in words."""
-    pairs = [pair_label(first, second) for first, second in frame.select("first", "second").iter_rows()]
-    return frame.with_columns(pl.Series("pair", pairs, dtype=pl.String))
 
 
 def without_noise(frame: pl.DataFrame) -> pl.DataFrame:

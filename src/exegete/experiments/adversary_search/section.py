@@ -5,7 +5,6 @@ from typing import Any
 import polars as pl
 
 from exegete.experiments.adversary_search.experiment import MODEL
-from exegete.experiments.adversary_search.figure import telling
 from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
@@ -53,6 +52,8 @@ headline, sections = chapter(WHOLE, Passage("Can other weights give the same pre
 
 def examples(found: Found) -> tuple[str, tuple[HeatMap, ...]]:
     """Adversarial twins: the model's own weights and an adversary's on the same words."""
+    from exegete.experiments.adversary_search.figure import telling  # what draws is not for whoever reads a table
+
     own = found.rows.filter(pl.col("epsilon") == found.experiment.epsilons[0], pl.col("who") == MODEL)
     texts = telling(own)
     several = [name for name in ("task", "model") if texts[name].n_unique() > 1]

@@ -5,16 +5,11 @@ import math
 import altair as alt
 import polars as pl
 
+from exegete.experiments.adversary_training.section import KINDS
 from exegete.page.panels import WIDTH, lines, with_panel
 from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, figure
 from exegete.page.violin import Axis, half_shapes, halves
 
-KINDS = {
-    "unfrozen": "trained, everything moves",
-    "frozen": "trained, only attention moves",
-    "seed": "other seeds",
-    "searched": "searched per text",
-}
 COLOURS = (*PALETTE[:2], NEUTRAL, PALETTE[2])
 TICKS = (0, 0.2, 0.4, 0.6)
 SIDES = {"jsd": "adversary", "permuted_jsd": "adversary, permuted"}

@@ -1,8 +1,14 @@
 """Adversary training in a report: can a model learn to predict the same with other attention?"""
 
-from exegete.experiments.adversary_training.figure import KINDS
 from exegete.experiments.common.section import Passage, as_written, chapter, shown
 from exegete.page.columns import count, interval, number, share, text, wide
+
+KINDS = {
+    "unfrozen": "trained, everything moves",
+    "frozen": "trained, only attention moves",
+    "seed": "other seeds",
+    "searched": "searched per text",
+}
 
 MEANING = (
     "A model is trained to predict as this one does and to attend elsewhere: its loss is the TVD of predictions less λ "

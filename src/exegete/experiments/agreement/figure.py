@@ -13,7 +13,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import importance_label, measure_label, named, pair_label, size_label
+from exegete.page.labels import importance_label, measure_label, named, pair_label, size_label, with_pair
 from exegete.page.panels import (
     NOISE,
     TICKS,
@@ -23,7 +23,6 @@ from exegete.page.panels import (
     in_order,
     rows_of,
     series,
-    with_pair,
     with_panel,
     without_noise,
 )

@@ -5,8 +5,7 @@ import polars as pl
 from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import count, interval, number, share, spread, text
-from exegete.page.labels import importance_label
-from exegete.page.panels import with_pair
+from exegete.page.labels import importance_label, with_pair
 from exegete.page.section import Table
 
 AGREEMENT = (

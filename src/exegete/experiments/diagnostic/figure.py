@@ -3,18 +3,10 @@
 import altair as alt
 import polars as pl
 
+from exegete.experiments.diagnostic.section import LABELS, MEASURES
 from exegete.page.panels import WIDTH, grid, in_order, with_panel
 from exegete.page.theme import NEUTRAL, PALETTE, figure
 
-MEASURES = {"accuracy": "accuracy", "f1": "F1"}
-LABELS = {
-    "base": "the model itself",
-    "adversary": "its adversary",
-    "own": "own weights",
-    "uniform": "uniform weights",
-    "imposed": "the model's weights",
-    "imposed_adversary": "the adversary's weights",
-}
 SOURCES, WORDS = "where weights come from", "a model of single words with these weights"
 
 

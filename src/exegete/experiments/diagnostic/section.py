@@ -6,8 +6,17 @@ import polars as pl
 
 from exegete.experiments.common.section import Passage, better, chapter, shown
 from exegete.experiments.diagnostic.experiment import LEVEL
-from exegete.experiments.diagnostic.figure import LABELS, MEASURES
 from exegete.page.columns import count, interval, number, text
+
+MEASURES = {"accuracy": "accuracy", "f1": "F1"}
+LABELS = {
+    "base": "the model itself",
+    "adversary": "its adversary",
+    "own": "own weights",
+    "uniform": "uniform weights",
+    "imposed": "the model's weights",
+    "imposed_adversary": "the adversary's weights",
+}
 
 MEANING = (
     "A model that sees single words, without context, was trained with its own attention, with uniform weights, with "

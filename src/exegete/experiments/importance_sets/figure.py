@@ -7,16 +7,10 @@ other texts for every scheme: compare schemes on the left.
 import altair as alt
 import polars as pl
 
+from exegete.experiments.importance_sets.section import LABELS
 from exegete.page.panels import WIDTH, grid, in_order, with_panel
 from exegete.page.theme import NEUTRAL, PALETTE, figure
 
-LABELS = {
-    "attention": "attention",
-    "gradient": "gradient",
-    "gradient_x_attention": "gradient × attention",
-    "random": "random",
-    "attention_ascending": "attention, lowest first",
-}
 COLOURS = dict(zip(LABELS.values(), (PALETTE[0], PALETTE[1], PALETTE[2], NEUTRAL, PALETTE[3]), strict=True))
 CENSORED, EXCLUDED = "all texts (never flipped: 1)", "texts that flip, as published"
 

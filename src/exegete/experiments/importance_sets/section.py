@@ -3,8 +3,15 @@
 from dataclasses import replace
 
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.experiments.importance_sets.figure import LABELS
 from exegete.page.columns import count, interval, number, probability, share, spread, text, wide
+
+LABELS = {
+    "attention": "attention",
+    "gradient": "gradient",
+    "gradient_x_attention": "gradient × attention",
+    "random": "random",
+    "attention_ascending": "attention, lowest first",
+}
 
 MEANING = (
     "Weights of the last attention are set to 0 one after the other, the rest renormalised (in a model with a null "

@@ -3,12 +3,11 @@
 import altair as alt
 import polars as pl
 
+from exegete.experiments.necessity.section import CONDITIONS, WHEN
 from exegete.page.labels import named
 from exegete.page.panels import WIDTH, complete, grid, in_order, series
 from exegete.page.theme import nothing, themed
 
-WHEN = {"inference": "at inference only", "training": "in training and inference"}
-CONDITIONS = {"none": "no attention"}
 NUMBERS = ("change", "low", "high")
 
 

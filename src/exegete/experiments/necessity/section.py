@@ -6,10 +6,12 @@ import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, better, chapter, shown
 from exegete.experiments.necessity.experiment import NONE
-from exegete.experiments.necessity.figure import CONDITIONS, WHEN
 from exegete.experiments.necessity.table import TRAINING
 from exegete.page.columns import count, interval, number, share, text, varying, wide
 from exegete.page.section import Table
+
+WHEN = {"inference": "at inference only", "training": "in training and inference"}
+CONDITIONS = {"none": "no attention"}
 
 MEANING = (
     "Attention was replaced by weights that know nothing of the text: the same for every word (uniform), drawn at "
