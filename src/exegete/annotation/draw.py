@@ -27,7 +27,7 @@ from exegete.importance.attention import sites_of, weight_of_tokens
 from exegete.interventions.permute import Permute
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Site
-from exegete.runs.training import fitting
+from exegete.runs.training import evaluated, fitting
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
@@ -61,7 +61,7 @@ def draw(model: Path, task: str, asked: Draw) -> Drawn:
         if loaded.kind == "translation":
             raise UsageError("a translation predicts word after word, and an item shows one prediction: use classes")
         sites_of(checkpoint.model, None)  # refuses a model without attention before anything is computed
-        return drawn(fitting(checkpoint, loaded, model), loaded, asked)
+        return drawn(evaluated(fitting(checkpoint, loaded, model), loaded), loaded, asked)
 
 
 def drawn(checkpoint: Checkpoint, task: Task, asked: Draw) -> Drawn:

@@ -31,7 +31,7 @@ from exegete.runs.results import Run
 from exegete.runs.run import run_study
 from exegete.runs.store import write_parquet
 from exegete.runs.study import Study, checked
-from exegete.runs.training import INPUTS, fitting, train_model
+from exegete.runs.training import INPUTS, evaluated, fitting, train_model
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
 from exegete.tasks.memory import MemoryTask
@@ -127,7 +127,9 @@ def _comes_trained(model: str | Path) -> bool:
 def asked(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoint:
     """The same, where it fits the task."""
     found = checkpoint_of(model, task, progress)
-    return found if found.data_hash == task.hash else fitting(found, task, Path(getattr(found, "folder", "the model")))
+    if found.data_hash == task.hash:
+        return found
+    return evaluated(fitting(found, task, Path(getattr(found, "folder", "the model"))), task)
 
 
 def task_itself(task: AnyTask) -> Task:

@@ -10,7 +10,7 @@ from exegete.base.threads import one_thread
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.settings import HUB, MODELS
-from exegete.runs.keys import code_hash, key_of
+from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work
 from exegete.tasks.catalogue import as_written, kind_of, load_task
@@ -19,6 +19,7 @@ from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
+from exegete.training.metrics import Metrics
 from exegete.training.settings import TrainingSettings, by_default
 from exegete.training.train import train
 
@@ -29,7 +30,8 @@ def trained(work: Work, task: Task) -> Checkpoint:
     """The cell's model: a given checkpoint, or one trained here, going on where an interrupted training stopped."""
     given = Path(work.cell.model)
     if is_checkpoint(given):
-        return fitting(load_checkpoint(given), task, given)
+        found = fitting(load_checkpoint(given), task, given)
+        return replace(found, metrics=found.metrics | _held_out(work, found.model, task))
     settings, seed = work.study.training_for(work.cell.task, work.cell.model), work.cell.seed
     model = build_model(work.cell.model, task, seed)
     facts = {
@@ -41,6 +43,17 @@ def trained(work: Work, task: Task) -> Checkpoint:
     }
     at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
     return trained_at(at, Fit(model, task, settings, seed), work)
+
+
+def _held_out(work: Work, model: Trainable, task: Task) -> dict[str, Metrics]:
+    """How well a given model predicts: of all workers that ask, one finds out."""
+    facts = {"data": task.hash, "model": key_of(is_=model.fingerprint(), code=code_of(model))}
+    at = stage(work.run, "evaluate", key_of(**facts, code=code_hash("exegete.training.evaluation")), **facts)
+    with at.held():
+        if not at.done:
+            at.finish(metrics=evaluate_held_out(model, task))
+    found: dict[str, Metrics] = at.result()["metrics"]
+    return found
 
 
 def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
@@ -74,7 +87,7 @@ def training_key(model: Trainable, task: Task, seed: int, settings: TrainingSett
 
 
 def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
-    """Refuse to judge a model on a task with other classes or other words; its scores are those on this task."""
+    """Refuse to judge a model on a task with other classes or other words."""
     if isinstance(checkpoint.model, Pretrained) and checkpoint.model.labels != task.labels:
         checkpoint = replace(checkpoint, model=checkpoint.model.relabelled(task.labels))
     if checkpoint.model.labels != task.labels:
@@ -93,8 +106,12 @@ def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
             f"{folder} was trained with other pieces of words than those of '{task.name}': choose the task that it was "
             f"trained on ({checkpoint.task})"
         )
-    metrics = evaluate_held_out(checkpoint.model, task)
-    return replace(checkpoint, metrics=checkpoint.metrics | metrics)
+    return checkpoint
+
+
+def evaluated(checkpoint: Checkpoint, task: Task) -> Checkpoint:
+    """A checkpoint whose scores are those on this task."""
+    return replace(checkpoint, metrics=checkpoint.metrics | evaluate_held_out(checkpoint.model, task))
 
 
 def train_model(
