@@ -181,6 +181,7 @@ def test_a_study_of_objects(model: Trained, task: Task) -> None:
         run["agreemnt"]
 
 
+@pytest.mark.slow
 def test_a_wrapped_module_is_audited_in_this_process(
     task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

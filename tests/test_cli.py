@@ -64,6 +64,7 @@ def test_help_and_ls_import_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_train_keeps_a_checkpoint(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str
@@ -194,6 +195,7 @@ def test_a_model_of_the_hub_says_what_to_do(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_study_of_several_kinds_of_tasks_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str, undrawn: None
 ) -> None:

@@ -39,6 +39,7 @@ def hub_model() -> str:
     return f"hf:{bert_folder(('negative', 'positive'))}"
 
 
+@pytest.mark.slow
 def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
     own, hub = study_for(Asking(task="sst", model="average")), study_for(Asking(task="sst", model=hub_model()))
     quick = study_for(Asking(task="sst", model=hub_model(), quick=True))
@@ -113,6 +114,7 @@ class Heard:
         self.said.append(sentence)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_the_first_piece_tells_the_time_once_and_a_complete_run_is_not_waited_for(
     study: Study, whole: Path, tmp_path: Path

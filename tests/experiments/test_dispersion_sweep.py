@@ -22,6 +22,7 @@ def unmoved(seeds: int, measures: int = 40, texts: int = 8) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [1, 5])
 def test_chance_of_training_is_not_taken_for_a_move(seeds: int) -> None:
     """Intervals over texts alone would claim one in most measures; p over trainings in about one of twenty."""

@@ -225,6 +225,7 @@ def test_patterns_beside_a_sink_are_shares_of_what_words_get() -> None:
         torch.testing.assert_close(part[name], value, atol=1e-7, rtol=0)
 
 
+@pytest.mark.slow
 def test_patterns_within_a_batch_are_those_alone() -> None:
     model = in_memory(*bert())
     together = ASK.rows(subject_of(model, SMALL)).filter(pl.col("how") == "unaltered")
@@ -282,6 +283,7 @@ def test_correlations_are_over_heads(rows: pl.DataFrame) -> None:
     assert Heads(steps=0, importance="").tables(cell(few))["correlations"]["rho"].null_count() == 11
 
 
+@pytest.mark.slow
 def test_it_is_drawn_and_told(rows: pl.DataFrame, tmp_path: Path) -> None:
     two = pl.concat([rows, rows.with_columns(seed=pl.lit(1), value=pl.col("value") + 0.1)])
     summary, tables = ASK.summary(two), ASK.tables(two)

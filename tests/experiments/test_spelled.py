@@ -108,6 +108,7 @@ def test_rows_text_by_text(spec: str) -> None:
             assert flips[e.id]["top_flips"] == ((found[1][1] > found[1][0]) != (own[1] > own[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [POOLED, FIRST, MEAN])
 def test_others_run_through(spec: str) -> None:
     subject = asked(spec)

@@ -84,6 +84,7 @@ def test_a_word_of_one_text_has_no_interval() -> None:
     assert (row["count"], row["mean"], row["low"], row["high"]) == (2, 1.0, None, None)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_texts_differ() -> None:
     """A word's share depends on its text: with the occurrences taken for independent, intervals are too short."""
     held, naive, rounds = 0, 0, 300

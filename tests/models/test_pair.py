@@ -200,6 +200,7 @@ def test_two_classes_have_two_outputs() -> None:
     assert model.trace(batch_of(model, examples)).logits.shape == (4, 2)
 
 
+@pytest.mark.slow
 def test_training_learns_and_a_checkpoint_keeps_it(tmp_path: Path) -> None:
     task = pair_task()
     model = build("pair:size=16,hidden=16,shared=true", task)

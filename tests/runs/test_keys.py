@@ -85,6 +85,7 @@ def parsed(path: Path, module: str) -> set[str]:
     return {name for name in found if name.startswith("exegete.") and keys._is_module(name)}
 
 
+@pytest.mark.slow
 def test_imports_found_in_the_text_are_those_that_python_finds() -> None:
     src = Path(keys.__file__).parents[2]
     modules = {".".join(p.relative_to(src).with_suffix("").parts): p for p in src.rglob("*.py") if p.stem != "__init__"}

@@ -37,6 +37,7 @@ def here() -> LocalEngine:
     return LocalEngine(1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_two_runs_with_the_same_seeds_are_the_same(study: Study, whole: Path, tmp_path: Path) -> None:
     again = run_study(study, tmp_path / "again", engine=here())
@@ -189,6 +190,7 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
     assert new == {"score", "experiment"}  # gradient's scores and what was made of them; the model stays
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
     run = tmp_path / "run"
@@ -200,6 +202,7 @@ def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_some_cells_are_no_whole_study_and_only_missing_ones_are_handed_out(study: Study, tmp_path: Path) -> None:
     given: list[Cell] = []
@@ -239,6 +242,7 @@ def test_another_studys_folder_is_refused_and_left_alone(study: Study, tmp_path:
         run_study(study, tmp_path / "full", engine=here())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_a_study_may_be_reworded_and_a_barren_folder_taken_over(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())

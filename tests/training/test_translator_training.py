@@ -53,6 +53,7 @@ class KilledError(Exception):
     """Stands for a kill between two epochs."""
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> None:
     whole = train(fit(), tmp_path / "whole", "key")
 
