@@ -24,7 +24,7 @@ def test_built_in_studies_are_right() -> None:
         "answers", "audit", "audit_hf", "audit_hf_quick", "audit_quick",
         "deception", "faithfulness", "faithfulness_imdb", "interventions",
         "jain_wallace_2019", "jain_wallace_2019_facts", "kinds", "known_answer", "known_truth", "layers",
-        "meister_2021", "vashishth_2019_blind_facts",
+        "meister_2021", "meister_2021_transformer_adversary_imdb", "vashishth_2019_blind_facts",
         "meister_2021_adversary", "meister_2021_adversary_imdb", "meister_2021_imdb", "meister_2021_transformer",
         "meister_2021_transformer_imdb", "multiverse", "neely_schouten_2020", "neely_schouten_2020_imdb",
         "meister_2021_scaling", "plausibility", "readable", "sanity", "vashishth_2019_babi_learnt",
