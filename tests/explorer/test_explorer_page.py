@@ -23,7 +23,7 @@ AXE_RULES = {"resultTypes": ["violations"]}
 
 @contextmanager
 def opened(
-    browser: Browser, server: Running, fragment: str = "", refused: str = "nothing", **context: Any
+    browser: Browser, server: Running, fragment: str = "", refused: str = "nothing", models: int = 2, **context: Any
 ) -> Iterator[Any]:
     """The page as somebody sees it who comes with the token; nothing is fetched from elsewhere, and nothing goes wrong
     but what is expected: a browser itself logs what a server refuses.
@@ -36,7 +36,7 @@ def opened(
     tab.on("console", lambda message: said.append(message.text))
     tab.on("request", lambda request: None if request.url.startswith(server.address) else said.append(request.url))
     tab.goto(server.entrance + fragment)
-    for model in range(2):
+    for model in range(models):
         panel(tab, model).locator(".exegete-heatmap").wait_for()
     yield tab
     place.close()
@@ -200,7 +200,7 @@ def test_two_models_side_by_side_and_a_head_is_ablated(
         left, right = (panel(tab, model).bounding_box() for model in range(2))
         assert left["y"] == right["y"]
         second = panel(tab, 1)
-        assert second.locator(".thumb").count() == 4  # two layers of two heads
+        assert second.locator(".thumb").count() == 5  # two layers of two heads, and what pools them
         second.get_by_role("button", name="encoder.1, head 2").click()
         settle(tab, 1)
         second.get_by_label("Buttons change").select_option("head")
@@ -209,6 +209,17 @@ def test_two_models_side_by_side_and_a_head_is_ablated(
         rows = {row: [0.0] * 10 for row in range(10, 20)}
         assert shown(tab, 1) == pytest.approx(in_python(folders[1], TEXT, rows, "encoder.1"), abs=CLOSE)
         assert "other layers held" in second.inner_text()
+
+
+def test_a_shorter_text_has_smaller_matrices(browser: Browser, server: Running) -> None:
+    with opened(browser, server, f"#text={TEXT}&site.1=encoder.0", refused="400 (Bad Request)") as tab:
+        settle(tab, 1)
+        tab.fill("#text", "a b")
+        panel(tab, 1).get_by_text("“a” looks, head 1 of encoder.0").wait_for()
+        settle(tab, 1)
+        assert [len(row) for row in panel(tab, 1).evaluate("(m) => m.parts.grid.weights('encoder.1', 1)")] == [2, 2]
+        tab.fill("#text", "a " * 65)
+        panel(tab, 1).get_by_text("up to 64 words").first.wait_for()
 
 
 def test_what_is_saved_is_what_is_shown(browser: Browser, server: Running, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ function shade(canvas, rows, size) {
 
 export class Grid extends HTMLElement {
   /**
-   * @param {Record<string, {heads: number, queries: string[], rows: number[][]}>} sites those with a query per word
+   * @param {Record<string, {heads: number, queries: string[], keys: string[], rows: number[][]}>} sites
    * @param {{site: string, head: number, query: number}} chosen
    * @param {(site: string, head: number) => number[][]} weights as they are now
    */
@@ -53,13 +53,14 @@ export class Grid extends HTMLElement {
   }
 
   show() {
+    if (!this.sites) return;
     const { site, head, query } = this.chosen;
     for (const button of this.querySelectorAll(".thumb")) {
       const its = { site: button.dataset.site, head: Number(button.dataset.head) };
       button.setAttribute("aria-pressed", String(its.site === site && its.head === head));
       shade(button.firstChild, this.weights(its.site, its.head), SMALL);
     }
-    const rows = this.weights(site, head), { queries } = this.sites[site];
+    const rows = this.weights(site, head), { queries, keys } = this.sites[site];
     shade(this.big, rows, LARGE);
     const pen = this.big.getContext("2d"), tall = this.big.height / rows.length;
     pen.globalAlpha = 1;
@@ -67,7 +68,8 @@ export class Grid extends HTMLElement {
     pen.lineWidth = 2 * (devicePixelRatio || 1);
     pen.strokeRect(1, query * tall, this.big.width - 2, tall);
     const row = rows[query], most = row.indexOf(Math.max(...row));
-    this.caption.textContent = `Rows look, columns are looked at. “${queries[query]}” looks most at “${queries[most]}”: ${number(row[most])}. Click a row to take it in hand.`;
+    const looks = queries.length > 1 ? `“${queries[query]}” looks` : "What is read looks";
+    this.caption.textContent = `Rows look, columns are looked at. ${looks} most at “${keys[most]}”: ${number(row[most])}. Click a row to take it in hand.`;
   }
 }
 

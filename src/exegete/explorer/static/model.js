@@ -70,6 +70,7 @@ export class Model extends HTMLElement {
   take(opened) {
     const { plane, prediction } = this.parts;
     this.opened = opened;
+    this.parts.grid.sites = null; // those of the text before
     this.chosen = { site: opened.site, head: Math.min(this.chosen.head, opened.heads - 1), query: Math.min(this.chosen.query, opened.queries.length - 1) };
     this.history.clear();
     const fits = [...this.restored.rows].filter(([row, weights]) => row < opened.rows.length && weights.length === opened.keys.length);
@@ -83,18 +84,17 @@ export class Model extends HTMLElement {
     this.weighing();
   }
 
-  /** Where words look at words, all layers and heads. */
+  /** All layers and heads, where words look at words somewhere; a text too long for matrices has its readout alone. */
   async layers() {
-    const { grid, where } = this.parts, layered = this.opened.queries.length > 1;
+    const { grid, where } = this.parts, asked = this.asked;
     where.hidden = this.about.sites.length < 2;
-    grid.hidden = !layered;
-    this.parts.scope.hidden = !layered && this.opened.heads < 2;
+    this.parts.scope.hidden = this.opened.rows.length < 2;
     this.parts.site.value = this.chosen.site;
-    if (!layered) return;
-    const last = this.about.sites.filter((site) => site !== this.chosen.site);
-    const others = await Promise.all(last.map((site) => ask("open", { ...this.asked, site })));
-    const all = [this.opened, ...others].filter(({ queries }) => queries.length > 1);
-    const sites = Object.fromEntries(this.about.sites.flatMap((site) => all.filter((each) => each.site === site).map((each) => [site, each])));
+    const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }))));
+    if (asked.text !== this.text.text || asked.site !== this.chosen.site) return;
+    const sites = Object.fromEntries(found.flatMap(({ value }) => (value ? [[value.site, value]] : [])));
+    grid.hidden = !Object.values(sites).some(({ queries }) => queries.length > 1);
+    if (grid.hidden) return;
     grid.open(sites, this.chosen, (site, head) => {
       const { rows, queries } = sites[site], from = head * queries.length;
       return queries.map((_, query) => (site === this.chosen.site ? this.weights(from + query) : rows[from + query]));
@@ -106,7 +106,8 @@ export class Model extends HTMLElement {
     this.chosen = chosen;
     if (other) { this.opening(); return; }
     this.drawn();
-    if (!this.parts.grid.hidden) { this.parts.grid.chosen = chosen; this.parts.grid.show(); }
+    this.parts.grid.chosen = chosen;
+    this.parts.grid.show();
   }
 
   /** A row in hand. @param {number[]} weights */
@@ -187,7 +188,7 @@ export class Model extends HTMLElement {
     reset.disabled = this.rows.size === 0;
     rowName.textContent = queries.length > 1 ? `“${queries[this.chosen.query]}” looks, head ${this.chosen.head + 1} of ${this.chosen.site}` : heads > 1 ? `Head ${this.chosen.head + 1}` : "";
     rowName.hidden = !rowName.textContent;
-    if (!this.parts.grid.hidden && this.parts.grid.sites) this.parts.grid.show();
+    this.parts.grid.show();
     this.effect();
   }
 
