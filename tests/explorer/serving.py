@@ -5,8 +5,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import uvicorn
@@ -15,8 +17,36 @@ from exegete.explorer.guard import Buckets, Door, Guard
 from exegete.explorer.served import Served
 from exegete.explorer.server import make_app
 from exegete.explorer.start import bound, door_of
+from exegete.report.build import write_report
+from exegete.runs.engine.local import LocalEngine
+from exegete.runs.run import run_study
+from exegete.training.checkpoint import save_checkpoint
+from tests.explanations.explained_model import checkpoint, saved
+from tests.studied import reviews, small_study
 
 WAIT = 120.0
+LAYERS = "transformer:size=7,hidden=6,heads=2,inner=10,scale=1"
+
+
+def small_models(at: Path) -> tuple[Path, Path]:
+    """A BiLSTM and a transformer of two layers with two heads."""
+    save_checkpoint(at / "layers", replace(checkpoint(LAYERS), key="k"))
+    return saved(at / "pools"), at / "layers"
+
+
+def small_run(at: Path) -> Path:
+    """A run of two seeds of a model, with scores, adversaries and a report."""
+    study = small_study(
+        "explored",
+        reviews(at / "reviews.csv"),
+        ["bilstm:size=8,hidden=8"],
+        {"name": "agreement", "ks": ["1"], "topk": [], "draws": 2},
+        {"name": "adversary_search", "references": False, "steps": 5, "count": 2, "texts": 5},
+    )
+    with patch("exegete.experiments.common.drawn.draw"):  # figures take longer than all else
+        found = run_study(study, at / "run", engine=LocalEngine(1))
+    write_report(found)
+    return found
 
 
 @dataclass(frozen=True)
