@@ -6,7 +6,6 @@ python benchmarks/explorer.py --small          a small model, few clients: that 
 
 import statistics
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -14,12 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
-from exegete.explorer.guard import Buckets, Guard
-from exegete.explorer.served import Served
-from exegete.explorer.server import make_app
-from exegete.explorer.start import bound, door_of
+from exegete.explorer.guard import Buckets
+from exegete.explorer.start import Background
 
 TEXT = "it is a slow , dull film that never quite finds its feet , although the two leads are charming"
 SMALL = "--small" in sys.argv
@@ -28,20 +24,11 @@ KEPT = Path(__file__).parents[1] / "tests" / "kept" / "0.1" / "checkpoints" / "b
 
 
 def main() -> None:
-    listening = bound("127.0.0.1", 0)
-    door = door_of("127.0.0.1", listening.getsockname()[1])
-    model = Served(0, str(KEPT) if SMALL else sys.argv[1] if len(sys.argv) > 1 else None)
-    server = uvicorn.Server(uvicorn.Config(Guard(make_app([model]), door, Buckets(1e5, 1e5)), log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        while model.about.state == "loading":
+    source = str(KEPT) if SMALL else sys.argv[1] if len(sys.argv) > 1 else None
+    with closing(Background([source], buckets=Buckets(1e5, 1e5))) as server:
+        while server.models[0].about.state == "loading":
             time.sleep(0.1)
-        ask(f"http://127.0.0.1:{door.port}", door.token)
-    finally:
-        server.should_exit = True
-        thread.join()
-        model.close()
+        ask(f"http://127.0.0.1:{server.door.port}", server.door.token)
 
 
 def ask(address: str, token: str) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from exegete.experiments.common.test import Goal
     from exegete.explanations.question import Of, Text
     from exegete.explanations.result import Explanation
-    from exegete.explorer.attack import Attack
+    from exegete.explorer.panel import Panel
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
     from exegete.page.words import Words
@@ -256,17 +256,19 @@ def explain(
 
 
 @checked
-def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None) -> "Attack":
+def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None) -> "Panel":
     """One text, opened at a site (the readout unless one is named): what is predicted under weights of your own?
 
-    `model` is a model, a checkpoint or run folder, or None for the default audit's. `exegete serve` shows it on a page.
+    `model` is a model, a checkpoint or run folder, or None for the default audit's. A notebook shows its weights, and
+    with `live()` the page of `exegete serve` with bars to drag.
 
     >>> found = lab("checkpoints/mine", "a charming film").weigh({0: [0.2, 0.5, 0.3]})  # doctest: +SKIP
     >>> found.probabilities, found.tvd, found.jsd  # doctest: +SKIP
+    >>> lab("checkpoints/mine", "a charming film").live()  # doctest: +SKIP
     """
-    from exegete.explorer.lab import lab as run
+    from exegete.explorer.panel import panel
 
-    return run(_explained(model)).attack(text, site)
+    return panel(_explained(model), text, site)
 
 
 @checked

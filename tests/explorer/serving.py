@@ -1,22 +1,19 @@
 """A real server over small models, for tests that ask it."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import httpx
-import uvicorn
 
 from exegete.explorer.guard import Buckets, Door, Guard
 from exegete.explorer.served import Served
-from exegete.explorer.server import make_app
-from exegete.explorer.start import bound, door_of
+from exegete.explorer.start import Background
 from exegete.report.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
@@ -87,25 +84,13 @@ def event_of(part: str) -> tuple[str, Any]:
 @contextmanager
 def running(sources: Sequence[str], ready: bool = True) -> Iterator[Running]:
     """Serve until the end of the block."""
-    listening = bound("127.0.0.1", 0)
-    door = door_of("127.0.0.1", listening.getsockname()[1])
-    models = [Served(number, source) for number, source in enumerate(sources)]
-    guard = Guard(make_app(models), door, Buckets(rate=1e4, burst=1e4))
-    server = uvicorn.Server(uvicorn.Config(guard, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
+    with closing(Background(sources, buckets=Buckets(rate=1e4, burst=1e4))) as server:
+        door, models = server.door, server.models
         with httpx.Client(base_url=f"http://127.0.0.1:{door.port}", timeout=WAIT) as client:
             assert client.get("/", params={"token": door.token}).status_code == 303
             for model in models if ready else ():
                 until(lambda model=model: model.about.state != "loading")
-            yield Running(door, models, guard, client)
-    finally:
-        server.should_exit = True
-        thread.join()
-        listening.close()
-        for model in models:
-            model.close()
+            yield Running(door, models, server.guard, client)
 
 
 def until(true: Any, seconds: float = WAIT) -> None:

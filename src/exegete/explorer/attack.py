@@ -22,8 +22,6 @@ from exegete.measures.divergence import jsd, tvd
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Site
 from exegete.models.opened import Decoder, Opened, Pass, opened, passing
-from exegete.page.heatmap import HeatMap, Row
-from exegete.page.html import block
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 
@@ -122,15 +120,6 @@ class Attack:
         >>> exegete.lab("checkpoints/mine", "a charming film").weigh({0: [0.2, 0.5, 0.3]}).tvd  # doctest: +SKIP
         """
         return self.weighed(self.rows(rows))
-
-    def _repr_html_(self) -> str:
-        """The model's own weights as a heat map: a row for every head, the mean over its queries."""
-        heads = self.own.unflatten(0, (-1, self.queries)).mean(1)
-        named = [self.site] if len(heads) == 1 else [f"{self.site}, head {n + 1}" for n in range(len(heads))]
-        rows = [Row(name, tuple(weights.tolist()), signed=False) for name, weights in zip(named, heads, strict=True)]
-        said = zip(self.model.labels, self.probabilities.tolist(), strict=True)
-        title = f"Predicted: {', '.join(f'{label} {p:.3f}' for label, p in said)}."
-        return str(block(HeatMap(title, tuple(self.keys), tuple(rows), toward=self.site)))
 
     def weighed(self, weights: Tensor) -> Found:
         """What is predicted under weights [row, key]."""

@@ -26,12 +26,13 @@ BODY = 1 << 20  # bytes of a request
 PATIENCE = 10.0  # seconds that a body may take between two parts
 RATE, BURST = 100.0, 300.0  # questions a second, and how many at once, of one client
 CLIENTS = 1_024  # that are remembered
+NOBODY = "'none'"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src-elem 'self'; style-src-attr 'unsafe-inline'; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": POLICY.format(frames=NOBODY),
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
@@ -81,6 +82,7 @@ class Door:
     port: int
     names: frozenset[str] = frozenset({"127.0.0.1", "localhost", "[::1]"})
     any_number: bool = False  # any address in numbers is ours: the server listens on all of them
+    frames: str = NOBODY  # whose pages may show ours within them, as a policy says it
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
@@ -131,6 +133,7 @@ class Guard:
 
     def __init__(self, app: App, door: Door, buckets: Buckets | None = None) -> None:
         self.app, self.door, self.buckets = app, door, buckets or Buckets()
+        self.headers = HEADERS | {"content-security-policy": POLICY.format(frames=door.frames)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, with a bounded body in and our headers out."""
@@ -142,14 +145,14 @@ class Guard:
             headers = _headers(scope["headers"])
             self._check_place(headers)
             if (session := self._entering(scope)) is not None:
-                await _answer(send, 303, b"", {"location": "/", "set-cookie": session})
+                await _answer(send, 303, b"", {"location": "/", "set-cookie": session} | self.headers)
                 return
             self._check_client(scope, headers)
             body = await _whole(headers, receive) if scope["method"] not in ("GET", "HEAD") else None
         except Refused as refused:
-            await _refuse(scope, send, refused)
+            await _refuse(scope, send, refused, self.headers)
             return
-        await self.app(scope, receive if body is None else _given(body, receive), _with_headers(send))
+        await self.app(scope, receive if body is None else _given(body, receive), _with_headers(send, self.headers))
 
     def _check_place(self, headers: dict[str, str]) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
@@ -214,11 +217,11 @@ def _given(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, headers: dict[str, str]) -> Send:
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             own = {name.lower() for name, _ in message["headers"]}  # a document with a stricter policy keeps it
-            message["headers"] = [*message["headers"], *(each for each in _encoded(HEADERS) if each[0] not in own)]
+            message["headers"] = [*message["headers"], *(each for each in _encoded(headers) if each[0] not in own)]
         await send(message)
 
     return sending
@@ -228,16 +231,16 @@ def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
+async def _refuse(scope: Scope, send: Send, refused: Refused, headers: dict[str, str]) -> None:
     """A sentence, as JSON for the page and as text for a person."""
     if scope["path"].startswith("/api"):
         body, kind = json.dumps({"error": refused.sentence}).encode(), "application/json"
     else:
         body, kind = refused.sentence.encode(), "text/plain; charset=utf-8"
-    await _answer(send, refused.status, body, {"content-type": kind})
+    await _answer(send, refused.status, body, {"content-type": kind} | headers)
 
 
 async def _answer(send: Send, status: int, body: bytes, headers: dict[str, str]) -> None:
-    start = {"type": "http.response.start", "status": status, "headers": _encoded(headers | HEADERS)}
+    start = {"type": "http.response.start", "status": status, "headers": _encoded(headers)}
     await send(start)
     await send({"type": "http.response.body", "body": body})

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import sys
+import threading
 import webbrowser
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.explorer.guard import Door, Guard
+from exegete.explorer.guard import NOBODY, Buckets, Door, Guard
 from exegete.explorer.served import Served
 from exegete.explorer.server import make_app
 
@@ -41,6 +42,27 @@ def serve(
         pass  # uvicorn has ended by then, and passes on what ended it
     finally:
         for model in models:
+            model.close()
+
+
+class Background:
+    """The same in a thread of this process, on any port that is free, until `close`: for notebooks, and for tests."""
+
+    def __init__(self, sources: Sequence[str | None], frames: str = NOBODY, buckets: Buckets | None = None) -> None:
+        self._listening = bound(LOOPBACK, 0)
+        self.door = Door(self._listening.getsockname()[1], frames=frames)
+        self.models = [Served(number, source) for number, source in enumerate(sources)]
+        self.guard = Guard(make_app(self.models), self.door, buckets)
+        self._server = uvicorn.Server(_config(self.guard))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it, and let the workers go."""
+        self._server.should_exit = True
+        self._thread.join()
+        self._listening.close()
+        for model in self.models:
             model.close()
 
 
@@ -97,8 +119,8 @@ def _seen() -> bool:
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-async def _served(app: Guard, listening: socket.socket) -> None:
-    config = uvicorn.Config(
+def _config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         log_level="error",
         access_log=False,
@@ -106,4 +128,7 @@ async def _served(app: Guard, listening: socket.socket) -> None:
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
-    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+async def _served(app: Guard, listening: socket.socket) -> None:
+    await uvicorn.Server(_config(app)).serve(sockets=[listening])
