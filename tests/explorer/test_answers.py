@@ -190,6 +190,70 @@ def test_a_head_is_ablated(server: Running, folders: tuple[Path, Path]) -> None:
     assert found["jsd"] is None
 
 
+def without_looks(weights: torch.Tensor, word: int, by: int | None) -> torch.Tensor:
+    """Slowly: every row that looked at the word shares what it gave among the others."""
+    made = weights.clone()
+    for head in range(weights.shape[1]):
+        for query in range(weights.shape[2]) if by is None else [by]:
+            if query != word:
+                row = made[0, head, query]
+                row[word] = 0.0
+                row /= row.sum()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("cut", "sites"),
+    [
+        ({"word": 3}, ("encoder.0", "encoder.1")),
+        ({"word": 3, "by": 7}, ("encoder.0", "encoder.1")),
+        ({"word": 0, "first": 1}, ("encoder.1",)),
+        ({"word": 9, "by": 0, "last": 0}, ("encoder.0",)),
+    ],
+)
+def test_a_word_is_knocked_out(
+    server: Running, folders: tuple[Path, Path], cut: dict[str, int], sites: tuple[str, ...]
+) -> None:
+    kept = load_checkpoint(folders[1])
+    batch = kept.model.collate([example_of(kept, (TEXT,))])
+
+    def knocked(site: Any) -> Any:
+        return without_looks(site.weights, cut["word"], cut.get("by")) if site.name in sites else site.weights
+
+    with torch.no_grad():
+        expected = kept.classifier.logits(batch, intervene=knocked).double().softmax(-1)[0].tolist()
+    found = server.post("cut", model=1, text=TEXT, **cut)
+    own = list(server.post("open", model=1, text=TEXT)["probabilities"].values())
+    assert list(found["probabilities"].values()) == pytest.approx(expected, abs=1e-6)
+    assert found["tvd"] == pytest.approx(sum(abs(p - q) for p, q in zip(expected, own, strict=True)) / 2, abs=1e-6)
+    assert expected != pytest.approx(own, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "cut", "said"),
+    [
+        (0, {"word": 0}, "no layers of self-attention"),
+        (1, {"word": 0, "last": 2}, "it has layers 0 to 1"),
+        (1, {"word": 0, "first": 1, "last": 0}, "from layer 1 to layer 0"),
+        (1, {"word": 10}, "there is no token 10: this text has 10"),
+        (1, {"word": 2, "by": 2}, "its look at itself"),
+    ],
+)
+def test_what_can_not_be_cut_is_one_sentence(server: Running, model: int, cut: dict[str, int], said: str) -> None:
+    answer = server.client.post("/api/cut", json={"model": model, "text": TEXT} | cut)
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+
+
+def test_sinks_are_removed(server: Running) -> None:
+    own = server.post("open", model=1, text=TEXT, site="encoder.0")["rows"]
+    found = server.post("rewrite", model=1, text=TEXT, site="encoder.0", how="sinks")["rows"]
+    for row, before in zip(found, own, strict=True):  # this model has no symbols: its sink is the first word
+        assert row["weights"] == pytest.approx([0.0, *(w / (1 - before[0]) for w in before[1:])], abs=1e-6)
+    answer = server.client.post("/api/rewrite", json={"model": 0, "text": TEXT, "how": "sinks"})
+    assert "none is a sink" in answer.json()["error"]
+
+
 def test_what_python_gives_by_itself(folders: tuple[Path, Path]) -> None:
     found = exegete.lab(folders[0], TEXT)
     assert found.weigh({}).tvd == pytest.approx(0, abs=1e-12)

@@ -211,6 +211,48 @@ def test_two_models_side_by_side_and_a_head_is_ablated(
         assert "other layers held" in second.inner_text()
 
 
+def test_sinks_and_the_highest_are_removed(browser: Browser, server: Running, folders: tuple[Path, Path]) -> None:
+    with opened(browser, server, f"#text={TEXT}&site.1=encoder.0") as tab:
+        settle(tab, 1)
+        assert panel(tab).get_by_role("button", name="Remove sinks").is_hidden()  # of a site that pools words
+        panel(tab, 1).get_by_role("button", name="Remove sinks").click()
+        settle(tab, 1)
+        rows = panel(tab, 1).evaluate("(m) => Object.fromEntries(m.rows)")
+        assert all(row[0] == 0 and sum(row) == pytest.approx(1, abs=1e-6) for row in rows.values())
+        ours = in_python(folders[1], TEXT, {int(row): given for row, given in rows.items()}, "encoder.0")
+        assert shown(tab, 1) == pytest.approx(ours, abs=CLOSE)
+        own = weights(tab)
+        panel(tab).get_by_label("How many of the highest weights").fill("3")
+        panel(tab).get_by_role("button", name="Remove the top").click()
+        settle(tab)
+        gone = [key for key, weight in enumerate(weights(tab)) if weight == 0]
+        assert gone == sorted(sorted(range(10), key=lambda key: -own[key])[:3])
+
+
+def test_a_word_is_knocked_out_and_its_address_restores_it(
+    browser: Browser, server: Running, folders: tuple[Path, Path]
+) -> None:
+    said = exegete.lab(folders[1], TEXT).cut(3, by=0, layers=(1, 1))
+    told = f"no {said.probabilities[0]:.3f}, yes {said.probabilities[1]:.3f}; TVD {said.tvd:.3f}"
+    with opened(browser, server, f"#text={TEXT}") as tab:
+        settle(tab, 1)
+        box = panel(tab, 1).locator("exegete-knockout")
+        assert panel(tab).locator("exegete-knockout").is_hidden()  # it has no layers
+        for label, value in (("Nobody may look at", "3"), ("whose look", "0"), ("from layer", "1")):
+            box.get_by_label(label).select_option(value)
+        settle(tab, 1)
+        assert box.get_by_label("to", exact=True).input_value() == "1"
+        box.get_by_text(told).wait_for()
+        assert panel(tab, 1).evaluate("(m) => m.parts.knockout.found.tvd") == pytest.approx(said.tvd, abs=CLOSE)
+        tab.wait_for_function("location.hash.includes('cut.1')")
+        fragment = tab.evaluate("location.hash")
+    with opened(browser, server, fragment) as tab:
+        box = panel(tab, 1).locator("exegete-knockout")
+        box.get_by_text(told).wait_for()
+        tab.fill("#text", "a b")
+        box.get_by_text("The edges to a word are cut").wait_for()
+
+
 def test_a_shorter_text_has_smaller_matrices(browser: Browser, server: Running) -> None:
     with opened(browser, server, f"#text={TEXT}&site.1=encoder.0", refused="400 (Bad Request)") as tab:
         settle(tab, 1)

@@ -11,9 +11,11 @@ from exegete.base.errors import ExegeteError
 from exegete.explanations.question import Contrast
 from exegete.explanations.question import Text as Asked
 from exegete.explorer.attack import Attack
+from exegete.explorer.attack import Found as Effect
 from exegete.explorer.lab import Lab, lab
 from exegete.explorer.messages import (
     Adversary,
+    Cut,
     Explain,
     Explained,
     Method,
@@ -55,6 +57,7 @@ def keep(tell: Tell, source: str | None) -> Answer:
         "open": lambda given, _: _open(kept, Open(**given)).model_dump(),
         "weigh": lambda given, _: _weigh(kept, Weigh(**given)).model_dump(),
         "rewrite": lambda given, _: _rewrite(kept, Rewrite(**given)).model_dump(),
+        "cut": lambda given, _: _cut(kept, Cut(**given)).model_dump(),
         "permute": lambda given, _: _permute(kept, Permute(**given)).model_dump(),
         "adversary": lambda given, tell: _adversary(kept, Adversary(**given), tell),
     }
@@ -82,8 +85,8 @@ def _about(kept: Lab, source: str | None) -> Model:
     labels = importance_labels(methods)
     listed = [Method(name=name, label=labels[name], cheap=cheap) for name, cheap in methods.items()]
     return Model(
-        model=0, name=kept.name, state="ready", labels=list(model.labels), sites=list(model.sites), pair=kept.pair,
-        methods=listed, source=source,
+        model=0, name=kept.name, state="ready", labels=list(model.labels), sites=list(model.sites), layers=kept.layers,
+        pair=kept.pair, methods=listed, source=source,
     )  # fmt: skip
 
 
@@ -141,12 +144,21 @@ def _rewrite(kept: Lab, asked: Rewrite) -> Weighed:
     return _weighed(kept, found, weights).model_copy(update={"rows": rows})
 
 
+def _cut(kept: Lab, asked: Cut) -> Weighed:
+    found = kept.attack(_text(asked))
+    last = kept.layers - 1 if asked.last is None else asked.last
+    return _found(kept, found, found.cut(asked.word, asked.by, (asked.first, last)))
+
+
 def _weighed(kept: Lab, found: Attack, weights: torch.Tensor) -> Weighed:
-    said = found.weighed(weights)
+    return _found(kept, found, found.weighed(weights))
+
+
+def _found(kept: Lab, of: Attack, said: Effect) -> Weighed:
     return Weighed(
         probabilities=_classes(kept, said.probabilities),
         prediction=_predicted(kept, said.probabilities),
-        flipped=bool(said.probabilities.argmax() != found.probabilities.argmax()),
+        flipped=bool(said.probabilities.argmax() != of.probabilities.argmax()),
         tvd=said.tvd,
         jsd=said.jsd,
         frozen=None if said.frozen is None else _classes(kept, said.frozen),

@@ -15,9 +15,11 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.counterfactual import furthest
 from exegete.interventions.contract import scaled
+from exegete.interventions.cut import Cut
 from exegete.interventions.permute import permuted_together
 from exegete.interventions.remove import heights, ranked, without
 from exegete.interventions.search import Search, looking, watched
+from exegete.interventions.silence import sinks_of
 from exegete.measures.divergence import jsd, tvd
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Site
@@ -128,6 +130,27 @@ class Attack:
             held = None if self.frozen is None else self.frozen.logits(self._whole(weights[None]))[0, 0].softmax(-1)
         return Found(found, float(tvd(found, self.probabilities)), self._apart(weights), held)
 
+    def cut(self, word: int, by: int | None = None, layers: tuple[int, int] | None = None) -> Found:
+        """What is predicted where nobody, or `by` alone, looks at a word from one layer to another (all unless given).
+
+        Attention knockout (Geva et al. 2023, section 5), as in the experiment of that name. Words are counted from 0
+        with the symbols around them, as a layer's keys; all weights but these are the model's own.
+
+        >>> exegete.lab("hf:minilm", "a charming film").cut(2, by=0, layers=(3, 5)).tvd  # doctest: +SKIP
+        """
+        names = self.model.self_attention if isinstance(self.model, SelfAttentive) else ()
+        first, last = layers or (0, len(names) - 1)
+        if not names or not 0 <= first <= last < len(names):
+            there = f"it has layers 0 to {len(names) - 1}" if names else "it has no layers of self-attention"
+            raise UsageError(f"no word can be cut from layer {first} to layer {last} of this model: {there}")
+        if word == by:
+            raise UsageError("a word never loses its look at itself: choose another that looks")
+        marks = (self._marked(word), None if by is None else self._marked(by))
+        with torch.no_grad():
+            logits = self.model.logits(self.batch, intervene=Cut(marks[0], names[first : last + 1], marks[1]))
+        found = logits[0].double().softmax(-1)
+        return Found(found, float(tvd(found, self.probabilities)), None, None)
+
     def rewritten(self, weights: Tensor, how: str, count: int, key: int, draw: int) -> Tensor:
         """Weights [row, key] as an intervention leaves them; keys that may not move keep theirs, but for `zero`."""
         moves = torch.tensor(self.movable).expand_as(weights)
@@ -136,11 +159,11 @@ class Attack:
         if how == "uniform":
             shared = weights.where(moves, 0).sum(-1, keepdim=True)
             return torch.where(moves, scaled(torch.ones_like(weights), moves) * shared, weights)
-        if how == "remove":
-            gone = ranked(heights(weights, moves), moves) < count
+        if how in ("remove", "sinks", "without"):
+            top = ranked(heights(weights, moves), moves) < count
+            one = (torch.arange(weights.shape[1]) == key).expand_as(moves)
+            gone = top if how == "remove" else self._sinks.expand_as(moves) if how == "sinks" else one
             return without(weights, torch.ones_like(moves), gone)
-        if how == "without":
-            return without(weights, torch.ones_like(moves), torch.arange(weights.shape[1]) == key)
         if how == "reverse":
             return weights.masked_scatter(moves, weights[moves].view(len(weights), -1).flip(-1))
         return self._permuted(weights, draw)
@@ -168,6 +191,20 @@ class Attack:
                 "met": bool(found.best(epsilon)[0] >= 0),
                 "rows": best.weights[0, :, self.opened.mask[0]].tolist(),
             }
+
+    def _marked(self, number: int) -> Tensor:
+        """One token of the text, counted from 0: [1, token]."""
+        there = self.batch.cost[0] > 0
+        if not 0 <= number < int(there.sum()):
+            raise UsageError(f"there is no token {number}: this text has {int(there.sum())}, counted from 0")
+        return ((there.cumsum(-1) - 1 == number) & there)[None]
+
+    @property
+    def _sinks(self) -> Tensor:
+        """The real keys that are symbols, or the first token: [key]."""
+        if not (isinstance(self.model, SelfAttentive) and self.site in self.model.self_attention):
+            raise UsageError(f"at site '{self.site}' no token is looked at, so that none is a sink: choose a layer")
+        return sinks_of(self.batch)[0, self.opened.mask[0]]
 
     def _permuted(self, weights: Tensor, draw: int) -> Tensor:
         """One draw of permuting these rows, all in one order."""

@@ -17,7 +17,7 @@ from exegete.explanations.vouch import MANIFEST, Model, Trust, subject
 from exegete.explorer.attack import Attack, attack
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
-from exegete.models.capabilities import Paired, Writing
+from exegete.models.capabilities import Paired, SelfAttentive, Writing
 from exegete.runs.run import STUDY
 from exegete.training.checkpoint import Checkpoint
 
@@ -43,6 +43,12 @@ class Lab:
     def pair(self) -> bool:
         """Whether it reads two texts."""
         return isinstance(self.checkpoint.model, Paired)
+
+    @property
+    def layers(self) -> int:
+        """Layers of self-attention."""
+        model = self.checkpoint.model
+        return len(model.self_attention) if isinstance(model, SelfAttentive) else 0
 
     def methods(self) -> dict[str, bool]:
         """The importances that this model allows, and whether each is cheap: a pass or two."""

@@ -64,13 +64,22 @@ class Weigh(Open):
 class Rewrite(Weigh):
     """Change some rows, from what they are now."""
 
-    how: Literal["uniform", "reverse", "permute", "remove", "without", "zero"]
+    how: Literal["uniform", "reverse", "permute", "remove", "sinks", "without", "zero"]
     over: list[Annotated[int, Field(ge=0, lt=ROWS)]] | None = Field(
         default=None, max_length=ROWS, description="these rows; all unless given"
     )
     count: int = Field(default=1, ge=1, le=KEYS, description="remove: how many of the highest weights")
     key: int = Field(default=0, ge=0, lt=KEYS, description="without: the key that gets no weight")
     draw: int = Field(default=0, ge=0, lt=10_000, description="permute: which draw")
+
+
+class Cut(Text):
+    """Knock a word out: the edges to it are cut in a window of layers (Geva et al. 2023), those of all or of one."""
+
+    word: int = Field(ge=0, lt=KEYS, description="that nobody looks at: its place among the keys of a layer")
+    by: int | None = Field(default=None, ge=0, lt=KEYS, description="whose look is cut; everybody's unless given")
+    first: int = Field(default=0, ge=0, lt=ROWS, description="the lowest layer of the window")
+    last: int | None = Field(default=None, ge=0, lt=ROWS, description="the highest; that of the model unless given")
 
 
 class Permute(Open):
@@ -141,6 +150,7 @@ class Model(BaseModel):
     total: int = 0
     labels: list[str] = []
     sites: list[str] = []
+    layers: int = 0  # of self-attention, in which words can be knocked out
     pair: bool = False
     methods: list[Method] = []
     source: str | None = None  # as on the command line; None: the default audit's

@@ -20,6 +20,7 @@ from exegete.explorer.data import Data
 from exegete.explorer.messages import (
     Adversary,
     Card,
+    Cut,
     Explain,
     Explained,
     Model,
@@ -83,6 +84,7 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     add("/api/open", _open, methods=["POST"], response_model=Opened, summary="The attention of a text at a site")
     add("/api/weigh", _weigh, methods=["POST"], response_model=Weighed, summary="The prediction under other weights")
     add("/api/rewrite", _rewrite, methods=["POST"], response_model=Weighed, summary="Rows changed, and the prediction")
+    add("/api/cut", _cut, methods=["POST"], response_model=Weighed, summary="The prediction with a word knocked out")
     add("/api/permute", _permute, methods=["POST"], response_model=Outcomes, summary="What random orders do")
     add("/api/run", _run, methods=["POST"], response_model=Read, summary="What a run has")
     add("/api/texts", _texts, methods=["POST"], response_model=TextPage, summary="The texts of a run, page by page")
@@ -152,6 +154,10 @@ async def _weigh(request: Request, asked: Weigh) -> Mapping[str, Any]:
 
 async def _rewrite(request: Request, asked: Rewrite) -> Mapping[str, Any]:
     return await _of(request, asked).ask("rewrite", asked, keep=False)
+
+
+async def _cut(request: Request, asked: Cut) -> Mapping[str, Any]:
+    return await _of(request, asked).ask("cut", asked)
 
 
 async def _permute(request: Request, asked: Permute) -> Mapping[str, Any]:

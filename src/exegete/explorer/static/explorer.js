@@ -29,6 +29,7 @@ function readAll(from = null) {
 
 function start(panel, from) {
   const number = panel.about.model, rows = from?.get(`rows.${number}`);
+  if (from) panel.parts.knockout.restore(from.get(`cut.${number}`));
   panel.read(said(panel), from && (rows || from.get(`site.${number}`)) ? { rows: read(rows), site: from.get(`site.${number}`) } : null);
 }
 
@@ -39,6 +40,7 @@ const remember = settled(() => {
   for (const panel of panels) {
     const number = panel.about.model;
     if (panel.opened && panel.about.sites.length > 1) now.set(`site.${number}`, panel.chosen.site);
+    if (panel.parts?.knockout.written) now.set(`cut.${number}`, panel.parts.knockout.written);
     if (panel.opened && panel.rows.size) now.set(`rows.${number}`, written(panel.rows));
   }
   for (const [name, value] of views.state) now.set(name, value);

@@ -3,6 +3,7 @@
 import { fresh, make } from "./dom.js";
 import "./bars.js";
 import "./heat.js";
+import "./knockout.js";
 import "./matrix.js";
 import "./plane.js";
 import "./prediction.js";
@@ -33,15 +34,19 @@ export function layout(model) {
   parts.redo = button("Redo", () => model.redo());
   parts.reset = button("Model’s own", () => model.reset());
   parts.adversary = button("Find an adversary", () => model.search.start(), { className: "primary" });
+  const count = make("input", { type: "number", id: fresh("count"), min: "1", max: "99", value: "1", className: "few-digits" });
+  parts.sinks = button("Remove sinks", () => model.rewrite({ how: "sinks" }), { hidden: true, title: "No weight on symbols and on the first token" });
   const presets = make("div", { className: "buttons", role: "group", "aria-label": "Change the weights" },
     button("Uniform", () => model.rewrite({ how: "uniform" })),
     button("Reverse", () => model.rewrite({ how: "reverse" })),
     button("Permute", () => model.rewrite({ how: "permute", draw: (model.draws += 1) - 1 })),
-    button("Remove the top", () => model.rewrite({ how: "remove" })),
+    make("span", { className: "pressed-with" }, button("Remove the top", () => model.rewrite({ how: "remove", count: Math.min(99, Math.max(1, Math.round(Number(count.value)) || 1)) })),
+      make("label", { htmlFor: count.id, className: "unseen" }, "How many of the highest weights"), count), parts.sinks,
     button("Ablate", () => model.rewrite({ how: "zero" }), { title: "All weights 0: what attends adds nothing" }),
     button("Permute 100 times", () => model.permute()), parts.adversary);
   const past = make("div", { className: "buttons", role: "group", "aria-label": "Undo" }, parts.undo, parts.redo, parts.reset,
     make("span", { className: "check" }, whole, make("label", { htmlFor: whole.id }, "others share what is left")));
+  parts.knockout = make("exegete-knockout", { hidden: true });
   parts.prediction = make("exegete-prediction");
   parts.plane = make("exegete-plane");
   parts.game = make("p", { className: "game" });
@@ -57,7 +62,7 @@ export function layout(model) {
   const hand = make("div", { className: "hand" }, make("h3", {}, "Attention in hand"),
     make("div", { className: "choices" }, where, scope), parts.grid, parts.rowName, parts.bars,
     make("p", { className: "legend" }, make("span", { className: "key own-key" }), "the model’s own", make("span", { className: "key moved-key" }), "moved by you; the line is where the model had it.", make("span", { className: "hint" }, " Drag a bar, or use the arrow keys; the dot below a word locks it.")),
-    presets, past, parts.outcomes, parts.steps);
+    presets, past, parts.outcomes, parts.steps, parts.knockout);
   const effect = make("div", { className: "effect" }, make("h3", {}, "What the prediction does"), parts.prediction, parts.frozen, facts, parts.plane, band, parts.game, parts.take);
   parts.bench = make("div", { className: "bench", hidden: true }, hand, effect, parts.heat);
   model.setAttribute("role", "region");

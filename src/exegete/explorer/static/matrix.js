@@ -27,8 +27,9 @@ export class Grid extends HTMLElement {
    */
   open(sites, chosen, weights) {
     Object.assign(this, { sites, chosen, weights });
-    const lines = Object.entries(sites).map(([site, { heads }]) => make("div", { className: "layer" },
-      make("span", { className: "label" }, site), ...Array.from({ length: heads }, (_, head) => this.thumb(site, head))));
+    const lines = Object.entries(sites).map(([site, { heads }]) => make("div", { className: "layer" }, make("span", { className: "label" }, site),
+      make("div", { className: "thumbs" }, ...Array.from({ length: heads }, (_, head) => this.thumb(site, head)))));
+    this.style.setProperty("--heads", String(Math.max(...Object.values(sites).map(({ heads }) => heads))));
     this.big = make("canvas", { className: "big", "aria-hidden": "true", onclick: (event) => this.pick(event) });
     this.caption = make("p", { className: "small" });
     this.replaceChildren(make("div", { className: "layers", role: "group", "aria-label": "Layers and heads" }, ...lines),

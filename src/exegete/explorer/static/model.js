@@ -42,6 +42,7 @@ export class Model extends HTMLElement {
     this.restored = restored ?? { rows: new Map() };
     if (restored?.site) this.chosen = { site: restored.site, head: 0, query: 0 };
     this.search.stop();
+    this.parts.knockout.clear();
     this.classList.add("stale");
     this.opening();
     this.parts.heat.open(this.about, text);
@@ -93,8 +94,12 @@ export class Model extends HTMLElement {
     const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }))));
     if (asked.text !== this.text.text || asked.site !== this.chosen.site) return;
     const sites = Object.fromEntries(found.flatMap(({ value }) => (value ? [[value.site, value]] : [])));
-    grid.hidden = !Object.values(sites).some(({ queries }) => queries.length > 1);
-    if (grid.hidden) return;
+    const layer = Object.values(sites).find(({ queries }) => queries.length > 1);
+    grid.hidden = !layer;
+    this.parts.sinks.hidden = this.opened.queries.length < 2;
+    this.parts.knockout.hidden = !layer || !this.about.layers;
+    if (!layer) return;
+    if (this.about.layers) this.parts.knockout.open(this, layer.keys, layer.movable);
     grid.open(sites, this.chosen, (site, head) => {
       const { rows, queries } = sites[site], from = head * queries.length;
       return queries.map((_, query) => (site === this.chosen.site ? this.weights(from + query) : rows[from + query]));

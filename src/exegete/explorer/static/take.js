@@ -13,7 +13,13 @@ function python(model) {
   const words = text.question === null ? quoted(text.text) : `(${quoted(text.text)}, ${quoted(text.question)})`;
   const given = [...rows].map(([row, weights]) => `${row}: [${weights.join(", ")}]`).join(", ");
   return `import exegete as ex\n\nlab = ex.lab(${about.source === null ? "None" : quoted(about.source)}, ${words}, site=${quoted(chosen.site)})\n`
-    + `found = lab.weigh({${given}})\nprint(found.probabilities, found.tvd, found.jsd)\n`;
+    + `found = lab.weigh({${given}})\nprint(found.probabilities, found.tvd, found.jsd)\n${knockedOut(model)}`;
+}
+
+/** @param {any} model */
+function knockedOut({ parts: { knockout } }) {
+  const now = knockout.state;
+  return now ? `cut = lab.cut(${now.word}, by=${now.by || "None"}, layers=(${now.first}, ${now.last}))\nprint(cut.probabilities, cut.tvd)\n` : "";
 }
 
 /** @param {any} model */
@@ -27,10 +33,10 @@ function command(model) {
 
 /** Everything that is shown, as it came. @param {any} model */
 function shown(model) {
-  const { about, text, chosen, rows, opened, result, parts: { heat, plane } } = model;
+  const { about, text, chosen, rows, opened, result, parts: { heat, knockout, plane } } = model;
   return { model: about.name, ...text, site: chosen.site, keys: opened.keys, queries: opened.queries, heads: opened.heads,
     own: { rows: opened.rows, probabilities: opened.probabilities, prediction: opened.prediction },
-    rows: Object.fromEntries(rows), result, tried: plane.trail, permutations: plane.drawn, explanation: heat.explanation ?? null };
+    rows: Object.fromEntries(rows), result, tried: plane.trail, permutations: plane.drawn, cut: knockout.found ?? null, explanation: heat.explanation ?? null };
 }
 
 async function copy(text) {
