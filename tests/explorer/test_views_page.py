@@ -262,10 +262,11 @@ def test_another_page_of_texts_moves_nothing_above_it(browser: Browser, served: 
         assert tab.evaluate(places) == pytest.approx(before, abs=0.6)
 
 
-def test_a_model_alone_has_no_views(browser: Browser, server: Running) -> None:
+def test_a_model_alone_has_no_texts(browser: Browser, server: Running) -> None:
     with opened(browser, server, "#view=data") as tab:
         tab.locator("exegete-model .column").first.wait_for()
-        assert tab.locator("#views").is_hidden()
+        assert tab.get_by_role("button", name="Data", exact=True).is_hidden()
+        assert tab.get_by_role("button", name="Scorecard", exact=True).is_visible()
         assert tab.locator("#view-text").is_visible()
 
 

@@ -98,6 +98,13 @@ class Adversary(Open):
     seed: int = Field(default=0, ge=0, lt=2**31)
 
 
+class Audit(Message):
+    """Run the audit of a model on the task that it was trained on."""
+
+    model: int = Field(ge=0, lt=100, description="its place on the command line")
+    quick: bool = Field(default=True, description="one seed, at most 200 texts, no second training")
+
+
 class Run(Message):
     """A run of the command line; one of its models, where it has several."""
 

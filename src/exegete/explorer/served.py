@@ -12,15 +12,16 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.busy import WAITING, Busy
 from exegete.explorer.data import Data, run_of
-from exegete.explorer.messages import Message, Method, Model
+from exegete.explorer.messages import Audit, Message, Method, Model
 from exegete.runs.engine.warm import Found, Warm
 
-KEEP = "exegete.explorer.answers:keep"
+KEEP, AUDIT = "exegete.explorer.answers:keep", "exegete.explorer.auditing:keep"
 KEPT = 512  # answers
 Said = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
 DEFAULT = "the default audit’s model"
@@ -37,6 +38,7 @@ class Served:
         )
         self._kept: OrderedDict[str, Found] = OrderedDict()
         self._slow: Warm | None = None
+        self._auditor: Warm | None = None
         self._quick = Warm(KEEP, source, told=self._told)
         self._quick.made.add_done_callback(self._made)
 
@@ -55,9 +57,30 @@ class Served:
         if key in self._kept:
             yield "found", self._kept[key]
             return
-        async with aclosing(self._followed(name, message)) as parts:
+        async with aclosing(self._heard(self._room(self._slow or self._quick), name, message)) as parts:
             async for kind, said in parts:
                 yield kind, self._keep(key, dict(said)) if kind == "found" else said
+
+    async def audit(self, asked: Audit) -> AsyncGenerator[Said, None]:
+        """The audit of this model, by a worker of its own; then it is a run, with texts and a scorecard."""
+        self.check()
+        if self.data is not None:
+            raise UsageError("this is a run, and has its scorecard: audit it anew with `exegete audit`")
+        if self._auditor is not None:
+            raise Busy("this model is being audited already: wait for its end, or stop it where it was started")
+        self._auditor = Warm(AUDIT, self.about.source)
+        try:
+            async with aclosing(self._heard(self._auditor, "audit", asked)) as parts:
+                async for kind, said in parts:
+                    if kind == "told":
+                        yield kind, said
+                        continue
+                    self.data = Data(Path(said["folder"]))
+                    self.about = self.about.model_copy(update={"run": True})
+                    yield "found", {"run": self.about.model}
+        finally:
+            self._auditor.close()
+            self._auditor = None
 
     def check(self) -> None:
         """Refuse questions before there is a model to ask."""
@@ -68,16 +91,15 @@ class Served:
 
     def close(self) -> None:
         """Let the workers go."""
-        for worker in (self._quick, self._slow):
+        for worker in (self._quick, self._slow, self._auditor):
             if worker is not None:
                 worker.close()
         if self.data is not None:
             self.data.close()
 
-    async def _followed(self, name: str, message: Message) -> AsyncGenerator[Said, None]:
-        self.check()
+    async def _heard(self, worker: Warm, name: str, message: Message) -> AsyncGenerator[Said, None]:
+        """What a worker says of a question until it is answered; whoever leaves gives it up."""
         loop, heard = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
-        worker = self._room(self._slow or self._quick)
 
         def hear(said: Mapping[str, Any] | None) -> None:
             if not loop.is_closed():

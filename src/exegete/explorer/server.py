@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from importlib.resources import files
@@ -19,6 +19,7 @@ from exegete.explorer.busy import Busy
 from exegete.explorer.data import Data
 from exegete.explorer.messages import (
     Adversary,
+    Audit,
     Card,
     Cut,
     Explain,
@@ -40,7 +41,7 @@ from exegete.explorer.messages import (
     Words,
     Wrong,
 )  # fmt: skip
-from exegete.explorer.served import Served
+from exegete.explorer.served import Said, Served
 from exegete.page.html import filled, shipped
 
 KINDS = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
@@ -94,13 +95,14 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     follow = partial(app.add_api_route, methods=["POST"], response_class=StreamingResponse, responses=WRONG | EVENTS)
     follow("/api/follow/explain", _follow_explain, summary="Heat maps of any methods")
     follow("/api/follow/adversary", _follow_adversary, summary="Search for an adversary")
+    follow("/api/follow/audit", _follow_audit, summary="Audit a model, which is then a run")
     for kind, said in ((ExegeteError, _wrong), (RequestValidationError, _invalid), (HTTPException, _missing)):
         app.add_exception_handler(kind, said)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _defect)
     return app
 
 
-def _of(request: Request, asked: Text) -> Served:
+def _of(request: Request, asked: Text | Audit) -> Served:
     served: list[Served] = request.app.state.served
     if asked.model >= len(served):
         raise HTTPException(404, f"there is no model {asked.model}: `exegete serve` was given {len(served)}")
@@ -188,17 +190,25 @@ async def _report(request: Request, number: Annotated[int, Path(ge=0, lt=100)]) 
 
 
 async def _follow_explain(request: Request, asked: Explain) -> StreamingResponse:
-    return StreamingResponse(_events(_of(request, asked), "explain", asked), media_type="text/event-stream")
+    return _streamed(_of(request, asked).follow("explain", asked))
 
 
 async def _follow_adversary(request: Request, asked: Adversary) -> StreamingResponse:
-    return StreamingResponse(_events(_of(request, asked), "adversary", asked), media_type="text/event-stream")
+    return _streamed(_of(request, asked).follow("adversary", asked))
 
 
-async def _events(served: Served, name: str, asked: Explain | Adversary) -> AsyncIterator[str]:
+async def _follow_audit(request: Request, asked: Audit) -> StreamingResponse:
+    return _streamed(_of(request, asked).audit(asked))
+
+
+def _streamed(work: AsyncGenerator[Said, None]) -> StreamingResponse:
+    return StreamingResponse(_events(work), media_type="text/event-stream")
+
+
+async def _events(work: AsyncGenerator[Said, None]) -> AsyncIterator[str]:
     """Server-sent events; when the page goes away this is closed, and the work stops."""
     try:
-        async with aclosing(served.follow(name, asked)) as parts:
+        async with aclosing(work) as parts:
             async for kind, said in parts:
                 yield _event(kind, said)
     except ExegeteError as error:

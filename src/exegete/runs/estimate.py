@@ -115,8 +115,8 @@ def _read(asked: Question, examples: Sequence[Example], costs: Costs) -> float:
 class Estimating:
     """Listens to a run and says, once, how long it will take; passes everything on."""
 
-    def __init__(self, study: Study, run: Path, listener: Progress, engine: Engine) -> None:
-        self.study, self.listener, self.engine = study, listener, engine
+    def __init__(self, study: Study, run: Path, listener: Progress, engine: Engine, stop: str = "Ctrl-C") -> None:
+        self.study, self.listener, self.engine, self.stop = study, listener, engine, stop
         self.told = (run / MANIFEST).is_file()  # it is there: nobody waits
         self._begun: dict[str, tuple[float, int]] = {}
 
@@ -133,7 +133,7 @@ class Estimating:
         if piece is not None:
             self.told = True
             workers = self.engine.workers
-            self.say(_sentence(seconds_of(planned(self.study), [piece], workers), workers))
+            self.say(_sentence(seconds_of(planned(self.study), [piece], workers), workers, self.stop))
 
     def say(self, sentence: str) -> None:
         """Pass on what is to be kept in sight."""
@@ -160,9 +160,9 @@ def words_of(examples: Sequence[Example]) -> int:
     return sum(len(e.all_words) for e in examples)
 
 
-def _sentence(seconds: float, workers: int) -> str:
+def _sentence(seconds: float, workers: int, stop: str) -> str:
     cores_ = f"{workers} core{'s' if workers > 1 else ''}"
-    return f"this takes about {_told(seconds)} on {cores_}; Ctrl-C keeps what is done"
+    return f"this takes about {_told(seconds)} on {cores_}; {stop} keeps what is done"
 
 
 def _told(seconds: float) -> str:

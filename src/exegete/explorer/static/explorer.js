@@ -87,6 +87,7 @@ const typed = settled(() => readAll(), PAUSE);
 for (const box of [text, question]) box.addEventListener("input", () => { grow(); typed(); });
 document.getElementById("ask").addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").addEventListener("changed", () => remember());
+document.querySelector("main").addEventListener("audited", async () => { views.runs(await ask("models")); views.show(views.now); });
 addEventListener("hashchange", () => { fill(state()); views.restore(state()); readAll(state()); });
 views.data.addEventListener("text", (/** @type {any} */ { detail }) => {
   views.show("text"); // first: a box that is hidden has no height to grow to

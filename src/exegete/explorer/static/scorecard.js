@@ -3,10 +3,15 @@
 import { ask } from "./api.js";
 import { make, number } from "./dom.js";
 import { saveJson, savePage } from "./save.js";
+import "./audit.js";
 
 export class Scorecard extends HTMLElement {
-  /** @param {any[]} runs the models that are runs */
-  open(runs) { this.runs = runs; }
+  /** @param {any[]} abouts all models; those that are runs have a scorecard */
+  open(abouts) {
+    this.runs = abouts.filter(({ run }) => run);
+    this.others = abouts.filter(({ run }) => !run);
+    this.cards = null;
+  }
 
   /** Read once; a run that could not be read may be complete by the next time. */
   async show() {
@@ -20,7 +25,7 @@ export class Scorecard extends HTMLElement {
     const button = (said, work) => make("button", { type: "button", onclick: work }, said);
     const take = make("div", { className: "buttons take", role: "group", "aria-label": "Take it away" },
       button("Save JSON", () => saveJson("exegete-scorecard", this.found)), button("Save HTML", () => savePage("exegete-scorecard", "Scorecard", this, this.found)));
-    this.replaceChildren(...this.beside(judged), ...this.cards.map((card) => this.one(card)), ...(judged.length ? [take] : []));
+    this.replaceChildren(...this.beside(judged), ...this.cards.map((card) => this.one(card)), ...this.others.map((about) => Object.assign(make("exegete-audit"), { about })), ...(judged.length ? [take] : []));
     this.removeAttribute("aria-busy");
   }
 

@@ -18,19 +18,24 @@ export class Views {
 
   /** @param {any[]} abouts all models @param {URLSearchParams} from */
   open(abouts, from) {
-    const runs = abouts.filter(({ run }) => run);
-    this.bar.hidden = !runs.length;
-    if (!runs.length) return;
-    this.data.open(runs);
-    this.card.open(runs);
+    this.bar.hidden = false;
+    this.runs(abouts);
     this.restore(from);
+  }
+
+  /** What has texts, and what a scorecard, or none yet. @param {any[]} abouts */
+  runs(abouts) {
+    const runs = abouts.filter(({ run }) => run);
+    this.bar.querySelector("[data-view=data]").hidden = !runs.length;
+    if (runs.length) this.data.open(runs);
+    this.card.open(abouts);
   }
 
   /** @param {URLSearchParams} from */
   restore(from) {
     this.data.restore(from);
-    const named = from.get("view") ?? "text";
-    this.show(!this.bar.hidden && NAMES.includes(named) ? named : "text");
+    const named = from.get("view") ?? "text", button = this.bar.querySelector(`[data-view="${CSS.escape(named)}"]`);
+    this.show(!this.bar.hidden && button && !button.hidden ? named : "text");
   }
 
   /** @param {string} view */

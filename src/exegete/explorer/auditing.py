@@ -1,0 +1,69 @@
+"""Auditing: in a worker of its own, the audit that `exegete audit` runs for a model, told step by step.
+
+The run is where the command line would put it, so that either finds what the other has done. One process does all of
+it: a worker has no workers.
+"""
+
+from typing import Any
+
+import torch
+
+from exegete.audits.audit import Wanted, audit_study
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.explorer.answers import without_paths
+from exegete.report.build import write_report
+from exegete.runs.engine.warm import Answer, Found, Tell
+from exegete.runs.estimate import Estimating
+from exegete.runs.objects import engine_for, load
+
+
+class Told:
+    """A listener that passes on what it hears."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """How far a piece of work is."""
+        self.tell({"said": label, "done": done, "total": total})
+
+    def say(self, sentence: str) -> None:
+        """About how long it takes."""
+        self.tell({"estimate": sentence})
+
+
+def wanted_for(source: str | None, quick: bool) -> Wanted:
+    """The audit of a model on the task that it was trained on; without a model, the default one."""
+    if source is None:
+        return Wanted(quick=quick)
+    task = load(source).task
+    if not task:
+        raise UsageError("this model doesn't say what it was trained on: run `exegete audit --task TASK --model MODEL`")
+    return Wanted(source, task, quick=quick)
+
+
+def audited(source: str | None, quick: bool, tell: Tell) -> Found:
+    """Run the audit, or go on with it, and write its report; where it is."""
+    wanted = wanted_for(source, quick)
+    folder = wanted.folder(None)
+    study = wanted.named(folder)
+    engine = engine_for(study, "local", 1)
+    listener = Estimating(study, folder, Told(tell), engine, stop="Stop")
+    found = audit_study(study, folder, engine=engine, progress=listener)
+    write_report(folder, audit=found)
+    return {"folder": str(folder)}
+
+
+def keep(tell: Tell, source: str | None) -> Answer:
+    """In a worker: ready to audit one model."""
+    del tell
+    torch.set_num_threads(1)
+
+    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
+        assert name == "audit"
+        try:
+            return audited(source, arguments["quick"], tell)
+        except ExegeteError as error:
+            raise type(error)(without_paths(str(error))) from None
+
+    return answer
