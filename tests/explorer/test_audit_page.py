@@ -47,6 +47,7 @@ def test_an_audit_is_run_from_the_page(browser: Browser, served: Running, tmp_pa
         said = tab.locator(".card .verdict").all_inner_texts()
         assert [each.partition(" ")[2] for each in said] == [test.verdict for test in audit.tests]
         assert any("faithfulness" in each for each in tab.evaluate("seen"))
+        assert not any(str(tmp_path) in each for each in tab.evaluate("seen"))  # folders are nobody's business
         tab.get_by_role("button", name="Data", exact=True).click()  # it is a run now
         tab.locator(".texts tbody tr").first.wait_for()
     answer = served.client.post("/api/follow/audit", json={"model": 0}).text

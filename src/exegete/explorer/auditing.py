@@ -24,8 +24,8 @@ class Told:
         self.tell = tell
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        """How far a piece of work is."""
-        self.tell({"said": label, "done": done, "total": total})
+        """How far a piece of work is; its label may name folders."""
+        self.tell({"said": without_paths(label), "done": done, "total": total})
 
     def say(self, sentence: str) -> None:
         """About how long it takes."""

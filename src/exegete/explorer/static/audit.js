@@ -9,13 +9,13 @@ export class Audit extends HTMLElement {
   connectedCallback() {
     if (this.parts) return;
     const id = fresh("choice"), heading = fresh("audit");
-    const size = make("select", { id }, make("option", { value: "quick" }, "quick: one seed, at most 200 texts"), make("option", { value: "whole" }, "whole"));
+    const size = make("select", { id }, make("option", { value: "quick" }, "quick"), make("option", { value: "whole" }, "whole"));
     const button = make("button", { type: "button", className: "primary", onclick: () => this.run() }, START);
     const bar = make("progress", { hidden: true, "aria-label": "The audit" });
     const said = make("span", { className: "small" }), estimate = make("p", { className: "small", role: "status" }), trouble = make("p", { className: "wrong", role: "alert", hidden: true });
     this.parts = { size, button, bar, said, estimate, trouble };
     this.append(make("section", { "aria-labelledby": heading }, make("h2", { id: heading }, this.about.name),
-      make("p", {}, "It has not been audited: every test of the debate, on the texts of the task that it was trained on, and an answer."),
+      make("p", {}, "It has not been audited: every test of the debate, on the texts of the task that it was trained on, and an answer. Quick is one seed and at most 200 texts."),
       make("div", { className: "choices" }, make("div", { className: "choice" }, make("label", { htmlFor: id }, "Audit"), size), button),
       make("p", { className: "progress" }, bar, said), estimate, trouble));
   }
