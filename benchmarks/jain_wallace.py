@@ -214,7 +214,7 @@ def apart(
 
 def main(every: int = adversaries.EVERY) -> None:
     model, data = trained()
-    examples = data.split("test")
+    examples = tuple(data.split("test"))
     fast, slow = Clock(), Clock()
     found = ours(model, data, examples, fast)
     mine = fast("statistics", partial(summed, found))

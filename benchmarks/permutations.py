@@ -63,7 +63,7 @@ def as_ours(batch: Read, draw: int) -> Tensor:
 
 def main() -> None:
     model, data = trained()
-    examples = data.split("test")
+    examples = tuple(data.split("test"))
     subject = Subject(model, data, examples, predict(model, examples).argmax(-1), {}, 0.0)
     batches, pools = list(read(model, examples)), list(pooled(model, examples))
     fast = seconds(lambda: ours(subject, pools), 3)

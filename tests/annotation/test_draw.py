@@ -111,7 +111,7 @@ def test_nothing_that_annotators_see_tells_the_condition(found: Drawn) -> None:
 
 def test_short_texts_are_left_out_and_counted(model: Checkpoint) -> None:
     short = tuple(Example(1000 + n, (("b", "c"),), 0) for n in range(5))
-    task = replace(TASK, splits={**TASK.splits, "test": TASK.splits["test"] + short})
+    task = replace(TASK, splits={**TASK.splits, "test": (*TASK.splits["test"], *short)})
     few = sum(len(e.words) < 3 for e in task.split("test"))
     assert few >= 5
     found = of(model, task)

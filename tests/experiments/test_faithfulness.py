@@ -47,7 +47,7 @@ SMALL = replace(TASK, splits={"train": TASK.split("train"), "dev": TASK.split("t
 
 
 def subject(names: tuple[str, ...] = NAMES, split: str = "test", spec: str = SPECS[0]) -> Subject:
-    examples = SMALL.split(split)
+    examples = tuple(SMALL.split(split))
     model = biased(spec, examples)
     batch = batch_of(model, examples)
     found = {name: IMPORTANCES.make(name)(model, batch) for name in names}

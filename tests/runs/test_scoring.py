@@ -11,7 +11,7 @@ from exegete.importance.integrated_gradients import IntegratedGradients
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.occlusion import Occlusion
 from exegete.models.contract import Predictor
-from exegete.runs.scoring import milliseconds, score_frames, shards
+from exegete.runs.scoring import Shards, milliseconds, score_frames
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
@@ -30,12 +30,12 @@ def test_a_choice_of_texts_is_keyed_by_their_ids() -> None:
 
 def test_shards_hold_few_texts_and_few_words() -> None:
     long = tuple(Example(i, (("a",) * 5000,), 0) for i in range(5))
-    assert [len(shard) for shard in shards(long)] == [3, 2]
+    assert [len(shard) for shard in Shards(long)] == [3, 2]
     short = tuple(Example(i, (("a",),), 0) for i in range(1025))
-    assert [len(shard) for shard in shards(short)] == [512, 512, 1]
-    assert shards(()) == []
+    assert [len(shard) for shard in Shards(short)] == [512, 512, 1]
+    assert not Shards(())
     huge = (Example(0, (("a",) * 20_000,), 0), Example(1, (("a",),), 0))
-    assert [len(shard) for shard in shards(huge)] == [1, 1]
+    assert [len(shard) for shard in Shards(huge)] == [1, 1]
 
 
 def test_rows_say_what_a_method_said() -> None:

@@ -69,7 +69,7 @@ def audited(model: Predictor, task: Task, experiment: Mediation, criteria: Crite
 
 def subject_of(model: Predictor, task: Task, experiment: Mediation | Readings) -> Subject:
     """What the experiment is asked about: test texts, predictions and attention."""
-    texts = chosen(task.split("test"), experiment.texts)
+    texts = tuple(chosen(task.split("test"), experiment.texts))
     batch = model.collate(texts)
     scores = IMPORTANCES.make(ATTENTION)(model, batch)
     words = torch.full_like(scores.values, torch.nan)

@@ -11,7 +11,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts, tokens_of
 from exegete.runs.objects import AnyModel, AnyTask, asked, task_itself
-from exegete.runs.scoring import score_frames, shards
+from exegete.runs.scoring import Shards, score_frames
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Task
 from exegete.training.checkpoint import Checkpoint
@@ -35,7 +35,7 @@ def scores_of(
         found = asked(model, read)
         _allowed(built, found, read, split)
         ready = {name: for_texts(importance, read, split, examples) for name, importance in built.items()}
-        frames = [score_frames(found.classifier, ready, shard, progress) for shard in shards(examples)]
+        frames = [score_frames(found.classifier, ready, shard, progress) for shard in Shards(examples)]
     rows = [frame.select("example", "scores", method=pl.lit(name)) for part in frames for name, frame in part.items()]
     words = tokens_of(read, [split]).drop("split")
     return _tidy(pl.concat(rows), words, list(methods))

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import polars as pl
 import torch
@@ -16,6 +16,7 @@ from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
+from exegete.tasks.stored import Places, lengths_of
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
 FEW = 25  # texts of a shard where not all are asked about, for what is asked takes long: workers share them
@@ -32,22 +33,48 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def shards(examples: Sequence[Example], most: int = WORDS, texts: int = SHARD) -> list[tuple[Example, ...]]:
-    """Texts by length, so that those of a shard go into few batches; of equal length, in their own order."""
-    found: list[list[Example]] = [[]]
-    words = 0
-    for e in sorted(examples, key=len):
-        if len(found[-1]) == texts or (found[-1] and words + len(e) > most):
-            found.append([])
-            words = 0
-        found[-1].append(e)
-        words += len(e)
-    return [tuple(shard) for shard in found if shard]
+class Shards(Sequence[tuple[Example, ...]]):
+    """Texts by length, so that those of a shard go into few batches; of equal length, in their own order.
+
+    A shard is read when it is asked for: only the order of all texts is held.
+    """
+
+    def __init__(self, examples: Sequence[Example], most: int = WORDS, texts: int = SHARD) -> None:
+        lengths = lengths_of(examples)
+        self.examples, self.mean_length = examples, int(lengths.sum()) / max(1, len(lengths))
+        self._order = lengths.argsort(kind="stable")
+        self._ends = _ends(lengths[self._order], most, texts)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[Example, ...]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[tuple[Example, ...]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[Example, ...] | list[tuple[Example, ...]]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(len(self))[at]]
+        end = self._ends[at]
+        start = self._ends[at % len(self) - 1] if at % len(self) else 0
+        return tuple(self.examples[i] for i in self._order[start:end].tolist())
 
 
-def cut(examples: Sequence[Example], texts: int | None) -> list[tuple[Example, ...]]:
+def _ends(lengths: Places, most: int, texts: int) -> list[int]:
+    """Where shards end, of lengths in order: after so many texts, or before they have more words than that."""
+    found: list[int] = []
+    start = words = 0
+    for place, length in enumerate(lengths.tolist()):
+        if place - start == texts or (place > start and words + length > most):
+            found.append(place)
+            start, words = place, 0
+        words += length
+    return [*found, len(lengths)] if len(lengths) else []
+
+
+def cut(examples: Sequence[Example], texts: int | None) -> Shards:
     """The shards of a split's texts of which so many are asked about; all, unless given."""
-    return shards(examples, texts=SHARD if texts is None else FEW)
+    return Shards(examples, texts=SHARD if texts is None else FEW)
 
 
 def score_frames(
@@ -92,7 +119,7 @@ def _columns(name: str, scores: Scores, batch: Batch) -> dict[str, list[Any]]:
 
 def milliseconds(model: Predictor, importance: Importance, examples: Sequence[Example]) -> float:
     """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
-    some = shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
+    some = Shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
     started = time.perf_counter()
     for members in batches_of_one_length(some, _together(model), BUDGET):
         importance(model, model.collate([some[i] for i in members]))

@@ -25,10 +25,12 @@ def _skill(case: Case) -> Skill:
     train, model = case.task.splits.get("train", ()), case.checkpoint.model
     if isinstance(model, Writing):
         return skill_of_translations(model, case.examples, train)
-    kept = pl.concat([pl.read_parquet(path) for path in read_shards(predict_stage(case).folder)])
+    columns = ["gold", "probabilities"]
+    kept = pl.concat([pl.read_parquet(path, columns=columns) for path in read_shards(predict_stage(case).folder)])
     if kept["probabilities"].null_count():  # of so many classes that they are not kept
         probabilities = predict(case.model, case.examples).double().softmax(-1)
         return skill_of_classes(probabilities, torch.tensor([e.label for e in case.examples]), train)
     labels = {label: place for place, label in enumerate(case.task.labels)}
     gold = torch.tensor([labels[label] for label in kept["gold"]])
-    return skill_of_classes(torch.tensor(kept["probabilities"].to_list(), dtype=torch.float64), gold, train)
+    probabilities = torch.from_numpy(kept["probabilities"].explode().to_numpy().copy())
+    return skill_of_classes(probabilities.view(len(kept), -1), gold, train)

@@ -19,7 +19,7 @@ from exegete.importance.given import absence, for_texts
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of, key_of
-from exegete.runs.scoring import cut, milliseconds, padded, score_frames
+from exegete.runs.scoring import Shards, cut, milliseconds, padded, score_frames
 from exegete.runs.store import Stage, has_shards, part, stage, write_parquet, write_shards
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
@@ -54,12 +54,12 @@ class Case(NamedTuple):
         return {"data": self.task.hash, "model": model_key(self.checkpoint.model)} | split
 
     @property
-    def examples(self) -> tuple[Example, ...]:
+    def examples(self) -> Sequence[Example]:
         """The texts."""
         return chosen(self.task.split(self.split), self.texts)
 
     @property
-    def shards(self) -> list[tuple[Example, ...]]:
+    def shards(self) -> Shards:
         """The texts, in the order and the portions in which they are worked on."""
         return cut(self.examples, self.texts)
 
@@ -98,11 +98,13 @@ def score_stages(case: Case, importances: Sequence[str], only: int | None = None
     at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
     todo = {name: at[name] for name in sorted(at, key=lambda name: at[name].folder) if not at[name].done}
     built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
-    for number, examples in enumerate(case.shards if todo else ()):
+    every = case.shards if todo else ()
+    for number in range(len(every)):
         if only in (None, number):
-            _score_shard(case, todo, built, number, examples)
+            _score_shard(case, todo, built, number, every[number])
+            case.tell(_short(" ".join(parse(name).name for name in todo)), number + 1, len(every))
     for name, each in todo.items():
-        if has_shards(each.folder, len(case.shards)):
+        if has_shards(each.folder, len(every)):
             with each.held():
                 if not each.done:
                     each.finish(ms=_milliseconds(case, name, built[name]), **_told(each.folder))
@@ -121,8 +123,6 @@ def _score_shard(
         found = score_frames(case.model, {name: built[name] for name in missing}, examples)
         for name, frame in found.items():
             write_parquet(part(todo[name].folder, number), frame)
-    names = " ".join(parse(name).name for name in todo)
-    case.tell(_short(names), number + 1, len(case.shards))
 
 
 _timed: dict[tuple[str, str], float] = {}
@@ -147,15 +147,16 @@ def _score_stage(case: Case, name: str, importance: Importance) -> Stage:
 
 def _told(folder: Path) -> dict[str, float | int | None]:
     """What the scores of a stage tell of themselves: passes, errors, and texts of which no word got any score."""
-    rows = pl.scan_parquet(sorted(folder.glob("part-*.parquet")))
     empty = pl.col("scores").list.eval(pl.element() == 0).list.all() & (pl.col("scores").list.len() > 0)
-    found = rows.select(
+    parts = sorted(folder.glob("part-*.parquet"))
+    told = (pl.read_parquet(part).select("forward", "backward", "error", empty.alias("empty")) for part in parts)
+    found = pl.concat(told).select(
         pl.len().alias("n"),
         pl.col("forward", "backward").mean(),
         pl.col("error").mean().alias("mean_error"),
         pl.col("error").max().alias("max_error"),
-        empty.sum().alias("all_zero"),
-    ).collect()
+        pl.col("empty").sum().alias("all_zero"),
+    )
     return found.row(0, named=True)
 
 
@@ -177,17 +178,17 @@ def experiment_stage(
     key = key_of(**facts, scores=scores, code=code, **({"companions": beside} if beside else {}))
     at = stage(case.run, "experiment", key, **facts, scores=scores)
     if not at.done:
-        known = Known(predicted, scored, refused)
-        numbered = list(enumerate(case.shards))
+        every = case.shards
+        known = Known(predicted, scored, refused, every)
         rows = partial(_rows, case, known, built)
-        if write_shards(at.folder, numbered, rows, partial(case.tell, name), only):
+        if write_shards(at.folder, range(len(every)), rows, partial(case.tell, name), only):
             at.finish()
     return at, scored, refused
 
 
-def _rows(case: Case, known: "Known", built: Experiment, numbered: tuple[int, tuple[Example, ...]]) -> pl.DataFrame:
+def _rows(case: Case, known: "Known", built: Experiment, number: int) -> pl.DataFrame:
     """What an experiment finds in a shard."""
-    return built.rows(_subject(case, known, *numbered))
+    return built.rows(_subject(case, known, number, known.shards[number]))
 
 
 def _what(companion: Companion) -> list[str]:
@@ -220,11 +221,11 @@ class Known(NamedTuple):
     predicted: Stage | None  # None: whole translations are asked about
     scored: dict[str, Stage]
     refused: dict[str, str]
+    shards: Shards
 
 
 def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...]) -> Subject:
     """One shard of texts with what was predicted and scored."""
-    every = case.examples
     frames = {name: pl.read_parquet(part(at.folder, number)) for name, at in known.scored.items()}
     return Subject(
         model=case.checkpoint.model,
@@ -232,7 +233,7 @@ def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...
         examples=examples,
         predicted=_classes(case, known, number),
         scores={name: padded(frame["scores"].to_list()) for name, frame in frames.items()},
-        mean_length=sum(map(len, every)) / len(every),
+        mean_length=known.shards.mean_length,
         signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
         refused=known.refused,
         split=case.split,

@@ -72,9 +72,21 @@ def _moved(column: Any, device: torch.device) -> Any:
     return column.to(device) if isinstance(column, Tensor) else column
 
 
-@lru_cache(maxsize=10_000)  # of an epoch's texts: the next one reads them again
-def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> tuple[list[int], list[int], list[int]]:
+Flat = tuple[list[int], list[int], list[int]]
+SHORT = 60  # words of a text that is kept flat: of long ones reading takes longer than this, and 10,000 are many
+
+
+def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Flat:
     """Tokens, their text, and their sentence (no word, no sentence), of one example; lists that nobody changes."""
+    return (_kept_flat if sum(map(len, texts)) <= SHORT else _made_flat)(texts, vocabulary)
+
+
+@lru_cache(maxsize=10_000)  # of an epoch's texts: the next one reads them again
+def _kept_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Flat:
+    return _made_flat(texts, vocabulary)
+
+
+def _made_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Flat:
     tokens: list[int] = []
     part: list[int] = []
     sentence: list[int] = []

@@ -64,7 +64,7 @@ class Task:
 
     name: str  # as asked for, settings included
     labels: tuple[str, ...]  # none for translation
-    splits: Mapping[str, tuple[Example, ...]]
+    splits: Mapping[str, Sequence[Example]]  # in memory, or on disk where they are many
     origin: str  # which file, package or hub
     notes: tuple[str, ...] = ()  # what was left out or differs, in sentences
     min_df: int = 1  # words in fewer training texts are unknown words
@@ -76,7 +76,7 @@ class Task:
     alignments: Mapping[str, Mapping[int, Links]] = field(default_factory=dict)  # by split and example id, where known
     written: tuple[str, ...] = ()  # the labels as the source writes them, where that may differ
 
-    def split(self, name: str) -> tuple[Example, ...]:
+    def split(self, name: str) -> Sequence[Example]:
         """The examples of one split."""
         if name not in self.splits:
             raise unknown(f"split of task '{self.name}'", name, self.splits)
@@ -114,7 +114,11 @@ def check_labels(train: Sequence[Example], splits: Mapping[str, Sequence[Example
     for name, examples in splits.items():
         for e in examples:
             if e.label not in seen and not e.candidates:
-                raise ExegeteError(
-                    f"class '{labels[e.label]}' occurs in {name} but not in train: give the training split examples of "
-                    "it, or drop them"
-                )
+                raise unlearnt(labels[e.label], name)
+
+
+def unlearnt(label: str, split: str) -> ExegeteError:
+    """What is wrong with a class that training never shows."""
+    return ExegeteError(
+        f"class '{label}' occurs in {split} but not in train: give the training split examples of it, or drop them"
+    )

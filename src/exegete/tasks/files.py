@@ -5,6 +5,7 @@ A second column of texts makes pairs. A folder is one of `.question` files, as C
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -44,22 +45,38 @@ class FileTask(PairSource):
         files = {split: path.expanduser() for split, path in named.items() if path}
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
+        from exegete.tasks.spooling import is_large, spooled  # it needs numpy, and listings don't
+
+        if is_large(files.values()) and not (self.planting or self._has_candidates(files)):
+            return spooled(spec, files, self, partial(self._rows, files), self._unlabelled)
         rows, notes = self._read(files)
         return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
 
     def _read(self, files: Mapping[str, Path]) -> tuple[dict[str, list[Row]], list[str]]:
-        """The rows of every split, by file or by a column, and what was left out."""
+        """The rows of every split, and what was left out."""
         rows: dict[str, list[Row]] = defaultdict(list)
         dropped: Counter[str] = Counter()
+        for split, row in self._rows(files, dropped):
+            rows[split].append(row)
+        return rows, [left_out(count, "row", split, self._unlabelled) for split, count in dropped.items()]
+
+    def _rows(self, files: Mapping[str, Path], dropped: Counter[str]) -> Iterator[tuple[str, Row]]:
+        """Every row with its split, by file or by a column; those without a class are counted."""
         for split, path in files.items():
             for row, found in enumerate(self._places(path)):
                 where = split_name(found, self.split) if self.split else split
                 if self._has_class(found):
-                    read = record(found.fields, found.where, self.text, self.label, self.question)
-                    rows[where].append(Row(row, read))
+                    yield where, Row(row, record(found.fields, found.where, self.text, self.label, self.question))
                 else:
                     dropped[where] += 1
-        return rows, [left_out(count, "row", split, f": no '{self.label}'") for split, count in dropped.items()]
+
+    @property
+    def _unlabelled(self) -> str:
+        return f": no '{self.label}'"
+
+    def _has_candidates(self, files: Mapping[str, Path]) -> bool:
+        """Whether answers to choose from may be given: then classes are known only once all rows were read."""
+        return bool(self.question) and any("candidates" in format_of(path).columns(path) for path in files.values())
 
     def _has_class(self, found: Place) -> bool:
         label = found.fields.get(self.label)

@@ -1,6 +1,6 @@
 """Length filter: which texts are too short or too long, and the one of Jain & Wallace with its quirk."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,15 +22,16 @@ class LengthFilter:
     def __call__(self, examples: Sequence[T]) -> tuple[list[T], int]:
         """The examples that stay, in order, and how many were dropped."""
         lengths = [len(e) for e in examples]
-        low, high = self._bounds(lengths)
+        low, high = self.bounds(lengths)
         kept = [e for e, length in zip(examples, lengths, strict=True) if low <= length <= high]
         return kept, len(examples) - len(kept)
 
-    def _bounds(self, lengths: Sequence[int]) -> tuple[float, float]:
+    def bounds(self, lengths: Iterable[int]) -> tuple[float, float]:
         """The smallest and the largest length that stays."""
         if not self.legacy:
             return self.minimum or 0, float("inf") if self.maximum is None else self.maximum
-        shortest, longest = min(lengths, default=0), max(lengths, default=0)
+        every = list(lengths)
+        shortest, longest = min(every, default=0), max(every, default=0)
         low = shortest if self.minimum is None else self.minimum
         high = longest if self.maximum is None else self.maximum
         return low + 1, high - 1

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from math import isfinite
 from typing import NamedTuple, Protocol, TypeVar
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class Draft:
     """An example whose class is still a name."""
 
     id: int
@@ -86,25 +86,50 @@ def prepare(
     )
 
 
-def _drafted(split: str, rows: Iterable[Row], settings: TaskSettings, notes: list[str]) -> list[_Draft]:
+@dataclass
+class Seen:
+    """What is told of the rows of one split: how many there are, the first texts, and those without a word."""
+
+    count: int = 0
+    texts: list[str] = field(default_factory=list)  # of the first rows
+    empty: Counter[int] = field(default_factory=Counter)  # by which text of a row is, or the first
+    pairs: bool = False
+
+    def add(self, row: Row, draft: "Draft") -> None:
+        """One more row."""
+        if self.count < SAMPLE:
+            self.texts += row.record.texts
+        self.count += 1
+        self.pairs = len(draft.texts) > 1
+        if not all(draft.texts):
+            self.empty[draft.texts.index(())] += 1
+
+    def tell(self, split: str, settings: TaskSettings, notes: list[str]) -> None:
+        """Note texts that nobody cut into words and texts that are left out; refuse a split of nothing else."""
+        uncut = UNCUT.format(tokenizer=settings.tokenizer)
+        if settings.tokenizer != "characters" and uncut not in notes and is_uncut(self.texts):
+            notes.append(uncut)
+        names = ("passage", "question") if self.pairs else ("text",)
+        if self.count and self.empty.total() == self.count:
+            what = [names[which] for which in sorted(self.empty)]
+            where = f"check which column or field holds the {' and the '.join(what)}"
+            raise ExegeteError(f"all {self.count:,} {'s or '.join(what)}s of {split} are empty: {where}")
+        notes += [left_out(count, f"empty {names[which]}", split) for which, count in sorted(self.empty.items())]
+
+
+def _drafted(split: str, rows: Iterable[Row], settings: TaskSettings, notes: list[str]) -> list[Draft]:
     """The tokenised rows of one split; a text without a word is left out and counted."""
-    rows = list(rows)
-    uncut = UNCUT.format(tokenizer=settings.tokenizer)
-    written = [text for row in rows[:SAMPLE] for text in row.record.texts]
-    if settings.tokenizer != "characters" and uncut not in notes and is_uncut(written):
-        notes.append(uncut)
-    read = [_draft(split, row, settings) for row in rows]
-    empty = Counter(draft.texts.index(()) for draft in read if not all(draft.texts))  # by which text is, or the first
-    names = ("passage", "question") if read and len(read[0].texts) > 1 else ("text",)
-    if read and empty.total() == len(read):
-        what = [names[which] for which in sorted(empty)]
-        where = f"check which column or field holds the {' and the '.join(what)}"
-        raise ExegeteError(f"all {len(read):,} {'s or '.join(what)}s of {split} are empty: {where}")
-    notes += [left_out(count, f"empty {names[which]}", split) for which, count in sorted(empty.items())]
+    seen, read = Seen(), []
+    for row in rows:
+        draft = draft_of(split, row, settings)
+        seen.add(row, draft)
+        read.append(draft)
+    seen.tell(split, settings, notes)
     return [draft for draft in read if all(draft.texts)]
 
 
-def _draft(split: str, row: Row, settings: TaskSettings) -> _Draft:
+def draft_of(split: str, row: Row, settings: TaskSettings) -> Draft:
+    """A row cut into words."""
     record = row.record
     tokenize = TOKENIZERS[settings.tokenizer]
     written = [text.lower() for text in record.texts] if settings.lower else record.texts
@@ -113,7 +138,7 @@ def _draft(split: str, row: Row, settings: TaskSettings) -> _Draft:
     if record.candidates and record.label not in record.candidates:
         where = f"row {row.id + 1:,} of {split}"
         raise ExegeteError(f"{where}: the answer '{record.label}' is not among its candidates: add it, or drop the row")
-    return _Draft(row.id, texts, record.label, rationale, record.candidates, place(record.texts, settings.split_seed))
+    return Draft(row.id, texts, record.label, rationale, record.candidates, place(record.texts, settings.split_seed))
 
 
 def _marked(
@@ -138,11 +163,17 @@ def _marked(
 def with_all_splits(name: str, drafts: Mapping[str, list[P]], notes: list[str]) -> dict[str, list[P]]:
     """Train, dev and test: those of the source, and the missing ones by hash of the text."""
     found = {split: examples for split, examples in drafts.items() if examples}
+    source, proportions = cut(name, list(found), notes)
+    return found if source is None else {**found, **by_place(found[source], place_of, proportions)}
+
+
+def cut(name: str, found: Sequence[str], notes: list[str]) -> tuple[str | None, Mapping[str, float]]:
+    """Which split of a source is cut into which by hash of the text; none where it has all three."""
     if not found:
         raise ExegeteError(f"task '{name}' has no examples: its source is empty")
     if len(found) == 1:
         notes.append("The source has no splits: its texts were split 80/10/10 by hash of the text.")
-        return by_place(next(iter(found.values())), place_of, PROPORTIONS)
+        return found[0], PROPORTIONS
     for split in found:
         if split not in SPLITS:
             raise unknown(f"split of task '{name}'", split, SPLITS)
@@ -150,19 +181,24 @@ def with_all_splits(name: str, drafts: Mapping[str, list[P]], notes: list[str]) 
         raise ExegeteError(f"task '{name}' has {' and '.join(found)} but no train: give the training examples too")
     missing = [split for split in SPLITS if split not in found]
     if not missing:
-        return found
+        return None, {}
     notes.append(f"The source has no {missing[0]} split: it is {CARVED:.0%} of train, cut off by hash of the text.")
-    return {**found, **by_place(found["train"], place_of, {"train": 1 - CARVED, missing[0]: CARVED})}
+    return "train", {"train": 1 - CARVED, missing[0]: CARVED}
 
 
-def _selected(split: str, drafts: Sequence[_Draft], settings: TaskSettings, notes: list[str]) -> list[_Draft]:
+def _selected(split: str, drafts: Sequence[Draft], settings: TaskSettings, notes: list[str]) -> list[Draft]:
     """The drafts of one split that pass the length filter, at most as many as its limit."""
     kept, dropped = settings.lengths(drafts)
     if dropped:
         notes.append(left_out(dropped, "text", split, " by the length filter"))
     if not kept:
-        raise ExegeteError(f"no text is left in {split}: give it more examples, or widen min_length and max_length")
+        raise none_left(split)
     return take(kept, settings.limits[split], place_of)
+
+
+def none_left(split: str) -> ExegeteError:
+    """What is wrong where filters leave nothing of a split."""
+    return ExegeteError(f"no text is left in {split}: give it more examples, or widen min_length and max_length")
 
 
 def place_of(draft: Placed) -> float:
@@ -170,9 +206,14 @@ def place_of(draft: Placed) -> float:
     return draft.place
 
 
-def _labels(name: str, splits: Mapping[str, Sequence[_Draft]]) -> tuple[str, ...]:
-    """All classes in order, in numerical order where all are numbers."""
-    found = sorted({label for drafts in splits.values() for d in drafts for label in (d.label, *d.candidates)})
+def _labels(name: str, splits: Mapping[str, Sequence[Draft]]) -> tuple[str, ...]:
+    """All classes of the examples that are taken."""
+    return in_order(name, {label for drafts in splits.values() for d in drafts for label in (d.label, *d.candidates)})
+
+
+def in_order(name: str, labels: Iterable[str]) -> tuple[str, ...]:
+    """Classes in order, in numerical order where all are numbers."""
+    found = sorted(labels)
     if len(found) < 2:
         raise ExegeteError(f"task '{name}' has only the class '{found[0]}': a classifier needs at least two")
     return tuple(sorted(found, key=float) if all(map(_is_number, found)) else found)
@@ -185,14 +226,14 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _numbered(drafts: Sequence[_Draft], labels: Sequence[str], explained: int) -> tuple[Example, ...]:
+def _numbered(drafts: Sequence[Draft], labels: Sequence[str], explained: int) -> tuple[Example, ...]:
     number = {label: i for i, label in enumerate(labels)}
     return tuple(
         Example(
             d.id,
             d.texts,
             number[d.label],
-            _within(d, explained),
+            within(d, explained),
             tuple(sorted({number[label] for label in d.candidates})),
             explained,
         )
@@ -200,7 +241,7 @@ def _numbered(drafts: Sequence[_Draft], labels: Sequence[str], explained: int) -
     )
 
 
-def _within(draft: _Draft, explained: int) -> tuple[int, ...]:
+def within(draft: Draft, explained: int) -> tuple[int, ...]:
     """The marked words of the explained text, counted in it."""
     before = sum(map(len, draft.texts[:explained]))
     return tuple(i - before for i in draft.rationale if 0 <= i - before < len(draft.texts[explained]))

@@ -110,11 +110,13 @@ def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
 
     columns = [name for name in _parquet_columns(path) if name in wanted]
     try:
-        frame = pl.read_parquet(path, columns=columns)
+        row = 0
+        for frame in pl.scan_parquet(path).select(columns).collect_batches(maintain_order=True):
+            for fields in frame.iter_rows(named=True):
+                row += 1
+                yield Place(f"{path}, row {row}", fields)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _not_parquet(path, error) from None
-    for row, fields in enumerate(frame.iter_rows(named=True), start=1):
-        yield Place(f"{path}, row {row}", fields)
 
 
 def _separated_by(delimiter: str | None) -> Format:

@@ -69,14 +69,14 @@ TOKENIZERS: dict[str, Tokenizer] = {
 }
 
 
-@lru_cache(maxsize=1 << 18)  # cutting every distinct word once is most of the speed, and its tokens are one object
+@lru_cache(maxsize=1 << 16)  # cutting every frequent word once is most of the speed, and its tokens are one object
 def _pieces(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word."""
     plain = word.replace("’", "'")  # GloVe's contractions have the straight apostrophe
     return tuple(piece for match in _TOKEN.finditer(plain) for piece in _without_clitics(match[0]))
 
 
-@lru_cache(maxsize=1 << 18)
+@lru_cache(maxsize=1 << 16)
 def _characters(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word, in scripts that have spaces and in those that have none."""
     return tuple(piece for part in scripts.characters(word) for piece in _pieces(part))
@@ -91,7 +91,7 @@ def _without_clitics(token: str) -> list[str]:
     return [token, *clitics]
 
 
-@lru_cache(maxsize=1 << 18)
+@lru_cache(maxsize=1 << 16)
 def _cleaned(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word as Jain & Wallace clean them."""
     return tuple(_masked(part.lower()) for piece in _pieces(word) for part in _at_hyphens(piece))

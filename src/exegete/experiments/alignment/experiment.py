@@ -117,7 +117,7 @@ class Alignment(Question):
         """A keyed choice among the sentences that a heat map can hold, whatever shard they are in."""
         every = chosen(subject.task.split(subject.split), self.texts)
         readable = [e for e in every if all(len(joined(text).split()) <= READABLE for text in e.texts)]
-        return chosen(readable or every, self.shown)
+        return tuple(chosen(readable or every, self.shown))
 
     def _sentence(self, e: Example, i: int, found: Aligned, gold: Links | None, *, shown: bool) -> list[dict[str, Any]]:
         links = {

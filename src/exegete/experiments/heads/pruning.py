@@ -117,4 +117,4 @@ def other_texts(subject: Subject, count: int) -> tuple[Example, ...]:
     """Labelled texts of another split than the one that is asked about: dev, or else train."""
     splits = subject.task.splits
     other = next(name for name in ("dev", "train", *splits) if name in splits and name != subject.split)
-    return chosen(splits[other], count)
+    return tuple(chosen(splits[other], count))

@@ -1,0 +1,202 @@
+"""Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
+
+Every row is read, cut into words and written once; what splits, filters and limits need of it (a place, lengths, a
+class) is 56 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
+named by what is in the files and by the code that reads them, so that workers read it once together; the folder may be
+removed at any time.
+"""
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exegete.base.files import read_json, whole_folder, write_json
+from exegete.base.lease import leased
+from exegete.base.names import Spec
+from exegete.base.source import digest_of
+from exegete.tasks.class_names import named
+from exegete.tasks.example import Task, unlearnt
+from exegete.tasks.opening import is_gzip
+from exegete.tasks.prepare import SPLITS, Row, Seen, cut, draft_of, in_order, left_out, none_left, within
+from exegete.tasks.settings import TaskSettings
+from exegete.tasks.stored import INDEX, Stored, line_of
+
+LARGE = 4_000_000  # bytes of text that are spooled: words in memory take some twenty times as many
+PACKED = 4  # bytes of text that a byte of a compressed file stands for, about
+CACHE = "EXEGETE_CACHE"
+TEXTS, FACTS = "texts.jsonl", "task.json"
+COLUMNS = {"offset": "q", "size": "q", "id": "q", "length": "q", "label": "q", "longest": "q", "place": "d"}
+Reading = Callable[[Counter[str]], Iterator[tuple[str, Row]]]  # rows with their splits; others are counted
+
+
+def is_large(files: Iterable[Path]) -> bool:
+    """Whether the texts of some files are better not held in memory."""
+    sizes = ((path, path.stat().st_size) for path in files if path.is_file())
+    return sum(size * (PACKED if is_gzip(path) or path.suffix == ".parquet" else 1) for path, size in sizes) > LARGE
+
+
+def cache() -> Path:
+    """Where prepared texts are kept: EXEGETE_CACHE, else the user's own folder for such things."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get(CACHE) or Path(home) / "exegete")
+
+
+@dataclass(frozen=True)
+class SpooledTask(Task):
+    """A task whose texts are on disk; its hash was computed when they were written."""
+
+    known_hash: str = ""
+
+    @cached_property
+    def hash(self) -> str:
+        """The fingerprint that the same task in memory has."""
+        return self.known_hash
+
+
+def spooled(spec: Spec, files: Mapping[str, Path], settings: TaskSettings, rows: Reading, unlabelled: str) -> Task:
+    """The task of large files, written to the cache unless it is there."""
+    code = digest_of(*sorted(Path(__file__).parent.glob("*.py")))
+    name = sha256(f"{spec} {list(files)} {digest_of(*files.values())} {code}".encode()).hexdigest()[:16]
+    folder = cache() / "tasks" / name
+    if not (folder / FACTS).is_file():
+        with leased(folder.with_name(f".{name}.lock")):
+            if not (folder / FACTS).is_file():
+                with whole_folder(folder, FACTS) as beside:
+                    _Spool(beside, settings).write(spec, rows, unlabelled)
+    return _opened(folder, str(spec), settings, ", ".join(path.name for path in files.values()))
+
+
+def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Task:
+    facts: dict[str, Any] = read_json(folder / FACTS, "prepared task")
+    return SpooledTask(
+        name=name,
+        labels=named(tuple(facts["written"]), name),
+        written=tuple(facts["written"]),
+        splits={s: Stored(folder / TEXTS, np.load(folder / f"{s}.npy"), settings.explained) for s in SPLITS},
+        origin=origin,
+        notes=tuple(facts["notes"]),
+        min_df=settings.min_df,
+        lower=settings.lower,
+        tokenizer=settings.tokenizer,
+        kind=facts["kind"],
+        known_hash=facts["hash"],
+    )
+
+
+@dataclass
+class _Split:
+    """What is known of one split of a source, as it is read."""
+
+    seen: Seen = field(default_factory=Seen)
+    columns: dict[str, Any] = field(default_factory=lambda: {name: array(kind) for name, kind in COLUMNS.items()})
+
+    def index(self) -> NDArray[Any]:
+        kinds = [(name, np.int64 if kind == "q" else np.float64) for name, kind in COLUMNS.items()]
+        found = np.empty(len(self.columns["id"]), np.dtype(kinds))
+        for name, column in self.columns.items():
+            found[name] = np.frombuffer(column, found.dtype[name]) if len(column) else 0
+        return found
+
+
+class _Spool:
+    """The writing of one task into a folder."""
+
+    def __init__(self, folder: Path, settings: TaskSettings) -> None:
+        self.folder, self.settings = folder, settings
+        self.found: dict[str, _Split] = {}
+        self.classes: dict[str, int] = {}
+
+    def write(self, spec: Spec, rows: Reading, unlabelled: str) -> None:
+        """Texts, an index of each split, and last what else there is to know."""
+        missing: Counter[str] = Counter()
+        with (self.folder / TEXTS).open("wb") as file:
+            for split, row in rows(missing):
+                self._add(file, split, row)
+        notes = [left_out(count, "row", split, unlabelled) for split, count in missing.items()]
+        for split, found in self.found.items():
+            found.seen.tell(split, self.settings, notes)
+        kept = self._selected(self._with_all_splits(str(spec), notes), notes)
+        labels = self._labels(str(spec), kept)
+        for split, index in kept.items():
+            np.save(self.folder / f"{split}.npy", index)
+        facts = {"written": labels, "notes": notes, "kind": "pair" if self._pairs else "classification"}
+        self._finish(str(spec), facts)
+
+    @property
+    def _pairs(self) -> bool:
+        return any(found.seen.pairs for found in self.found.values())
+
+    def _finish(self, name: str, facts: dict[str, Any]) -> None:
+        """The hash is that of the examples as they will be read."""
+        write_json(self.folder / FACTS, facts | {"hash": ""})
+        there = _opened(self.folder, name, self.settings, "")
+        whole = Task(name, there.labels, there.splits, "", min_df=there.min_df, written=there.written)
+        write_json(self.folder / FACTS, facts | {"hash": whole.hash})
+
+    def _add(self, file: BinaryIO, split: str, row: Row) -> None:
+        draft, at = draft_of(split, row, self.settings), self.found.setdefault(split, _Split())
+        at.seen.add(row, draft)
+        if not all(draft.texts):
+            return
+        line, explained = line_of(draft.texts, within(draft, self.settings.explained)), self.settings.explained
+        values = (
+            file.tell(),
+            len(line),
+            draft.id,
+            len(draft.texts[explained]),
+            self.classes.setdefault(draft.label, len(self.classes)),
+            len(draft),
+            draft.place,
+        )
+        file.write(line)
+        for column, value in zip(at.columns.values(), values, strict=True):
+            column.append(value)
+
+    def _with_all_splits(self, name: str, notes: list[str]) -> dict[str, NDArray[Any]]:
+        """As `with_all_splits`: those of the source, and the missing ones by hash of the text."""
+        found = {split: each.index() for split, each in self.found.items() if len(each.columns["id"])}
+        source, proportions = cut(name, list(found), notes)
+        if source is None:
+            return found
+        ends = list(accumulate(proportions.values()))
+        part = np.searchsorted(ends, found[source]["place"], side="right").clip(max=len(ends) - 1)
+        return found | {split: found[source][part == number] for number, split in enumerate(proportions)}
+
+    def _selected(self, whole: Mapping[str, NDArray[Any]], notes: list[str]) -> dict[str, NDArray[Any]]:
+        """As `_selected` of `prepare`: the length filter, then the smallest places."""
+        kept = {}
+        for split in SPLITS:
+            index, limit = whole[split], self.settings.limits[split]
+            low, high = self.settings.lengths.bounds(index["longest"])
+            right = index[(index["longest"] >= low) & (index["longest"] <= high)]
+            if len(right) < len(index):
+                notes.append(left_out(len(index) - len(right), "text", split, " by the length filter"))
+            if not len(right):
+                raise none_left(split)
+            smallest = np.sort(right["place"].argsort(kind="stable")[:limit])
+            kept[split] = right[smallest]
+        return kept
+
+    def _labels(self, name: str, kept: dict[str, NDArray[Any]]) -> Sequence[str]:
+        """All classes in order; indices get their numbers, and are cut to what is read later."""
+        there = {code for index in kept.values() for code in np.unique(index["label"]).tolist()}
+        labels = in_order(name, {label for label, code in self.classes.items() if code in there})
+        number = np.array([labels.index(label) if label in labels else -1 for label in self.classes])
+        for split, index in kept.items():
+            index["label"] = number[index["label"]]
+            kept[split] = index[list(INDEX.names or ())].astype(INDEX)
+        for split, index in kept.items():
+            unknown = ~np.isin(index["label"], kept["train"]["label"])
+            if unknown.any():
+                raise unlearnt(named(labels, name)[index["label"][unknown.argmax()]], split)
+        return labels

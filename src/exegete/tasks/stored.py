@@ -1,0 +1,79 @@
+"""Stored: the examples of a large task on disk and an index of them in memory; a text is read when it is asked for.
+
+An example is one line of a file: its texts and the words that people marked. The index says where each line is, and
+what choosing and sorting need (id, length, class), 28 bytes an example. Lines are read by their place, not mapped: what
+was read once does not stay.
+"""
+
+import json
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exegete.tasks.example import Example
+
+INDEX = np.dtype([("offset", "i8"), ("size", "i4"), ("id", "i8"), ("length", "i4"), ("label", "i4")])
+Places = NDArray[np.int64]
+
+
+def line_of(texts: Sequence[Sequence[str]], rationale: Sequence[int]) -> bytes:
+    """What is kept of an example, but for what its index says."""
+    return json.dumps([texts, rationale], separators=(",", ":")).encode() + b"\n"
+
+
+class Stored(Sequence[Example]):
+    """Examples of one split, read one by one."""
+
+    def __init__(self, path: Path, rows: NDArray[Any], explained: int = 0) -> None:
+        self.path, self.rows, self.explained = path, rows, explained
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Example: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Stored": ...
+    def __getitem__(self, at: int | slice) -> "Example | Stored":
+        if isinstance(at, slice):
+            return Stored(self.path, self.rows[at], self.explained)
+        return self._read(self.rows[at].item())
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self._read(row.item()) for row in self.rows)
+
+    def _read(self, row: tuple[int, int, int, int, int]) -> Example:
+        offset, size, id_, _, label = row
+        texts, rationale = json.loads(os.pread(self._file, size, offset))
+        return Example(id_, tuple(map(tuple, texts)), label, tuple(rationale), (), self.explained)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Stored, (self.path, self.rows, self.explained)
+
+
+def ids_of(examples: Sequence[Example]) -> Places:
+    """The ids of examples; of stored ones without reading any."""
+    if isinstance(examples, Stored):
+        return np.array(examples.rows["id"], np.int64)
+    return np.fromiter((e.id for e in examples), np.int64, len(examples))
+
+
+def lengths_of(examples: Sequence[Example]) -> Places:
+    """How many words each has; of stored ones without reading any."""
+    if isinstance(examples, Stored):
+        return np.array(examples.rows["length"], np.int64)
+    return np.fromiter(map(len, examples), np.int64, len(examples))
+
+
+def some_of(examples: Sequence[Example], places: Places) -> Sequence[Example]:
+    """Some examples, in the order of their places; stored ones stay where they are."""
+    if isinstance(examples, Stored):
+        return Stored(examples.path, examples.rows[places], examples.explained)
+    return tuple(examples[i] for i in places.tolist())

@@ -1,0 +1,136 @@
+"""A task on disk is the task in memory: same texts, splits, notes and hash; and nothing of it stays in memory."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from exegete.base.errors import ExegeteError
+from exegete.runs.scoring import Shards
+from exegete.tasks import spooling
+from exegete.tasks.catalogue import load_task
+from exegete.tasks.choosing import chosen
+from exegete.tasks.spooling import SpooledTask
+from exegete.tasks.stored import Stored, ids_of, lengths_of, some_of
+
+WORDS = ("a", "fine", "dull", "isn't", "it", "naïve", "film", "\ud800", ".")
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("EXEGETE_CACHE", str(tmp_path / "cache"))
+
+
+def rows(n: int = 120, labels: tuple[str, ...] = ("10", "9")) -> list[dict[str, Any]]:
+    draw = np.random.default_rng(0)
+    found: list[dict[str, Any]] = []
+    for i in range(n):
+        words = [WORDS[k] for k in draw.integers(0, len(WORDS), draw.integers(0, 12))]
+        found.append(
+            {"text": " ".join(words), "label": labels[i % len(labels)], "part": ("train", "dev", "val")[i % 3]}
+        )
+    return found
+
+
+def jsonl(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def both(monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[Any, Any]:
+    held = load_task(name)
+    monkeypatch.setattr(spooling, "LARGE", 0)
+    return held, load_task(name)
+
+
+SETTINGS = (
+    "",
+    ":train_limit=20,test_limit=5",
+    ":min_length=3,max_length=9,split_seed=4",
+    ":legacy_length=true",
+    ":split=part",
+    ":tokenizer=characters,lower=false",
+)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_it_is_the_task_that_memory_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: str) -> None:
+    held, spooled = both(monkeypatch, f"file:{jsonl(tmp_path / 'reviews.jsonl', rows())}{settings}")
+    assert isinstance(spooled, SpooledTask)
+    assert not isinstance(held, SpooledTask)
+    for split in ("train", "dev", "test"):
+        assert isinstance(spooled.split(split), Stored)
+        assert tuple(spooled.split(split)) == held.split(split)
+    for fact in ("hash", "labels", "written", "notes", "origin", "kind", "min_df", "lower", "tokenizer", "mean_length"):
+        assert getattr(spooled, fact) == getattr(held, fact), fact
+    assert held.labels == ("9", "10")
+
+
+def test_pairs_rationales_and_unlabelled_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lines = [
+        line | {"why": "is it good ?", "rationale": [[0, 1], [2, 3]]} for line in rows() if line["text"].count(" ") > 2
+    ]
+    lines[7]["label"] = None
+    file = jsonl(tmp_path / "pairs.jsonl", lines)
+    held, spooled = both(monkeypatch, f"file:{file}:question=why,explain=question,unlabelled=drop")
+    assert [tuple(spooled.split(split)) for split in held.splits] == list(held.splits.values())
+    assert (spooled.kind, spooled.hash, spooled.notes) == ("pair", held.hash, held.notes)
+    assert any("no 'label'" in note for note in spooled.notes)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_of_every_kind_of_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suffix: str) -> None:
+    frame = pl.DataFrame([line for line in rows() if "\ud800" not in line["text"]])
+    path = tmp_path / f"reviews.{suffix}"
+    frame.write_parquet(path, row_group_size=7) if suffix == "parquet" else frame.write_csv(path)
+    held, spooled = both(monkeypatch, f"file:{path}")
+    assert isinstance(spooled, SpooledTask)
+    assert spooled.hash == held.hash
+
+
+def test_it_is_read_once_and_again_when_the_file_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(spooling, "LARGE", 0)
+    file = jsonl(tmp_path / "reviews.jsonl", rows())
+    first = load_task(f"file:{file}")
+    with monkeypatch.context() as closed:
+        closed.setattr(spooling, "_Spool", None)  # nobody may write
+        assert load_task(f"file:{file}").hash == first.hash
+    jsonl(file, rows(90))
+    assert load_task(f"file:{file}").hash != first.hash
+
+
+def test_what_is_wrong_is_said_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(spooling, "LARGE", 0)
+    only = [{"text": "fine", "label": "a", "part": "train"}, {"text": "dull", "label": "b", "part": "test"}]
+    file = jsonl(tmp_path / "reviews.jsonl", [*only * 3, {"text": "poor", "label": "a", "part": "dev"}])
+    with pytest.raises(ExegeteError, match="class 'b' occurs in test but not in train"):
+        load_task(f"file:{file}:split=part")
+    with pytest.raises(ExegeteError, match="no text is left in"):
+        load_task(f"file:{file}:split=part,min_length=9")
+    assert not [path for path in (tmp_path / "cache" / "tasks").iterdir() if path.is_dir()]
+
+
+def test_a_choice_reads_only_what_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    held, spooled = both(monkeypatch, f"file:{jsonl(tmp_path / 'reviews.jsonl', rows())}")
+    train = spooled.split("train")
+    few = chosen(train, 9)
+    assert isinstance(few, Stored)
+    assert tuple(few) == tuple(chosen(held.split("train"), 9))
+    assert ids_of(train).tolist() == [e.id for e in held.split("train")]
+    assert lengths_of(train).tolist() == [len(e) for e in held.split("train")]
+    assert tuple(some_of(train, np.array([5, 2]))) == (held.split("train")[5], held.split("train")[2])
+    assert tuple(train[3:6]) == held.split("train")[3:6]
+    assert tuple(pickle.loads(pickle.dumps(train))) == tuple(train)
+    shards = Shards(train, most=20)
+    assert [*shards] == [*Shards(held.split("train"), most=20)]
+    assert shards[-1] == shards[len(shards) - 1]
+    assert [e for shard in shards for e in shard] == sorted(held.split("train"), key=len)
+
+
+def test_small_files_are_held(tmp_path: Path) -> None:
+    assert not isinstance(load_task(f"file:{jsonl(tmp_path / 'reviews.jsonl', rows())}"), SpooledTask)
+    assert not (tmp_path / "cache").exists()
