@@ -15,7 +15,7 @@ from exegete.tasks import spooling
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
 from exegete.tasks.spooling import SpooledTask
-from exegete.tasks.stored import Stored, ids_of, lengths_of, some_of
+from exegete.tasks.stored import Stored, any_marked, ids_of, lengths_of, some_of
 
 WORDS = ("a", "fine", "dull", "isn't", "it", "naïve", "film", "\ud800", ".")
 
@@ -71,15 +71,16 @@ def test_it_is_the_task_that_memory_holds(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_pairs_rationales_and_unlabelled_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    lines = [
-        line | {"why": "is it good ?", "rationale": [[0, 1], [2, 3]]} for line in rows() if line["text"].count(" ") > 2
-    ]
+    long = [line for line in rows() if line["text"].count(" ") > 2]
+    lines = [line | {"why": "is it good ?", "rationale": [[0, len(line["text"].split()) + 1]]} for line in long]
     lines[7]["label"] = None
     file = jsonl(tmp_path / "pairs.jsonl", lines)
     held, spooled = both(monkeypatch, f"file:{file}:question=why,explain=question,unlabelled=drop")
     assert [tuple(spooled.split(split)) for split in held.splits] == list(held.splits.values())
     assert (spooled.kind, spooled.hash, spooled.notes) == ("pair", held.hash, held.notes)
     assert any("no 'label'" in note for note in spooled.notes)
+    assert any(any_marked(split) for split in held.splits.values())
+    assert [any_marked(split) for split in spooled.splits.values()] == [any_marked(s) for s in held.splits.values()]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

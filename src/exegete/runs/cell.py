@@ -6,13 +6,11 @@ words. Experiments about whole translations (`asks_whole`) get the translator as
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from exegete.base.files import write_json
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
@@ -24,7 +22,6 @@ from exegete.runs.plugins import load_plugins
 from exegete.runs.scoring import cut
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
-from exegete.runs.store import read_shards
 from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
@@ -267,15 +264,3 @@ def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:
         f"the model was trained on other data ({checkpoint.task}): texts that it has learnt may be among those studied"
     )
     return (*said, other)
-
-
-def rows_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[pl.DataFrame]:
-    """The rows of a finished cell, with its task, model, seed and split in front."""
-    for split, folder in facts["experiments"].get(experiment, {}).items():
-        for path in read_shards(run / "stages" / folder):
-            yield pl.read_parquet(path).select(
-                *(pl.lit(facts[name]).alias(name) for name in ("task", "model")),
-                pl.lit(facts["seed"], dtype=pl.Int64).alias("seed"),
-                pl.lit(split).alias("split"),
-                pl.all(),
-            )

@@ -1,6 +1,6 @@
 """Tabulating: what an experiment found in all cells of a run, as tables (parquet and CSV) and figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +9,14 @@ import polars as pl
 from exegete.base.errors import ExegeteError
 from exegete.base.files import whole_file
 from exegete.base.progress import Progress
+from exegete.experiments.common.contract import Streaming
+from exegete.experiments.common.parts import Part, Parts
 from exegete.experiments.faithfulness.leaderboard import with_costs
-from exegete.runs.cell import rows_of
 from exegete.runs.engine.contract import Engine
-from exegete.runs.store import write_parquet
+from exegete.runs.store import read_shards, write_parquet
 from exegete.runs.study import Study
+
+HELD = 200_000  # rows of an experiment that are held together, where it can be told of in parts
 
 
 class Finished(NamedTuple):
@@ -46,17 +49,30 @@ def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
 
     load_plugins(found.study.plugins)
     name, tables, built = found.experiment, found.run / "tables", found.study.built_experiments()[found.experiment]
-    frames = [frame for facts in found.cells for frame in rows_of(found.run, facts, name)]
-    rows = pl.concat(frames, how="diagonal_relaxed")  # classes and translations are told of in different columns
-    summary = built.summary(rows)
-    write_parquet(tables / f"{name}.parquet", rows)
+    parts = Parts(part for facts in found.cells for part in parts_of(found.run, facts, name))
+    if isinstance(built, Streaming) and parts.rows > HELD:
+        summary, more = built.streamed(parts)
+        rows = parts[0].lazy().head(0).collect()  # none: its charts are of the summary
+        with whole_file(tables / f"{name}.parquet") as beside:
+            parts.sink(beside)
+    else:
+        rows = parts.whole()
+        summary, more = built.summary(rows), built.tables(rows)
+        write_parquet(tables / f"{name}.parquet", rows)
     write_parquet(tables / f"{name}_summary.parquet", summary)
-    every = {"summary": summary, "costs": costs_table(found.cells, name)} | dict(built.tables(rows))
+    every = {"summary": summary, "costs": costs_table(found.cells, name), **more}
     if "leaderboard" in every:
         every["leaderboard"] = with_costs(every["leaderboard"], every["costs"])
     for table, frame in every.items():
         write_csv(tables / f"{name}_{table}.csv", frame)
     draw(found.run, name, built, rows, summary)
+
+
+def parts_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[Part]:
+    """The rows of a finished cell, shard by shard."""
+    for split, folder in facts["experiments"].get(experiment, {}).items():
+        of = {name: facts[name] for name in ("task", "model", "seed")} | {"split": split}
+        yield from (Part(path, of) for path in read_shards(run / "stages" / folder))
 
 
 def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
 
 Every row is read, cut into words and written once; what splits, filters and limits need of it (a place, lengths, a
-class) is 56 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
+class) is 64 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
 named by what is in the files and by the code that reads them, so that workers read it once together; the folder may be
 removed at any time.
 """
@@ -35,7 +35,16 @@ LARGE = 4_000_000  # bytes of text that are spooled: words in memory take some t
 PACKED = 4  # bytes of text that a byte of a compressed file stands for, about
 CACHE = "EXEGETE_CACHE"
 TEXTS, FACTS = "texts.jsonl", "task.json"
-COLUMNS = {"offset": "q", "size": "q", "id": "q", "length": "q", "label": "q", "longest": "q", "place": "d"}
+COLUMNS = {
+    "offset": "q",
+    "size": "q",
+    "id": "q",
+    "length": "q",
+    "label": "q",
+    "marked": "q",
+    "longest": "q",
+    "place": "d",
+}
 Reading = Callable[[Counter[str]], Iterator[tuple[str, Row]]]  # rows with their splits; others are counted
 
 
@@ -144,17 +153,21 @@ class _Spool:
         write_json(self.folder / FACTS, facts | {"hash": whole.hash})
 
     def _add(self, file: BinaryIO, split: str, row: Row) -> None:
-        draft, at = draft_of(split, row, self.settings), self.found.setdefault(split, _Split())
+        if split not in self.found:
+            self.found[split] = _Split()
+        draft, at, explained = draft_of(split, row, self.settings), self.found[split], self.settings.explained
         at.seen.add(row, draft)
         if not all(draft.texts):
             return
-        line, explained = line_of(draft.texts, within(draft, self.settings.explained)), self.settings.explained
+        marked = within(draft, explained)
+        line = line_of(draft.texts, marked)
         values = (
             file.tell(),
             len(line),
             draft.id,
             len(draft.texts[explained]),
             self.classes.setdefault(draft.label, len(self.classes)),
+            bool(marked),
             len(draft),
             draft.place,
         )

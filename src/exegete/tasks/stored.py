@@ -1,7 +1,7 @@
 """Stored: the examples of a large task on disk and an index of them in memory; a text is read when it is asked for.
 
 An example is one line of a file: its texts and the words that people marked. The index says where each line is, and
-what choosing and sorting need (id, length, class), 28 bytes an example. Lines are read by their place, not mapped: what
+what choosing and sorting need (id, length, class), 29 bytes an example. Lines are read by their place, not mapped: what
 was read once does not stay.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from exegete.tasks.example import Example
 
-INDEX = np.dtype([("offset", "i8"), ("size", "i4"), ("id", "i8"), ("length", "i4"), ("label", "i4")])
+INDEX = np.dtype([("offset", "i8"), ("size", "i4"), ("id", "i8"), ("length", "i4"), ("label", "i4"), ("marked", "?")])
 Places = NDArray[np.int64]
 
 
@@ -49,8 +49,8 @@ class Stored(Sequence[Example]):
     def __iter__(self) -> Iterator[Example]:
         return (self._read(row.item()) for row in self.rows)
 
-    def _read(self, row: tuple[int, int, int, int, int]) -> Example:
-        offset, size, id_, _, label = row
+    def _read(self, row: tuple[int, int, int, int, int, bool]) -> Example:
+        offset, size, id_, _, label, _ = row
         texts, rationale = json.loads(os.pread(self._file, size, offset))
         return Example(id_, tuple(map(tuple, texts)), label, tuple(rationale), (), self.explained)
 
@@ -70,6 +70,13 @@ def lengths_of(examples: Sequence[Example]) -> Places:
     if isinstance(examples, Stored):
         return np.array(examples.rows["length"], np.int64)
     return np.fromiter(map(len, examples), np.int64, len(examples))
+
+
+def any_marked(examples: Sequence[Example]) -> bool:
+    """Whether people marked words of any; of stored ones without reading any."""
+    if isinstance(examples, Stored):
+        return bool(examples.rows["marked"].any())
+    return any(e.rationale for e in examples)
 
 
 def some_of(examples: Sequence[Example], places: Places) -> Sequence[Example]:

@@ -17,6 +17,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.parts import Parts
 from exegete.importance.blocking import unblocked
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal, sharing
@@ -200,6 +201,17 @@ class Faithfulness(Question):
             "leaderboard": leaderboard.leaderboard(rows, self.removals[0]),
             "survival": leaderboard.survival(rows),
             "best": leaderboard.best(rows, self.choose_on),
+        }
+
+    def streamed(self, parts: Parts) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
+        """The same of rows on disk, a measure at a time."""
+        from exegete.experiments.faithfulness import leaderboard
+
+        found = leaderboard.streamed(parts)
+        return found, {
+            "leaderboard": leaderboard.board_of(found, self.removals[0]),
+            "survival": leaderboard.streamed_survival(parts),
+            "best": leaderboard.best_of(found, self.choose_on),
         }
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002

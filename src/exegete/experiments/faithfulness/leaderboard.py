@@ -4,7 +4,7 @@ All of it is counted from the rows of the experiment `faithfulness`, for every t
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, get_args
 
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.names import parse
+from exegete.experiments.common.parts import Parts
 from exegete.experiments.common.summaries import TAILS, Columns, columns, intervals_of, number, resampled_means
 from exegete.experiments.faithfulness.experiment import ALL, AOPC, TEST
 from exegete.importance.catalogue import IMPORTANCES
@@ -29,6 +30,9 @@ RANKED = tuple(name for name in HIGH_IS_GOOD if name not in ("never_flips", "inf
 ATTENTION, RANDOM = "attention", "random"
 EVERY, UNRELATED = "every method", "methods that erase otherwise"
 _WITH_INTERVAL = ("", "_low", "_high")
+_GROUP, _METHOD = ("task", "model", "split", "measure"), ("method", "removal", "ranking")
+_VALUE = ("seed", "example", "value")
+WHOLE = pl.col("fraction").is_in([AOPC, ALL])  # rows that are not of one fraction
 
 
 def removal_of(method: str) -> str | None:
@@ -50,12 +54,20 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
     Chance is the mean of random. Differences are the method's value minus the control's on the same text, in the
     measure's own direction: `better` says whether high or low is good.
     """
-    whole = rows.filter(pl.col("fraction").is_in([AOPC, ALL]))
-    groups = whole.partition_by("task", "model", "split", "measure", as_dict=True, maintain_order=True)
+    groups = rows.filter(WHOLE).partition_by(*_GROUP, as_dict=True, maintain_order=True)
+    return _summed(groups.items())
+
+
+def streamed(parts: Parts) -> pl.DataFrame:
+    """The summary of rows on disk, of which those of one measure and split are held at a time."""
+    return _summed(parts.groups(_GROUP, [*_METHOD, *_VALUE], WHOLE))
+
+
+def _summed(groups: Iterable[tuple[tuple[Any, ...], pl.DataFrame]]) -> pl.DataFrame:
     lines = [
         {"task": task, "model": model, "split": split} | line
-        for (task, model, split, measure), group in groups.items()
-        for line in _lines(columns(group, ["method", "removal", "ranking"]), measure)
+        for (task, model, split, measure), group in groups
+        for line in _lines(columns(group, _METHOD), measure)
     ]
     return pl.DataFrame(lines, schema=SUMMARY)
 
@@ -111,7 +123,13 @@ BEST = _schema(
 def leaderboard(rows: pl.DataFrame, removal: str = "delete", ranking: str = "signed") -> pl.DataFrame:
     """A line per method on test texts, best comprehensiveness first, and whether it erases as the evaluation does."""
     chosen = (pl.col("split") == TEST) & (pl.col("removal") == removal) & (pl.col("ranking") == ranking)
-    found = summary(rows.filter(chosen & pl.col("measure").is_in(SHOWN)))
+    return board_of(summary(rows.filter(chosen & pl.col("measure").is_in(SHOWN))), removal, ranking)
+
+
+def board_of(summary: pl.DataFrame, removal: str = "delete", ranking: str = "signed") -> pl.DataFrame:
+    """The leaderboard that a summary has."""
+    chosen = (pl.col("split") == TEST) & (pl.col("removal") == removal) & (pl.col("ranking") == ranking)
+    found = summary.filter(chosen & pl.col("measure").is_in(SHOWN))
     cell = [*_CELL, "removal", "ranking", "method"]
     lines = found.select(*cell, "seeds", "n").unique(cell, maintain_order=True)
     for measure in SHOWN:
@@ -137,12 +155,23 @@ def survival(rows: pl.DataFrame) -> pl.DataFrame:
     Random is left out: it is last everywhere and would lift τ. The interval is bootstrapped over texts, after the mean
     over seeds: it says how far the order hangs on these texts, not on these seeds.
     """
-    kept = (pl.col("split") == TEST) & pl.col("measure").is_in(RANKED) & pl.col("fraction").is_in([AOPC, ALL])
-    keys = (*_CELL, "ranking", "measure")
-    groups = rows.filter(kept).partition_by(keys, as_dict=True, maintain_order=True)
+    return _survived(rows.filter(_RANKED).partition_by(_SURVIVED, as_dict=True, maintain_order=True).items())
+
+
+def streamed_survival(parts: Parts) -> pl.DataFrame:
+    """The same of rows on disk."""
+    return _survived(parts.groups(_SURVIVED, ["method", "removal", *_VALUE], _RANKED))
+
+
+_RANKED = (pl.col("split") == TEST) & pl.col("measure").is_in(RANKED) & WHOLE
+_SURVIVED = (*_CELL, "ranking", "measure")
+
+
+def _survived(groups: Iterable[tuple[tuple[Any, ...], pl.DataFrame]]) -> pl.DataFrame:
     lines = [
-        dict(zip(keys, key, strict=True)) | line
-        for key, group in groups.items()
+        dict(zip(_SURVIVED, key, strict=True)) | line
+        for key, group in groups
+        if group["removal"].n_unique() > 1
         for line in _survivals(columns(group, ["method", "removal"]))
     ]
     return pl.DataFrame(lines, schema=SURVIVAL)
@@ -174,7 +203,12 @@ def best(rows: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:
 
     Among every method but random, and among those that don't erase as the evaluation does.
     """
-    both = summary(rows.filter(pl.col("measure").is_in(RANKED)))
+    return best_of(summary(rows.filter(pl.col("measure").is_in(RANKED))), choose_on)
+
+
+def best_of(summary: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:
+    """The same of a summary."""
+    both = summary.filter(pl.col("measure").is_in(RANKED))
     cell = [*_CELL, "removal", "ranking", "measure"]
     test = both.filter(pl.col("split") == TEST)
     lines = [
