@@ -107,25 +107,35 @@ def of_csv(size: int, folder: Path) -> dict[str, float]:
     return {"bytes": big.stat().st_size, "megabytes": after.ru_maxrss / 1024, "cpu_seconds": seconds}
 
 
-@figure(lambda table: table, "nothing was measured")
+def _both(table: pl.DataFrame) -> pl.DataFrame:
+    """Both measurements, one below the other, each with what it would be with no growth or in proportion."""
+    first = table.row(0, named=True)
+    in_proportion = first["cpu_seconds"] * pl.col("texts") / first["texts"]
+    measured = {
+        "peak megabytes": ("megabytes", pl.lit(first["megabytes"])),
+        "CPU-seconds": ("cpu_seconds", in_proportion),
+    }
+    return pl.concat(
+        table.select("texts", value=column, expected=expected, of=pl.lit(name))
+        for name, (column, expected) in measured.items()
+    )
+
+
+@figure(_both, "nothing was measured")
 def growth(table: pl.DataFrame) -> alt.FacetChart:
-    """Peak memory and CPU time of asking about all texts, by their number. Dashed: no growth, and growth in proportion."""
-    measured = {"peak megabytes": ("megabytes", "flat"), "CPU-seconds": ("cpu_seconds", "linear")}
-    long = pl.concat(
-        table.select("texts", value=column, expected=beside, of=pl.lit(name))
-        for name, (column, beside) in measured.items()
+    """Peak memory and CPU time by the number of texts asked about. Dashed: no growth; growth in proportion."""
+    base = alt.Chart(inline(table)).encode(x=alt.X("texts:Q", scale=alt.Scale(type="log"), title="texts"))
+    value = alt.Y("value:Q", title=None, scale=alt.Scale(type="log"))
+    drawn = alt.LayerChart(
+        layer=[
+            base.mark_line().encode(y=value),
+            base.mark_point(filled=True, size=40, opacity=1).encode(y=value),
+            base.mark_line(strokeDash=[4, 3]).encode(y="expected:Q"),
+        ]
     )
-    share = {"x": alt.X("texts:Q", scale=alt.Scale(type="log"), title="texts")}
-    scale = alt.Y("value:Q", title=None, scale=alt.Scale(type="log"))
-    base = alt.Chart().encode(**share)
-    drawn = alt.layer(
-        base.mark_line().encode(y=scale),
-        base.mark_point(filled=True, size=40, opacity=1).encode(y=scale),
-        base.mark_line(strokeDash=[4, 3]).encode(y="expected:Q"),
-        data=inline(long),
-    )
-    faceted: alt.FacetChart = drawn.properties(width=220, height=200).facet(alt.Column("of:N", title=None))
-    return faceted.resolve_scale(y="independent")
+    faceted: alt.FacetChart = drawn.properties(width=220, height=200).facet("of:N", title=None)
+    independent: alt.FacetChart = faceted.resolve_scale(y="independent")
+    return independent
 
 
 def apart(what: str, number: int) -> dict[str, float]:
@@ -141,11 +151,8 @@ def apart(what: str, number: int) -> dict[str, float]:
 
 def keep(folder: Path, table: pl.DataFrame, csv: dict[str, float] | None) -> None:
     """Table, figure, and how they came about; an earlier csv stays."""
-    first = table.row(0, named=True)
-    linear = first["cpu_seconds"] * pl.col("texts") / first["texts"]
-    drawn = table.with_columns(linear=linear, flat=pl.lit(first["megabytes"]))
     write_csv(folder / "memory.csv", table)
-    write_text(folder / "memory.svg", to_svg(growth(drawn)))
+    write_text(folder / "memory.svg", to_svg(growth(table)))
     facts = {"exegete": __version__, "command": "python benchmarks/memory.py results/memory --csv 2", "csv": csv}
     write_json(folder / "manifest.json", facts)
 
