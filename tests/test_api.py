@@ -288,7 +288,7 @@ def test_what_is_refused_is_one_sentence(model: Trained, task: Task) -> None:
         ("there are 30 texts and 29 labels", lambda: ex.task(texts=texts, labels=labels[1:])),
         ("labels= is missing", lambda: ex.task(texts=texts)),
         ("did you mean 'label'.*write label=COLUMN", lambda: ex.task(frame, label="labl")),
-        ("computes on the CPU", lambda: ex.audit(SPEC, task, device="cuda")),
+        ("there is no device 'cuda' here", lambda: ex.audit(SPEC, task, device="cuda")),
         ("unknown engine 'locl'", lambda: ex.ask("permutation", model, task, engine="locl")),
         ("unknown experiment 'permutatoin'", lambda: ex.ask("permutatoin", model, task)),
         ("there is no checkpoint folder", lambda: ex.load("nowhere")),

@@ -42,15 +42,19 @@ __version__ = "0.2.0"
 
 
 @checked
-def load(folder: str | Path) -> "Loaded | Given":
+def load(folder: str | Path, *, device: str = "cpu") -> "Loaded | Given":
     """A trained model, from its checkpoint folder, or a classifier of the Hugging Face hub by its name or folder.
+
+    `device` is where it computes, also under `score`, `explain` and `words`: cpu, cuda, cuda:N, mps or auto.
 
     >>> model = load("checkpoints/mine")  # doctest: +SKIP
     >>> model = load("hf:distilbert-base-uncased-finetuned-sst-2-english")  # doctest: +SKIP
     """
+    from exegete.base.device import on_device
     from exegete.runs.objects import load as run
 
-    return run(folder)
+    with on_device(device):
+        return run(folder)
 
 
 @checked
@@ -70,11 +74,11 @@ def train(
 
     >>> model = train("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     """
+    from exegete.base.device import on_device
     from exegete.runs.objects import train as run
 
-    _check_device(device)
     written = training if isinstance(training, str) else ",".join(f"{key}={value}" for key, value in training.items())
-    with _shown(progress) as tell:
+    with on_device(device), _shown(progress) as tell:
         return run(model, task, seed, written, None if out is None else Path(out), tell)
 
 
@@ -174,9 +178,10 @@ def audit(
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
+    from exegete.base.device import only_cpu
     from exegete.runs.objects import engine_for
 
-    _check_device(device)
+    only_cpu(device)
     wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds, retrain)
     aim, folder = goals.goal(goal), wanted.folder(out)
     asked = wanted.named(folder)
@@ -346,14 +351,6 @@ def _shown(progress: "bool | Progress") -> "Iterator[Progress]":
         raise UsageError(f"progress is True, False or a function (label, done, total), not {progress!r:.40}")
     with ProgressBars(quiet=progress is not True) as bars:
         yield bars if isinstance(progress, bool) else progress
-
-
-def _check_device(device: str) -> None:
-    """Tensors are on the CPU so far."""
-    from exegete.base.errors import UsageError
-
-    if device != "cpu":
-        raise UsageError(f"this version computes on the CPU, not on '{device}': leave device out")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
+from polars.testing import assert_frame_equal
 from torch import Tensor, nn
 
 from exegete.base.noise import normal, uniform
@@ -15,13 +16,18 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
+from exegete.models.build import build
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Predictor, Replacement
 from exegete.models.opened import opened, unopened
+from exegete.runs.scoring import score_frames
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
+from exegete.training.fit import Fit
+from exegete.training.settings import TrainingSettings
 from tests.elsewhere import DEVICE, somewhere_else
 from tests.models.contracted import KINDS, case
+from tests.small import small_task
 
 pytestmark = pytest.mark.slow
 
@@ -112,3 +118,26 @@ def test_noise() -> None:
         place = torch.arange(5, device=DEVICE)
         for here, there in zip(expected, (uniform(3, place, 2), normal(3, 2, place)), strict=True):
             check(here, there)
+
+
+@pytest.mark.parametrize("kind", ["bilstm", "spelled, first", "pair"])
+def test_scoring(kind: str) -> None:
+    model, examples = case(kind)
+    built: dict[str, Importance] = {name: IMPORTANCES.make(name) for name in ("attention", "gradient", "leave_one_out")}
+    expected = score_frames(model, built, examples[:3])
+    with somewhere_else():
+        found = score_frames(moved(model), built, examples[:3])
+    for name, frame in expected.items():
+        assert_frame_equal(found[name], frame, abs_tol=1e-4, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("spec", ["bilstm:size=6,hidden=4", "average:size=6", "transformer:size=8,layers=1,heads=2"])
+def test_training(spec: str) -> None:
+    """A training on the other device: the same loss after an epoch, weighted by class."""
+    settings = TrainingSettings(epochs=1, class_weights=True)
+    task = small_task(30)
+    here, there = (build(spec, task) for _ in range(2))
+    expected = Fit(here, task, settings, 0).run().history[0]["loss"]
+    with somewhere_else():
+        found = Fit(there.to(DEVICE), task, settings, 0).run().history[0]["loss"]
+    assert found == pytest.approx(expected, abs=1e-3)

@@ -25,6 +25,10 @@ EngineName = Annotated[
     str | None, typer.Option("--engine", help="What runs it: local, ray (on this machine) or ray:ADDRESS (a cluster).")
 ]
 
+Device = Annotated[
+    str | None, typer.Option("--device", help="Where models compute: cpu (unless given), cuda, cuda:N, mps or auto.")
+]
+
 
 def _version(asked: bool) -> None:
     if asked:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import EngineName, Json, Quiet, Workers, app, escaped, print_json, show_summary
+from exegete.cli.app import Device, EngineName, Json, Quiet, Workers, app, escaped, print_json, show_summary
 
 if TYPE_CHECKING:
     from exegete.audits.scorecard import Audit
@@ -39,6 +39,7 @@ def audit(
     ] = False,
     workers: Workers = None,
     engine: EngineName = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -47,11 +48,13 @@ def audit(
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.criteria import load_criteria
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
+    from exegete.base.device import only_cpu
     from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
     from exegete.runs.estimate import Estimating
     from exegete.runs.objects import engine_for
 
+    only_cpu(device)
     aim = goals.goal(goal)
     wanted = Wanted(model, task, study, quick, tuple(scores or ()), retrain=retrain)
     folder = wanted.folder(out)

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from exegete.base.errors import UsageError
-from exegete.cli.app import Json, Quiet, app, print_json
+from exegete.cli.app import Device, Json, Quiet, app, print_json
 
 
 @app.command()
@@ -28,10 +28,12 @@ def explain(
     by: Annotated[str, typer.Option(help="What is shaded: word or sentence.")] = "word",
     html: Annotated[Path | None, typer.Option(help="Also write the heat maps to this HTML file.")] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Marks instead of colours.")] = False,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Heat maps of all methods for one prediction, and whether attention may be read here."""
+    from exegete.base.device import on_device
     from exegete.explanations.explain import explain_all
     from exegete.explanations.question import Contrast, methods_in, quantity, texts_of, unit
     from exegete.report.explanations import show, write_page
@@ -44,7 +46,7 @@ def explain(
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else texts_of(file or Path())
     asked = [each if question is None else (each, question) for each in texts]
-    with ProgressBars(quiet or as_json) as bars:
+    with on_device(device), ProgressBars(quiet or as_json) as bars:
         found = explain_all(model, asked, wanted, classes, explained, run, bars)
     if as_json:
         said = [each.to_json(shaded) for each in found]

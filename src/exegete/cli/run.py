@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from exegete.cli.app import EngineName, Json, Quiet, Workers, app, print_json, show_summary
+from exegete.cli.app import Device, EngineName, Json, Quiet, Workers, app, print_json, show_summary
 
 
 @app.command()
@@ -17,16 +17,19 @@ def run(
     seed: Annotated[list[int] | None, typer.Option(help="Only these seeds.")] = None,
     workers: Workers = None,
     engine: EngineName = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
+    from exegete.base.device import only_cpu
     from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
     from exegete.runs.objects import engine_for
     from exegete.runs.run import run_study
     from exegete.runs.study import load_study, narrowed
 
+    only_cpu(device)
     loaded = load_study(study)
     cells = narrowed(loaded, task or [], model or [], seed or [])
     folder = out or Path("runs") / loaded.name

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import Json, Quiet, app, print_json, show_notes
+from exegete.cli.app import Device, Json, Quiet, app, print_json, show_notes
 
 
 @app.command()
@@ -20,14 +20,16 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for the checkpoint.")],
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     training: Annotated[str, typer.Option(help="Training settings: epochs=8,lr=1e-3,metric=auc,…")] = "",
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a model and keep it as a checkpoint folder."""
+    from exegete.base.device import on_device
     from exegete.report.terminal import ProgressBars
     from exegete.runs.training import train_model
 
-    with ProgressBars(quiet or as_json) as bars:
+    with on_device(device), ProgressBars(quiet or as_json) as bars:
         checkpoint, notes = train_model(task, model, seed, training, out, bars)
     test = checkpoint.metrics["test"]
     if as_json:

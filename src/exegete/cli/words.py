@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from exegete.base.errors import UsageError
-from exegete.cli.app import Json, Quiet, app, print_json
+from exegete.cli.app import Device, Json, Quiet, app, print_json
 
 
 @app.command()
@@ -26,10 +26,12 @@ def words(
     rows: Annotated[int, typer.Option(min=1, help="Words that the table shows.")] = 20,
     csv: Annotated[Path | None, typer.Option(help="Also write all words here.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw attention against the first method: .svg.")] = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """The importance of a word averaged over a data set, by attention and by other methods, with intervals."""
+    from exegete.base.device import on_device
     from exegete.base.files import write_text
     from exegete.explanations.question import methods_in
     from exegete.page.theme import to_svg
@@ -42,7 +44,7 @@ def words(
         raise UsageError(f"'{figure.name}' is no kind of file that can be drawn: choose a name that ends in .svg")
     wanted = [method for written in methods or () for method in methods_in(written)]
     if model is not None and task is not None:
-        with ProgressBars(quiet or as_json) as bars:
+        with on_device(device), ProgressBars(quiet or as_json) as bars:
             found = words_of_task(model, task, wanted, split, texts, least, bars)
     else:
         found = words_of_run(folder or Path(), least, cell, wanted)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from exegete.base.device import CPU, in_use
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.noise import stable_seed
@@ -52,6 +53,16 @@ def build(spec: str, task: Task, seed: int = 0) -> Model:
 
 def build_model(spec: str, task: Task, seed: int = 0) -> Model:
     """A model with random weights that depend on the seed alone; vectors where the settings name them."""
+    return placed(_built(spec, task, seed))
+
+
+def placed(model: Model) -> Model:
+    """A model on the device that was asked for; where none was, it stays as it is."""
+    device = in_use()
+    return model if device.type == CPU else model.to(device)
+
+
+def _built(spec: str, task: Task, seed: int) -> Model:
     settings = MODELS.make(spec)
     _check_kind(parse(spec).name, task)
     if isinstance(settings, HuggingFaceSettings):

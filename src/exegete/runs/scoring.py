@@ -107,9 +107,10 @@ def _columns(name: str, scores: Scores, batch: Batch) -> dict[str, list[Any]]:
     """A value per text of a batch."""
     finite(name, scores, batch)
     nothing = [None] * len(batch.ids)
+    values, words = scores.values.double().cpu().numpy(), batch.words.cpu().numpy()
     return {
         "example": batch.ids.tolist(),
-        "scores": [row[words] for row, words in zip(scores.values.double().numpy(), batch.words.numpy(), strict=True)],
+        "scores": [row[there] for row, there in zip(values, words, strict=True)],
         "signed": [scores.signed] * len(batch.ids),
         "error": nothing if scores.error is None else scores.error.double().tolist(),
         "forward": nothing if scores.cost is None else scores.cost.forward.tolist(),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from exegete.base.device import CPU
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
@@ -76,7 +77,9 @@ def training_key(model: Trainable, task: Task, seed: int, settings: TrainingSett
     Its first weights (vectors included), its data, seed and settings, and the code that trains it.
     """
     first = model.fingerprint()
+    elsewhere = {} if model.device.type == CPU else {"device": model.device.type}  # other digits
     return key_of(
+        **elsewhere,
         model=model.spec,
         first=first,
         data=task.hash,

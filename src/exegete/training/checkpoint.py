@@ -14,7 +14,7 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
-from exegete.models.build import restored_model
+from exegete.models.build import placed, restored_model
 from exegete.models.capabilities import Saving, Trainable, Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.module import weights_hash
@@ -116,7 +116,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         model = restored_model(folder, facts | {"labels": labels})
         if not isinstance(model, Saving):
             model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
-        checkpoint = Checkpoint(model.eval(), **{name: facts[name] for name in FIELDS})
+        checkpoint = Checkpoint(placed(model.eval()), **{name: facts[name] for name in FIELDS})
     except (KeyError, TypeError, RuntimeError) as error:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"

@@ -62,7 +62,8 @@ class Likelihood:
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """−mean log p(gold), weighted by class if asked."""
         if trace.logits.dim() == 2:
-            return cross_entropy(trace.logits, batch.label, weight=self.weight, label_smoothing=self.smoothing)
+            weight = None if self.weight is None else self.weight.to(trace.logits.device)
+            return cross_entropy(trace.logits, batch.label, weight=weight, label_smoothing=self.smoothing)
         words = gold(batch).flatten()
         return cross_entropy(trace.logits.flatten(0, 1), words, ignore_index=PAD, label_smoothing=self.smoothing)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from exegete.base.errors import UsageError
+from exegete.models.build import placed
 from exegete.models.capabilities import Pretrained
 from exegete.models.huggingface.source import found
 from exegete.training.checkpoint import FIELDS, Checkpoint, is_trained
@@ -36,7 +37,7 @@ def load_pretrained(spec: str) -> Given:
             f"{spec} has no trained classifier: train one with `exegete train --model {spec} --task TASK --out FOLDER`"
         )
     known = found(spec).ours
-    return _as_it_is(made(spec), **({name: known[name] for name in FIELDS} if known else {}))
+    return _as_it_is(placed(made(spec)), **({name: known[name] for name in FIELDS} if known else {}))
 
 
 def wrap_pretrained(module: Any, tokenizer: Any) -> Given:
