@@ -1,17 +1,20 @@
-"""Nothing is lost: `python -m tools.soak KILLS LOG` runs a small study on Ray while workers, nodes and drivers die.
+"""Nothing is lost: `python -m tools.soak --kills 200` runs a small study on Ray while workers, nodes and drivers die.
 
 A cluster of two nodes on this machine runs six cheap cells. A few times a minute a process is killed at random, by
 `kill -9`: mostly a worker at its piece, sometimes a node, sometimes the driver. A driver that was killed, or that ended
 with a sentence, is started again. Every run that ends must have the tables of an undisturbed local one, byte for byte;
-the log has a line for each kill and each run, and its last line says what came of all.
+the log has a line for each kill and each run, and its last line says what came of all. It ends after so many kills, or
+with the first run that is complete after so many minutes.
 """
 
+import argparse
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +43,15 @@ class Soak:
     def __init__(self, cluster: Any, folder: Path, log: Path) -> None:
         self.cluster, self.folder, self.log = cluster, folder, log
         self.node = next(node for node in cluster.list_all_nodes() if node is not cluster.head_node)
-        self.draw, self.kills, self.runs = random.Random(0), 0, 0
+        self.draw, self.killed, self.runs = random.Random(0), Counter[str](), 0
         self.study = _six(folder)
         (folder / "six.json").write_text(self.study.model_dump_json())
         self.expected = run_study(self.study, folder / "local", engine=LocalEngine(1))
+
+    @property
+    def kills(self) -> int:
+        """How often something was killed."""
+        return self.killed.total()
 
     def say(self, sentence: str) -> None:
         """A line of the log, without the folders of this machine."""
@@ -67,7 +75,7 @@ class Soak:
             self.node = self.cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
         elif not kill(driver.pid if what == "driver" else self.draw.choice(working)):
             return
-        self.kills += 1
+        self.killed[what] += 1
         self.say(f"kill {self.kills}: {what}")
 
     def run(self, most: int, until: float) -> None:
@@ -95,18 +103,26 @@ def _six(folder: Path) -> Study:
     return small_study("six", file, [f"bilstm:size=8,hidden=8{kind}" for kind in KINDS], agreement)
 
 
-def main(kills: int, log: Path, seconds: float = float("inf")) -> None:
-    """Kill so many times, or for so long."""
-    until = time.monotonic() + seconds
+def main(kills: int, log: Path, seconds: float) -> None:
+    """Kill so many times, or for so long; the log is written anew."""
+    began = time.monotonic()
     log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"asked for {kills} kills, or {seconds / 60:g} minutes\n", encoding="utf8")
     with tempfile.TemporaryDirectory() as folder, two_nodes() as cluster:
         soak = Soak(cluster, Path(folder), log)
-        while soak.kills < kills and time.monotonic() < until:
-            soak.run(kills, until)
-        soak.say(f"{soak.kills} kills in {soak.runs} runs: all tables are those of an undisturbed local run")
+        while soak.kills < kills and time.monotonic() < began + seconds:
+            soak.run(kills, began + seconds)
+        of = ", ".join(f"{count} of a {what}" for what, count in sorted(soak.killed.items()))
+        took = f"{(time.monotonic() - began) / 60:.0f} minutes"
+        soak.say(
+            f"{soak.kills} kills ({of}) in {soak.runs} runs and {took}: all tables are those of an undisturbed local run"
+        )
 
 
 if __name__ == "__main__":
-    if not 3 <= len(sys.argv) <= 4:
-        sys.exit("python -m tools.soak KILLS LOG [SECONDS]")
-    main(int(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:]))
+    asked = argparse.ArgumentParser(prog="python -m tools.soak")
+    asked.add_argument("--kills", type=int, default=200)
+    asked.add_argument("--minutes", type=float, default=float("inf"))
+    asked.add_argument("--log", type=Path, default=Path("results/soak/soak.log"))
+    wanted = asked.parse_args()
+    main(wanted.kills, wanted.log, 60 * wanted.minutes)
