@@ -47,7 +47,7 @@ check: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/.dev
-	for file in start_up explorer rank_correlation training_step leave_one_out integrated_gradients erasure permutations adversaries importance_sets jain_wallace huggingface waiting estimates memory; do $(BIN)/python benchmarks/$$file.py || exit 1; done
+	for file in start_up explorer rank_correlation training_step leave_one_out integrated_gradients erasure permutations adversaries importance_sets jain_wallace huggingface waiting estimates memory cluster; do $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 docs: $(VENV)/.dev
 	$(BIN)/mkdocs serve

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-SHARED = ("common", "trained")  # by the others
+SHARED = ("cheap", "common", "trained")  # by the others
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in SHARED)
 
 

@@ -28,7 +28,7 @@ from exegete.runs.tables import write_csv
 
 WORKERS = tuple(2**power for power in range(11))
 PIECES = (40, 400, 4_000, 40_000)
-DRIVER, MESSAGE = 0.001, 0.001  # seconds for an answer and for a message: assumed; a call and its answer took 0.8 ms
+DRIVER, MESSAGE = 0.001, 0.001  # seconds for an answer and for a message: assumed, where no overhead was measured
 SHARED = ("model", "data", "split", "texts")  # of importances that were scored side by side
 
 
@@ -75,14 +75,21 @@ def makespan(pieces: Sequence[float], workers: int, driver: float = DRIVER, mess
     return last
 
 
-def simulated(seconds: Sequence[float]) -> pl.DataFrame:
+def driver_of(folder: Path) -> float:
+    """Seconds that the driver takes for a piece: as `benchmarks/cluster.py` measured it on Ray, or assumed."""
+    kept = folder / "overhead.json"
+    lines = json.loads(kept.read_text(encoding="utf8"))["measured"] if kept.is_file() else []
+    return max((line["overhead_ms"] / 1000 for line in lines if line["engine"] == "ray"), default=DRIVER)
+
+
+def simulated(seconds: Sequence[float], driver: float = DRIVER) -> pl.DataFrame:
     """Efficiency by number of pieces and of workers, with the bound that the longest piece sets."""
     rows = []
     for pieces in PIECES:
         drawn = sorted(random.Random(pieces).choices(list(seconds), k=pieces), reverse=True)
         work = sum(drawn)
         for workers in WORKERS:
-            took = makespan(drawn, workers)
+            took = makespan(drawn, workers, driver)
             rows.append(
                 {
                     "pieces": pieces,
@@ -118,7 +125,8 @@ def main(folder: Path, run: Path | None) -> None:
     if run is not None:
         write_csv(folder / "pieces.csv", pieces_of(run))
     pieces = pl.read_csv(folder / "pieces.csv")
-    table = simulated(pieces["seconds"].to_list())
+    driver = driver_of(folder)
+    table = simulated(pieces["seconds"].to_list(), driver)
     write_csv(folder / "scheduling.csv", table)
     write_text(folder / "scheduling.svg", to_svg(efficiency(table)))
     facts = {
@@ -126,7 +134,9 @@ def main(folder: Path, run: Path | None) -> None:
         "command": "python -m tools.scheduling results/scheduling",
         "simulated": True,
         "measured": "pieces.csv: seconds of the stages of a default audit on two cores, with two workers",
-        "assumed": {"driver_seconds": DRIVER, "message_seconds": MESSAGE},
+        "driver_seconds": driver,
+        "assumed": {"message_seconds": MESSAGE}
+        | ({} if (folder / "overhead.json").is_file() else {"driver_seconds": DRIVER}),
     }
     write_json(folder / "manifest.json", facts)
 

@@ -114,9 +114,8 @@ def main(kills: int, log: Path, seconds: float) -> None:
             soak.run(kills, began + seconds)
         of = ", ".join(f"{count} of a {what}" for what, count in sorted(soak.killed.items()))
         took = f"{(time.monotonic() - began) / 60:.0f} minutes"
-        soak.say(
-            f"{soak.kills} kills ({of}) in {soak.runs} runs and {took}: all tables are those of an undisturbed local run"
-        )
+        said = f"{soak.kills} kills ({of}) in {soak.runs} runs and {took}"
+        soak.say(f"{said}: all tables are those of an undisturbed local run")
 
 
 if __name__ == "__main__":

@@ -321,3 +321,13 @@ def test_one_word_texts_and_constant_scores_are_counted_not_averaged(study: Stud
     assert everywhere["undefined"].to_list() == undefined.agg(pl.col("value").null_count())["value"].to_list()
     assert everywhere["mean"].null_count() == 0
     assert json.loads(json.dumps(everywhere.to_dicts(), allow_nan=False))
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/run", "gs://bucket/run", "memory://run"])
+def test_an_object_store_is_refused_before_anything_is_written(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="a run folder is on a disk or a shared file system"):
+        run_study(study, Path(place))
+    assert not list(tmp_path.iterdir())

@@ -23,7 +23,7 @@ from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.needs import own_files
 from exegete.runs.seal import libraries, seals_of
-from exegete.runs.store import DONE, peak_memory
+from exegete.runs.store import DONE, peak_memory, refuse_object_store
 from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
@@ -225,6 +225,7 @@ def _sweep(out: Path) -> None:
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
     """One command at a time in a run folder."""
+    refuse_object_store(out)
     refusal = f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
     with leased(out / ".lock", refusal):
         yield

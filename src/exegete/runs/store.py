@@ -1,5 +1,6 @@
 """Store: a run's stages on disk. A stage is a folder; its `stage.json`, written last, proves that it is complete."""
 
+import re
 import resource
 import sys
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json, whole_file, write_json
 from exegete.base.lease import leased
 
@@ -50,6 +51,16 @@ class Stage:
         """What a complete stage said of itself."""
         facts: dict[str, Any] = read_json(self.folder / DONE, "stage")
         return facts
+
+
+def refuse_object_store(folder: Path) -> None:
+    """A run is renamed and leased file by file, which object stores can't do: say what to do instead."""
+    scheme = re.match(r"([a-z][a-z0-9]+):/", str(folder))  # a path has one slash of two
+    if scheme:
+        raise UsageError(
+            f"a run folder is on a disk or a shared file system, not at {scheme[1]}://: run it into a folder, and copy "
+            "that when it is complete, or stopped (aws s3 sync, gcloud storage rsync); copied back, it goes on"
+        )
 
 
 def stage(run: Path, kind: str, key: str, **facts: Any) -> Stage:
