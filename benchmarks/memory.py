@@ -150,10 +150,10 @@ def apart(what: str, number: int) -> dict[str, float]:
 
 
 def keep(folder: Path, table: pl.DataFrame, csv: dict[str, float] | None) -> None:
-    """Table, figure, and how they came about; an earlier csv stays."""
+    """Table, figure, and how they came about."""
     write_csv(folder / "memory.csv", table)
     write_text(folder / "memory.svg", to_svg(growth(table)))
-    facts = {"exegete": __version__, "command": "python benchmarks/memory.py results/memory --csv 2", "csv": csv}
+    facts = {"exegete": __version__, "command": " ".join(["python", "benchmarks/memory.py", *sys.argv[1:]]), "csv": csv}
     write_json(folder / "manifest.json", facts)
 
 
