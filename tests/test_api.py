@@ -18,8 +18,9 @@ import exegete as ex
 from exegete.audits.gate import AuditFailedError
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.runs.objects import Trained, entry_of, name_of_scores
+from exegete.runs.objects import Trained, name_of_scores
 from exegete.runs.run import read_manifest
+from exegete.runs.study_of_objects import entry_of
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
 

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from exegete.models.own.adapter import OwnPooling as OwnPooling
     from exegete.page.words import Words
     from exegete.runs.engine.contract import Engine
-    from exegete.runs.objects import AnyModel, AnyTask, Loaded, StudyOfObjects, Trained, Wrapped
+    from exegete.runs.objects import AnyModel, AnyTask, Loaded, Trained, Wrapped
     from exegete.runs.results import Result
+    from exegete.runs.study_of_objects import StudyOfObjects
     from exegete.tasks.example import Task
     from exegete.training.checkpoint import Checkpoint
     from exegete.training.pretrained import Given
@@ -297,7 +298,7 @@ def ask(
     >>> found = ask("permutation", model, "rotten_tomatoes", texts=200)  # doctest: +SKIP
     >>> found.summary; found.figure("tvd")  # doctest: +SKIP
     """
-    from exegete.runs.objects import StudyOfObjects, entry_of
+    from exegete.runs.study_of_objects import StudyOfObjects, entry_of
 
     entry = entry_of(experiment) | ({} if texts is None else {"texts": texts})
     study = StudyOfObjects([task], [model], [entry], (seed,), split, name=entry["name"])
@@ -360,7 +361,7 @@ def __getattr__(name: str) -> Any:
     if name in ("OwnModel", "OwnPooling"):
         return getattr(importlib.import_module("exegete.models.own"), name)
     if name == "Study":
-        return importlib.import_module("exegete.runs.objects").StudyOfObjects
+        return importlib.import_module("exegete.runs.study_of_objects").StudyOfObjects
     if name == "experiments":
         return importlib.import_module("exegete.experiments")
     raise AttributeError(f"module 'exegete' has no attribute '{name}'")

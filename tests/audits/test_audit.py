@@ -1,6 +1,7 @@
 """Auditing: which study answers what a user asks, with scores of another tool, quickly, and how long it takes."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from exegete.audits.audit import Asking, study_for, with_scores
 from exegete.audits.criteria import load_criteria
 from exegete.audits.goals import uncalibrated
 from exegete.audits.retrained import RETRAINED, left_out, said, trainable
-from exegete.base.errors import UsageError
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.estimate import Estimating, Piece, Plan, _told, planned, seconds_of
@@ -83,6 +84,26 @@ def test_a_checkpoint_of_hugging_face_is_named_by_what_it_was_made_of(tmp_path: 
     assert is_of_hub(str(ours))
     assert trainable(str(ours)) == trainable(f"hf:{ours}") == recipe
     assert trainable(str(own)) == f"hf:{own}:tune=true"
+
+
+@pytest.mark.parametrize("before", ["", "hf:"])
+def test_a_checkpoint_is_given_texts_as_it_was_trained_on_them(tmp_path: Path, before: str) -> None:
+    folder = Path(shutil.copytree(bert_folder(("negative", "positive")), tmp_path / "saved"))
+    alone = study_for(Asking(task="sst", model=f"hf:{folder}", quick=True))
+    assert alone.tasks == ("sst:lower=false",)  # saved by transformers: as people wrote them
+    for lower, task in ((True, "sst:tokenizer=words"), (False, "sst:tokenizer=words,lower=false")):
+        facts = {"model": "hf:BertForSequenceClassification", "tokenizer": "words", "lower": lower}
+        (folder / "checkpoint.json").write_text(json.dumps(facts))
+        assert study_for(Asking(task="sst", model=f"{before}{folder}", quick=True)).tasks == (task,)
+    said = study_for(Asking(task="sst:tokenizer=whitespace", model=f"{before}{folder}", quick=True))
+    assert said.tasks == ("sst:tokenizer=whitespace,lower=false",)  # what the name says stands
+
+
+def test_a_folder_that_transformers_saved_is_named_so(tmp_path: Path) -> None:
+    with pytest.raises(ExegeteError, match=f"if transformers saved it, write hf:{bert_folder()}$"):
+        study_for(Asking(task="sst", model=str(bert_folder()), quick=True))
+    with pytest.raises(ExegeteError, match="train one there, or name another folder"):
+        study_for(Asking(task="sst", model=str(tmp_path), quick=True))
 
 
 def test_questions_are_asked_about_their_facts_too() -> None:

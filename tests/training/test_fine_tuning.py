@@ -16,7 +16,7 @@ from exegete.models.build import build_model
 from exegete.models.contract import Predictor
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
-from exegete.runs.objects import name_of_model
+from exegete.runs.objects import is_by_name, name_of_model
 from exegete.runs.training import fitting, train_model
 from exegete.tasks.batching import batches_by_cost
 from exegete.tasks.example import Example, Task
@@ -168,6 +168,22 @@ def test_a_checkpoint_is_read_by_us_and_by_transformers(task: Task, tmp_path: Pa
     read = again.model.read(again.model.collate(examples[:1]), None, None).output
     with torch.no_grad():
         assert torch.allclose(theirs(**given)[0], read[0], atol=1e-6)
+
+
+def test_python_reads_the_texts_of_a_task_by_name_as_the_command_line_does(tmp_path: Path) -> None:
+    file = tmp_path / "films.csv"
+    lines = [f"{'A Charming' if i % 2 else 'A Dull'} Movie, no. {i},{i % 2}" for i in range(60)]
+    file.write_text("\n".join(["text;label", *(";".join(line.rsplit(",", 1)) for line in lines)]))
+    task = f"file:{file}"
+    typed, _ = train_model(task, name("head=cls"), 0, "epochs=1", tmp_path / "typed")
+    model = ex.train(name("head=cls"), task, training="epochs=1")
+    assert (model.task, model.data_hash) == (typed.task, typed.data_hash)
+    assert (model.tokenizer, model.lower) == ("whitespace", False)
+    assert is_by_name(model, task)
+    assert not is_by_name(model, f"{task}:lower=true")
+    words = ex.score(model, task, ["random"])["word"].to_list()
+    assert "Movie," in words
+    assert ex.score(tmp_path / "typed", task, ["random"])["word"].to_list() == words
 
 
 def test_a_damaged_head_is_not_taken(task: Task, tmp_path: Path) -> None:

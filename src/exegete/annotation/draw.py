@@ -31,7 +31,7 @@ from exegete.runs.training import evaluated, fitting
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
-from exegete.training.checkpoint import Checkpoint, load_checkpoint
+from exegete.training.checkpoint import Checkpoint, as_read, load_checkpoint
 
 SPLIT = "test"
 
@@ -57,7 +57,7 @@ class Draw:
 def draw(model: Path, task: str, asked: Draw) -> Drawn:
     """Draw items from the test split of a task for a checkpoint."""
     with one_thread():
-        loaded, checkpoint = load_task(task), load_checkpoint(model)
+        loaded, checkpoint = load_task(as_read(task, str(model))), load_checkpoint(model)
         if loaded.kind == "translation":
             raise UsageError("a translation predicts word after word, and an item shows one prediction: use classes")
         sites_of(checkpoint.model, None)  # refuses a model without attention before anything is computed

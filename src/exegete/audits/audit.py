@@ -21,7 +21,6 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import judged_experiments
 from exegete.importance.given import specs_of
-from exegete.models.settings import HUB
 from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import key_of
 from exegete.runs.objects import (
@@ -38,8 +37,8 @@ from exegete.runs.objects import (
 from exegete.runs.run import finished_cells, run_study
 from exegete.runs.study import Study, checked, is_asked, read_study
 from exegete.runs.tables import write_csv
-from exegete.tasks.catalogue import as_written, kind_of
-from exegete.training.checkpoint import is_of_hub, is_trained
+from exegete.tasks.catalogue import kind_of
+from exegete.training.checkpoint import as_read, is_of_hub, is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
 DEFAULT, QUICK = "audit", "audit_quick"
@@ -92,7 +91,7 @@ def study_for(asking: Asking) -> Study:
     tasks: tuple[str, ...] = (asking.task or study.tasks[0],)
     kind = kind_of(tasks[0])
     models = (asking.model or MODEL.get(kind, study.models[0]),)
-    tasks = tuple(as_written(task) if models[0].startswith(HUB) else task for task in tasks)
+    tasks = tuple(as_read(task, models[0]) for task in tasks)
     hub = is_of_hub(models[0])
     if kind == "classification" and not is_trained(models[0]) and (asking.retrain if hub else not asking.quick):
         tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words

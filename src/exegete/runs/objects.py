@@ -6,8 +6,7 @@ was trained here keeps its own name, and its weights lie where the run looks bef
 be trained beside it. A wrapped module can't be made again elsewhere; it is asked in this process, as it is.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,23 +18,26 @@ from exegete.base.arguments import shown
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
 from exegete.base.progress import Progress, silent
-from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.contract import Experiment
 from exegete.models.own.adapter import OwnModel
 from exegete.models.own.held import hold
 from exegete.models.settings import FROM_THE_HUB, HUB
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import key_of
-from exegete.runs.results import Run
-from exegete.runs.run import run_study
 from exegete.runs.store import write_parquet
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study
 from exegete.runs.training import INPUTS, evaluated, fitting, train_model
-from exegete.tasks.catalogue import load_task
+from exegete.tasks.catalogue import as_written, load_task
 from exegete.tasks.example import Task
 from exegete.tasks.memory import MemoryTask
-from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint, save_checkpoint
+from exegete.training.checkpoint import (
+    Checkpoint,
+    as_read,
+    is_checkpoint,
+    is_trained,
+    load_checkpoint,
+    save_checkpoint,
+)
 from exegete.training.pretrained import Given, load_pretrained, wrap_pretrained
 
 
@@ -102,7 +104,7 @@ def train(
     if not isinstance(model, str):
         raise UsageError(f"a model is trained by its name with settings, as 'bilstm:hidden=64', not from {told(model)}")
     if out is not None:
-        return Trained(**vars(train_model(task_itself(task), model, seed, training, out, progress)[0]))
+        return Trained(**vars(train_model(task_for(model, task), model, seed, training, out, progress)[0]))
     with TemporaryDirectory() as folder:
         return train(model, task, seed, training, Path(folder) / "checkpoint", progress)
 
@@ -135,6 +137,15 @@ def asked(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoin
 def task_itself(task: AnyTask) -> Task:
     """A task, read if it is only named."""
     return load_task(name_of_task(task, Path())) if not isinstance(task, Task) else task
+
+
+def task_for(model: AnyModel, task: AnyTask) -> Task:
+    """The same, where it is only named with its texts as a model reads them."""
+    if isinstance(task, str) and isinstance(model, Checkpoint):
+        task = as_written(task, model.tokenizer, model.lower)
+    elif isinstance(task, str) and isinstance(model, str | Path):
+        task = as_read(task, str(model))
+    return task_itself(task)
 
 
 def name_of_task(task: object, run: Path) -> str:
@@ -173,7 +184,9 @@ def is_by_name(model: object, task: AnyTask) -> bool:
     """Whether a model was trained here, on this task: then its name says all of it."""
     if not isinstance(model, Trained):
         return False
-    return model.data_hash == task.hash if isinstance(task, Task) else model.task == task
+    if isinstance(task, Task):
+        return model.data_hash == task.hash
+    return model.task in (task, as_written(task, model.tokenizer, model.lower))
 
 
 def _deposited(model: Checkpoint, by_name: bool, folder: Path) -> str:
@@ -236,76 +249,3 @@ def engine_for(study: Study, engine: str | Engine | None = None, workers: int | 
         what = "a wrapped module" if held else "an experiment of this script"
         raise UsageError(f"{what} lives in this process and can't be sent to {named}: put it into a file, or run here")
     return engine_of("local", 1)
-
-
-@dataclass(frozen=True)
-class StudyOfObjects:
-    """Tasks × models × seeds × experiments, as names or as objects."""
-
-    tasks: Sequence[AnyTask]
-    models: Sequence[AnyModel]
-    experiments: Sequence[Experiment | str | Mapping[str, Any]]
-    seeds: Sequence[int] = (0,)
-    split: str = "test"
-    training: Mapping[str, Any] = field(default_factory=dict)
-    name: str = "study"
-    plugins: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        for what, given in (("tasks", self.tasks), ("models", self.models), ("experiments", self.experiments)):
-            if not isinstance(given, list | tuple):
-                raise UsageError(f"{what} is a list, not {told(given)}: write {what}=[…]")
-            if not given:
-                raise UsageError(f"{what} is empty: a study needs one or more")
-
-    def run(
-        self,
-        out: str | Path | None = None,
-        *,
-        engine: str | Engine | None = None,
-        workers: int | None = None,
-        progress: Progress = silent,
-    ) -> Run:
-        """Run it, or go on with it, in a folder."""
-        folder = folder_of(out, self.name, *self.tasks, *self.models, *self.experiments, self.seeds, self.training)
-        study = self.named(folder)
-        run_study(study, folder, None, engine_for(study, engine, workers), progress)
-        return Run(folder, study)
-
-    def named(self, run: Path) -> Study:
-        """The same by names that a run in this folder finds again."""
-        by_name = [model for model in self.models if isinstance(model, Trained) and self._fits(model)]
-        seeds = tuple(dict.fromkeys(model.seed for model in by_name)) or tuple(self.seeds)
-        training = by_name[0].training if by_name else dict(self.training)
-        if any((model.seed,) != seeds or model.training != training for model in by_name):
-            raise UsageError("the trained models differ in seed or training: give each a study of its own")
-        said = {
-            "name": self.name,
-            "tasks": tuple(name_of_task(task, run) for task in self.tasks),
-            "models": tuple(name_of_model(model, self.tasks[0], run) for model in self.models),
-            "seeds": seeds,
-            "split": self.split,
-            "training": training,
-            "plugins": tuple(self.plugins),
-            "experiments": tuple(entry_of(experiment) for experiment in self.experiments),
-        }
-        return checked(Study.model_validate(said))
-
-    def _fits(self, model: Trained) -> bool:
-        return all(is_by_name(model, task) for task in self.tasks)
-
-
-def entry_of(experiment: Experiment | str | Mapping[str, Any]) -> dict[str, Any]:
-    """An experiment as a study writes it: its name, and the settings that differ from the usual ones."""
-    if isinstance(experiment, str | Mapping):
-        return {"name": experiment} if isinstance(experiment, str) else dict(experiment)
-    kind = type(experiment)
-    places = (kind, f"{kind.__module__}:{kind.__name__}")
-    names = [name for name in EXPERIMENTS if EXPERIMENTS[name].place in places]
-    if not names:
-        raise UsageError(
-            f"an experiment is one of `exegete ls experiments`, by name or as an object, not {kind.__name__}"
-        )
-    usual = kind()
-    settings = {f.name: getattr(experiment, f.name) for f in fields(experiment)}  # type: ignore[arg-type]
-    return {"name": names[0]} | {key: value for key, value in settings.items() if value != getattr(usual, key)}

@@ -10,7 +10,7 @@ from exegete.base.threads import one_thread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts, tokens_of
-from exegete.runs.objects import AnyModel, AnyTask, asked, task_itself
+from exegete.runs.objects import AnyModel, AnyTask, asked, task_for
 from exegete.runs.scoring import Shards, score_frames
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Task
@@ -29,7 +29,7 @@ def scores_of(
     if not methods or texts == 0:
         raise UsageError("name at least one method, and ask about one text or more")
     built: dict[str, Importance] = {name: IMPORTANCES.make(name) for name in methods}
-    read = task_itself(task)
+    read = task_for(model, task)
     examples = chosen(read.split(split), texts)
     with one_thread():
         found = asked(model, read)

@@ -229,6 +229,12 @@ def _check_model(model: str) -> None:
         raise UsageError(f"{error}; nor is there a checkpoint folder {model}") from None
 
 
+def _instead(folder: Path) -> str:
+    """What to do about a folder without a checkpoint of ours."""
+    theirs = (folder / "config.json").is_file()
+    return f"if transformers saved it, write hf:{folder}" if theirs else "train one there, or name another folder"
+
+
 def checked(study: Study) -> Study:
     """Find wrong names before any work is done: models, experiments, their importances."""
     from exegete.importance.catalogue import IMPORTANCES
@@ -248,7 +254,7 @@ def checked(study: Study) -> Study:
             raise UsageError(f"no {other} of study '{study.name}' fits {kind} '{lost[0]}': give it one, or drop it")
     for model in study.models:
         if Path(model).is_dir() and not is_checkpoint(Path(model)):
-            raise ExegeteError(f"{model} holds no whole checkpoint: train one there, or name another folder")
+            raise ExegeteError(f"{model} holds no whole checkpoint: {_instead(Path(model))}")
         if not is_checkpoint(Path(model)):
             _check_model(model)
         if len(study.seeds) > 1 and is_trained(model):  # what a model of the hub is, only the hub knows

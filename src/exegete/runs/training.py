@@ -10,14 +10,14 @@ from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Trainable
-from exegete.models.settings import HUB, MODELS
+from exegete.models.settings import MODELS
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work
-from exegete.tasks.catalogue import as_written, kind_of, load_task
+from exegete.tasks.catalogue import kind_of, load_task
 from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import fit_vocabulary
-from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint, save_checkpoint
+from exegete.training.checkpoint import Checkpoint, as_read, is_checkpoint, load_checkpoint, save_checkpoint
 from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
 from exegete.training.metrics import Metrics
@@ -127,7 +127,7 @@ def train_model(
     )
     settings: TrainingSettings = validate(TrainingSettings, given, "training")
     MODELS.make(model)  # wrong settings are found before the texts are read
-    named = as_written(task) if isinstance(task, str) and model.startswith(HUB) else task
+    named = as_read(task, model) if isinstance(task, str) else task
     with one_thread():
         loaded = named if isinstance(named, Task) else load_task(named)
         built = build_model(model, loaded, seed)

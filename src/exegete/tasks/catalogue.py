@@ -94,17 +94,20 @@ def load_task(text: str) -> Task:
     return task
 
 
-def as_written(text: str) -> str:
+def as_written(text: str, tokenizer: str = "whitespace", lower: bool = False) -> str:
     """The same task with its texts as people wrote them, cut at white space, unless its name says otherwise.
 
-    For models that were trained on such texts: lower-cased words without their punctuation are other words to them.
+    For models that were trained on such texts: lower-cased words without their punctuation are other words to them. One
+    that was trained on texts cut in another way is given them so.
 
     >>> as_written("imdb"), as_written("imdb:lower=true"), as_written("babi")
     ('imdb:tokenizer=whitespace,lower=false', 'imdb:lower=true,tokenizer=whitespace', 'babi')
+    >>> as_written("imdb", "words", True), as_written("sst", "words", True)
+    ('imdb', 'sst:tokenizer=words')
     """
     spec = parse(text)
     defaults = DEFAULTS.get(spec.name.partition(":")[0], {})
-    asked = {"tokenizer": "whitespace", "lower": False}
+    asked = {"tokenizer": tokenizer, "lower": lower}
     missing = {key: str(value).lower() for key, value in asked.items() if defaults.get(key, value) != value}
     return str(Spec(spec.name, spec.settings | {k: v for k, v in missing.items() if k not in spec.settings}))
 

@@ -19,6 +19,7 @@ from exegete.models.capabilities import Saving, Trainable, Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.module import weights_hash
 from exegete.models.settings import HUB, MODELS, OwnSettings
+from exegete.tasks.catalogue import as_written
 from exegete.tasks.class_names import named
 from exegete.training.fit import State
 
@@ -82,6 +83,20 @@ def is_of_hub(model: str) -> bool:
         return parse(model).name.startswith(HUB)
     facts = read_json(Path(model) / FACTS, "checkpoint")
     return isinstance(facts, dict) and str(facts.get("model")).startswith(HUB)
+
+
+def as_read(task: str, model: str) -> str:
+    """A task with its texts as a model reads them, unless its name says otherwise.
+
+    A checkpoint is given them cut as those that it was trained on, another model of Hugging Face as people wrote them;
+    all else is trained on what the task gives.
+    """
+    folder = Path(parse(model).name.removeprefix(HUB) if model.startswith(HUB) else model)
+    if is_checkpoint(folder):
+        facts = read_json(folder / FACTS, "checkpoint")
+        known = facts if isinstance(facts, dict) else {}
+        return as_written(task, **{key: known[key] for key in ("tokenizer", "lower") if key in known})
+    return as_written(task) if model.startswith(HUB) else task
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:

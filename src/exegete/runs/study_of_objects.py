@@ -1,0 +1,99 @@
+"""A study of what people have in memory, or of names: tasks × models × seeds × experiments (`exegete.Study`)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from exegete.base.errors import UsageError
+from exegete.base.progress import Progress, silent
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Experiment
+from exegete.runs.engine.contract import Engine
+from exegete.runs.objects import (
+    AnyModel,
+    AnyTask,
+    Trained,
+    engine_for,
+    folder_of,
+    is_by_name,
+    name_of_model,
+    name_of_task,
+    told,
+)
+from exegete.runs.results import Run
+from exegete.runs.run import run_study
+from exegete.runs.study import Study, checked
+
+
+@dataclass(frozen=True)
+class StudyOfObjects:
+    """Tasks × models × seeds × experiments, as names or as objects."""
+
+    tasks: Sequence[AnyTask]
+    models: Sequence[AnyModel]
+    experiments: Sequence[Experiment | str | Mapping[str, Any]]
+    seeds: Sequence[int] = (0,)
+    split: str = "test"
+    training: Mapping[str, Any] = field(default_factory=dict)
+    name: str = "study"
+    plugins: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for what, given in (("tasks", self.tasks), ("models", self.models), ("experiments", self.experiments)):
+            if not isinstance(given, list | tuple):
+                raise UsageError(f"{what} is a list, not {told(given)}: write {what}=[…]")
+            if not given:
+                raise UsageError(f"{what} is empty: a study needs one or more")
+
+    def run(
+        self,
+        out: str | Path | None = None,
+        *,
+        engine: str | Engine | None = None,
+        workers: int | None = None,
+        progress: Progress = silent,
+    ) -> Run:
+        """Run it, or go on with it, in a folder."""
+        folder = folder_of(out, self.name, *self.tasks, *self.models, *self.experiments, self.seeds, self.training)
+        study = self.named(folder)
+        run_study(study, folder, None, engine_for(study, engine, workers), progress)
+        return Run(folder, study)
+
+    def named(self, run: Path) -> Study:
+        """The same by names that a run in this folder finds again."""
+        by_name = [model for model in self.models if isinstance(model, Trained) and self._fits(model)]
+        seeds = tuple(dict.fromkeys(model.seed for model in by_name)) or tuple(self.seeds)
+        training = by_name[0].training if by_name else dict(self.training)
+        if any((model.seed,) != seeds or model.training != training for model in by_name):
+            raise UsageError("the trained models differ in seed or training: give each a study of its own")
+        said = {
+            "name": self.name,
+            "tasks": tuple(name_of_task(task, run) for task in self.tasks),
+            "models": tuple(name_of_model(model, self.tasks[0], run) for model in self.models),
+            "seeds": seeds,
+            "split": self.split,
+            "training": training,
+            "plugins": tuple(self.plugins),
+            "experiments": tuple(entry_of(experiment) for experiment in self.experiments),
+        }
+        return checked(Study.model_validate(said))
+
+    def _fits(self, model: Trained) -> bool:
+        return all(is_by_name(model, task) for task in self.tasks)
+
+
+def entry_of(experiment: Experiment | str | Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment as a study writes it: its name, and the settings that differ from the usual ones."""
+    if isinstance(experiment, str | Mapping):
+        return {"name": experiment} if isinstance(experiment, str) else dict(experiment)
+    kind = type(experiment)
+    places = (kind, f"{kind.__module__}:{kind.__name__}")
+    names = [name for name in EXPERIMENTS if EXPERIMENTS[name].place in places]
+    if not names:
+        raise UsageError(
+            f"an experiment is one of `exegete ls experiments`, by name or as an object, not {kind.__name__}"
+        )
+    usual = kind()
+    settings = {f.name: getattr(experiment, f.name) for f in fields(experiment)}  # type: ignore[arg-type]
+    return {"name": names[0]} | {key: value for key, value in settings.items() if value != getattr(usual, key)}
