@@ -6,7 +6,10 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import polars as pl
 import pytest
+
+from exegete.importance.catalogue import computed
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SHARED = ("cheap", "common", "trained")  # by the others
@@ -24,6 +27,23 @@ def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\d", done.stdout)
+
+
+KEPT = pl.read_csv(FOLDER.parent / "results" / "correctness" / "huggingface.csv")
+
+
+@pytest.mark.parametrize("model", KEPT["model"].unique(maintain_order=True).to_list())
+def test_what_is_kept_of_transformers_has_every_method_and_keeps_its_promises(model: str) -> None:
+    kept = KEPT.filter(pl.col("model") == model)
+    assert kept["method"].to_list() == list(computed())
+    assert kept.filter(pl.col("refused").is_not_null())["method"].to_list() == ["deeplift"]
+    bounds = {"integrated_gradients": 0.01, "lrp": 1e-6, "kernel_shap": 1e-12}  # complete, conserved, summed
+    for row in kept.filter(pl.col("refused").is_null()).iter_rows(named=True):
+        assert row["batch_single"] <= 1e-4, row["method"]
+        assert (row["max_error"] is None) == (row["method"] not in bounds)
+        assert row["max_error"] is None or row["max_error"] <= bounds[row["method"]], row["method"]
+        assert row["from_captum"] is None or row["from_captum"] <= 1e-6, row["method"]
+        assert row["by_hand"] is None or (FOLDER.parent / f"tests/importance/{row['by_hand']}.py").is_file()
 
 
 def test_make_runs_every_benchmark() -> None:
