@@ -8,6 +8,9 @@ null, and counted.
 Judge it against references, never against 0: a linear decoder fixes one number per free class, so a text of T keys has
 T − 2 or more free directions, and the search finds a large JSD for any model (PROTOCOLS 16). Beside it stand the same
 search on models that are faithful and unfaithful by construction, and the JSD after permuting the weights.
+
+Of a model with several layers the same can be asked below the readout (`sites`), one layer at a time, of all its rows
+together; a step of the search is then a pass from that layer on, and models of known truth have no such layer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +26,7 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.common.beside import permuted_jsd
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.counterfactual import facts, frame, furthest, grouped, members, several_keys, spread
+from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
 from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.experiments.common.summaries import number
@@ -31,7 +35,7 @@ from exegete.interventions.search import Adversaries, Search, find_each
 from exegete.tasks.example import Example
 from exegete.training.recipe import Recipe
 
-KEYS = ("task", "model", "split", "who", "epsilon")
+KEYS = ("task", "model", "split", "sites", "who", "epsilon")
 MODEL = "model"
 REFERENCES = {"faithful": "1", "unfaithful": "0"}  # and the share of the weights that is attention
 SHARED = ("vectors", "size", "scale", "trainable")  # what a reference has in common with the model
@@ -49,10 +53,12 @@ class AdversarySearch(Search, OfDistributions):
 
     epsilons: tuple[float, ...] = (0.01, 0.05)
     references: bool = False  # search on models that are faithful and unfaithful by construction too
+    sites: tuple[str, ...] = ("readout",)  # where; also layers such as "encoder.2", or "each" of them: slow
     texts: int | None = None  # all, unless given
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_places("adversary_search", self.sites)
         proper = all(0 <= epsilon <= 1 for epsilon in self.epsilons)
         if not self.epsilons or not proper or len(set(self.epsilons)) < len(self.epsilons):
             raise UsageError(
@@ -68,8 +74,14 @@ class AdversarySearch(Search, OfDistributions):
         return {who: Recipe(model=str(Spec("ladder", {"share": share} | shared))) for who, share in REFERENCES.items()}
 
     def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example, searched model and ε."""
-        return self.measured(subject, list(pooled(subject.model, subject.examples)))
+        """One row per example, place, searched model and ε."""
+        return at_each(self.sites, subject.model.sites, lambda site: self._at(subject, site))
+
+    def _at(self, subject: Subject, site: str | None) -> pl.DataFrame:
+        pools = list(pooled(subject.model, subject.examples, site))
+        if site is None:
+            return self.measured(subject, pools)
+        return _framed([*self._searched(subject, MODEL, pools)], subject)
 
     def measured(self, subject: Subject, pools: Sequence[Pooled]) -> pl.DataFrame:
         """The same from texts that the subject's model has encoded already."""
@@ -78,7 +90,7 @@ class AdversarySearch(Search, OfDistributions):
             if who in subject.companions:
                 model = subject.companions[who].classifier
                 parts += self._searched(subject, who, list(pooled(model, subject.examples)))
-        return frame(parts, subject.examples, LISTS | {"met": pl.Boolean()})
+        return _framed(parts, subject)
 
     def _searched(self, subject: Subject, who: str, pools: Sequence[Pooled]) -> Iterator[dict[str, Any]]:
         """Rows of one model, which are of its own predictions."""
@@ -99,11 +111,13 @@ class AdversarySearch(Search, OfDistributions):
         `permuted` is the mean JSD after permuting the weights, `ratio` that of the two means; `met` is the share of
         texts with a candidate within ε, `within` the share of candidates.
         """
-        return pl.DataFrame([said | _numbers(group) for said, group in grouped(rows, KEYS)], infer_schema_length=None)
+        return pl.DataFrame(
+            [said | _numbers(group) for said, group in grouped(placed(rows), KEYS)], infer_schema_length=None
+        )
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The same by normalised entropy of the weights: models are to be compared at equal entropy."""
-        flat = rows.filter(pl.col("entropy").is_not_null())
+        flat = placed(rows).filter(pl.col("entropy").is_not_null())
         kept = [(said, group) for said, group in grouped(flat, KEYS, against="entropy") if said["class"] == "all"]
         found = pl.DataFrame([said | _numbers(group) for said, group in kept], infer_schema_length=None)
         empty = self.summary(rows).head(0)  # no text has two keys
@@ -114,10 +128,14 @@ class AdversarySearch(Search, OfDistributions):
         from exegete.experiments.adversary_search.figure import pairs, spread
         from exegete.page.violin import Axis, violin
 
-        first = rows.filter(pl.col("epsilon") == self.epsilons[0])
+        first = at_readout(rows).filter(pl.col("epsilon") == self.epsilons[0])
         own = first.filter(pl.col("who") == MODEL)
         axis = Axis("ε-max JSD of the weights", log(2), (0, 0.2, 0.4, 0.6))
         return {"histogram": spread(first), "violins": violin(own, "jsd", axis), "pairs": pairs(own)}
+
+
+def _framed(parts: Sequence[Mapping[str, Any]], subject: Subject) -> pl.DataFrame:
+    return frame(parts, subject.examples, LISTS | {"met": pl.Boolean()})
 
 
 def _best(pool: Pooled, found: Adversaries, epsilon: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from exegete.experiments.adversary_search.experiment import MODEL
+from exegete.experiments.common.depth import at_readout, placed
 from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
@@ -30,11 +31,12 @@ TWINS = (
 def _weights(title: str, where: pl.Expr, *by: Column, of: str = "summary") -> Shown:
     return shown(
         title,
-        varying("who"), number("epsilon", "ε"), *by, number("mean", "ε-max JSD"), interval("low", "high"),
+        varying("sites", "weights of"), varying("who"), number("epsilon", "ε"), *by,
+        number("mean", "ε-max JSD"), interval("low", "high"),
         number("permuted", "permuted"), share("met"), *wide(share("within")), count("n"), *wide(count("undefined")),
         caption="At most ln 2 = 0.693. Permuted: JSD after permuting the weights; met: texts with an adversary within "
         "ε; within: candidates within ε; undefined: texts with a single key.",
-        where=where, of=of,
+        where=where, of=of, first=placed,
     )  # fmt: skip
 
 
@@ -54,7 +56,7 @@ def examples(found: Found) -> tuple[str, tuple[HeatMap, ...]]:
     """Adversarial twins: the model's own weights and an adversary's on the same words."""
     from exegete.experiments.adversary_search.figure import telling  # what draws is not for whoever reads a table
 
-    own = found.rows.filter(pl.col("epsilon") == found.experiment.epsilons[0], pl.col("who") == MODEL)
+    own = at_readout(found.rows).filter(pl.col("epsilon") == found.experiment.epsilons[0], pl.col("who") == MODEL)
     texts = telling(own)
     several = [name for name in ("task", "model") if texts[name].n_unique() > 1]
     maps = (_twins(row, [row[name] for name in several]) for row in named(texts).iter_rows(named=True))

@@ -5,6 +5,7 @@ import math
 import polars as pl
 from torch import Tensor
 
+from exegete.experiments.common.depth import at_readout
 from exegete.experiments.common.statistic import Evidence, Measured, by_seed
 
 ALIKE = 0.1  # normalised entropies up to which two attentions are equally flat
@@ -22,7 +23,7 @@ def unique(found: Evidence) -> Measured | None:
     Flat attention has adversaries further away, so only texts count on which both are about equally flat. Where these
     are few there is no number: the mean of two texts would be read as one.
     """
-    strict = found.rows.filter(pl.col("epsilon") == min(found.experiment.epsilons))
+    strict = at_readout(found.rows).filter(pl.col("epsilon") == min(found.experiment.epsilons))
     if "faithful" not in strict["who"]:  # nothing to hold it against
         return None
     jsd, entropy = (_by_who(strict, column) for column in ("jsd", "entropy"))

@@ -1,4 +1,4 @@
-"""Pooling: texts opened at the readout, in batches: whatever changes only the weights there starts here.
+"""Pooling: texts opened at the readout or at another site, in batches: what changes only the weights there starts here.
 
 With several heads "the weight of a key" is its mean over them. What compares weights compares head by head, and takes
 the mean over heads afterwards.
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.models.capabilities import Resuming
-from exegete.models.contract import Predictor
+from exegete.models.contract import Predictor, Query
 from exegete.models.opened import Opened, opened, unopened, unpooled
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example
@@ -22,7 +22,7 @@ DRAWS, NUMBERS = 100, 12_500_000  # weightings that a caller asks about together
 
 
 class Pooled(NamedTuple):
-    """Some texts of about one length, of which only the weights of the readout are left to choose."""
+    """Some texts of about one length, of which only the weights of one site are left to choose."""
 
     members: list[int]  # places among the examples that were given
     opened: Opened
@@ -54,28 +54,29 @@ class Pooled(NamedTuple):
             return self.opened.logits(weights)
 
 
-def pooled(model: Predictor, examples: Sequence[Example]) -> Iterator[Pooled]:
-    """Every example, in batches, opened once."""
+def pooled(model: Predictor, examples: Sequence[Example], site: str | None = None) -> Iterator[Pooled]:
+    """Every example, in batches, opened once; at the readout, unless a site is named."""
     if (reason := unopened(model)) is not None:
         raise UsageError(reason)
-    for members in _alike(model, examples):
+    for members in _alike(model, examples, site):
         with torch.no_grad():
-            texts = opened(model, model.collate([examples[i] for i in members]))
+            texts = opened(model, model.collate([examples[i] for i in members]), site=site)
             logits = texts.own
         yield Pooled(members, texts, logits)
 
 
-def _alike(model: Predictor, examples: Sequence[Example]) -> Iterator[list[int]]:
+def _alike(model: Predictor, examples: Sequence[Example], site: str | None) -> Iterator[list[int]]:
     """Texts of one length; where every piece of a word is a query that is read, of one number of pieces.
 
     Where one query goes on, texts up to twice as long as the shortest are opened together: keys are what is padded, and
     they cost little; a search takes its steps once per batch, however few texts are in it.
     """
-    if isinstance(model, Resuming) and model.readout is not None and model.readout.query in ("first", "last"):
+    query = _query(model, site)
+    if isinstance(model, Resuming) and query in ("first", "last"):
         yield from _about_as_long(model, examples)
         return
-    for members in batches_of_one_length(examples, _together(model, examples), BUDGET):
-        if model.readout is None or model.readout.query != "every":
+    for members in batches_of_one_length(examples, _together(model, examples, site), BUDGET):
+        if query != "every":
             yield members
             continue
         pieces = model.collate([examples[i] for i in members]).cost.sum(-1)
@@ -87,7 +88,7 @@ def _about_as_long(model: Predictor, examples: Sequence[Example]) -> Iterator[li
     """From the shortest texts to the longest, in pieces; none is more than twice as long as another of its batch."""
     costs = [int(model.collate([example]).cost.sum()) for example in examples]
     longest = 0
-    for members in batches_by_cost(costs, _together(model, examples), BUDGET):
+    for members in batches_by_cost(costs, _together(model, examples, None), BUDGET):
         some: list[int] = []
         for i in members:
             if some and costs[i] > longest:
@@ -98,11 +99,18 @@ def _about_as_long(model: Predictor, examples: Sequence[Example]) -> Iterator[li
         yield some
 
 
-def _together(model: Predictor, examples: Sequence[Example]) -> int:
+def _query(model: Predictor, site: str | None) -> Query | None:
+    """Which query of a site goes on: that of the readout, and all of them below it."""
+    if model.readout is None:
+        return None
+    return model.readout.query if site in (None, model.readout.sites[-1]) else "every"
+
+
+def _together(model: Predictor, examples: Sequence[Example], site: str | None) -> int:
     """How many texts fit: classes may be the words of a vocabulary, and of a pass all weights of all draws are held."""
     each = len(model.labels)
-    if unpooled(model) is not None and examples:
+    if (site is not None or unpooled(model) is not None) and examples:
         with torch.no_grad():
-            longest = opened(model, model.collate([max(examples, key=len)]))
+            longest = opened(model, model.collate([max(examples, key=len)]), site=site)
         each = max(each, longest.weights.numel())
     return max(1, min(SIZE, NUMBERS // (DRAWS * each)))

@@ -210,8 +210,10 @@ def other_key(pooled: Pooled, top: Tensor, sampler: Sampler, seed: int) -> Tenso
     return (~mask).byte().argsort(dim=-1, stable=True).gather(1, place[:, None])[:, 0]
 
 
-def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame]) -> pl.DataFrame:
+def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame], site: str | None = None) -> pl.DataFrame:
     """Tidy rows of a subject's texts: what is known of each, then what was measured; null in texts of one key.
+
+    Keys are those of the readout, unless a site is named.
 
     `measured` gives rows with the text's `place` in the batch and its `keys`.
     """
@@ -226,7 +228,7 @@ def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame]) -> pl
             "predicted": [labels[c] for c in subject.predicted.tolist()],
         }
     )
-    found = pl.concat([_placed(measured(part), part) for part in pooled(subject.model, subject.examples)])
+    found = pl.concat([_placed(measured(part), part) for part in pooled(subject.model, subject.examples, site)])
     rows = facts.join(found, on="place", maintain_order="left_right")
     said = ("example", "n", "keys", "kind", "gold", "predicted", "scheme")
     known = [name for name in said if name in rows.columns]

@@ -13,6 +13,9 @@ on:
 A text whose decision nothing flips, not even removing every key, is one of the class that the bias prefers. The paper
 leaves it out, which flatters schemes that fail to flip others; here it is *censored* at 1.0, and the paper's exclusion
 stands beside.
+
+Of a model with several layers the same can be asked below the readout (`sites`), one layer at a time: a word is then
+gone from every row of the layer, and weights are means over heads and rows; what lies below is computed once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,6 +31,7 @@ from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.depth import at_each, check_places, placed
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
@@ -47,6 +51,7 @@ class ImportanceSets(OfWeights):
 
     schemes: tuple[Scheme, ...] = SCHEMES
     orders: int = 5  # random ones
+    sites: tuple[str, ...] = ("readout",)  # where; also layers such as "encoder.2", or "each" of them
     seed: int = 0
     texts: int | None = None  # all, unless given
 
@@ -57,17 +62,18 @@ class ImportanceSets(OfWeights):
             raise UsageError(
                 f"experiment 'importance_sets' has no scheme '{wrong[0]}': choose among {', '.join(SCHEMES)}"
             )
+        check_places("importance_sets", self.sites)
         if self.orders < 1:
             raise UsageError(f"experiment 'importance_sets' needs orders of 1 or more, not {self.orders}")
 
     def rows(self, subject: Subject) -> pl.DataFrame:
-        """One row per example and scheme.
+        """One row per example, place and scheme.
 
         value: fraction removed at the first flip, 1 if there is none; mass: attention that went with it; flips, or
         `excluded` as in the paper; emptied: it flipped only when no weight was left. Of the random orders, value and
         mass are means, the rest is the first order's.
         """
-        return frame_of(subject, self._measured)
+        return at_each(self.sites, subject.model.sites, lambda site: frame_of(subject, self._measured, site))
 
     def _measured(self, part: Pooled) -> pl.DataFrame:
         orders = self.ordered(part)
@@ -149,7 +155,7 @@ def backwards(order: Tensor, mask: Tensor) -> Tensor:
     return order.gather(-1, torch.where(keys <= last, last - keys, keys))
 
 
-CELL = ("task", "model", "split")
+CELL = ("task", "model", "split", "sites")
 EQUAL = 1e-9  # fractions that differ by less are means of the same ones
 
 
@@ -159,7 +165,7 @@ def summarised(rows: pl.DataFrame) -> pl.DataFrame:
     `chance` is the censored mean of random orders in the same cell.
     """
     keys = (*CELL, "scheme")
-    found = by_keys(rows, keys, _numbers)
+    found = by_keys(placed(rows), keys, _numbers)
     chance = found.filter(pl.col("scheme") == "random").select(*CELL, chance="mean")
     return found.join(chance, on=CELL, how="left", maintain_order="left")
 
@@ -225,7 +231,7 @@ def paired(rows: pl.DataFrame) -> pl.DataFrame:
     """
     found = [
         dict(zip(CELL, key, strict=True)) | pair
-        for key, group in rows.partition_by(CELL, as_dict=True, maintain_order=True).items()
+        for key, group in placed(rows).partition_by(CELL, as_dict=True, maintain_order=True).items()
         for pair in _pairs(group)
     ]
     return pl.DataFrame(found, schema_overrides={"p": pl.Float64}, infer_schema_length=None)
@@ -260,7 +266,7 @@ def _compared(both: pl.DataFrame, apart: pl.Expr) -> dict[str, Any]:
 
 def serrano_smith(rows: pl.DataFrame) -> pl.DataFrame:
     """Mean ± std of fraction and mass as the paper has them: texts that flip, the first random order."""
-    groups = rows.filter(pl.col("value").is_not_null()).group_by(*CELL, "scheme", maintain_order=True)
+    groups = placed(rows).filter(pl.col("value").is_not_null()).group_by(*CELL, "scheme", maintain_order=True)
     kept = pl.col("flips")
     return groups.agg(
         n=kept.sum(),

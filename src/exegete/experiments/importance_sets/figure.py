@@ -7,6 +7,7 @@ other texts for every scheme: compare schemes on the left.
 import altair as alt
 import polars as pl
 
+from exegete.experiments.common.depth import at_readout
 from exegete.experiments.importance_sets.section import LABELS
 from exegete.page.panels import WIDTH, grid, in_order, with_panel
 from exegete.page.theme import NEUTRAL, PALETTE, figure
@@ -17,7 +18,7 @@ CENSORED, EXCLUDED = "all texts (never flipped: 1)", "texts that flip, as publis
 
 def quartiles(rows: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, texts, scheme, n, low, q1, median, q3, high, mean."""
-    kept = rows.filter(pl.col("value").is_not_null())
+    kept = at_readout(rows).filter(pl.col("value").is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
     named = with_panel(kept)

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from exegete.experiments.common.depth import placed
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.page.columns import count, interval, number, probability, share, spread, text, wide
+from exegete.page.columns import count, interval, number, probability, share, spread, text, varying, wide
 
 LABELS = {
     "attention": "attention",
@@ -23,26 +24,27 @@ MEANING = (
 )
 CENSORED = shown(
     "Fraction of keys removed before the first flip",
-    text("scheme", "order"), number("mean", "mean fraction"), interval("low", "high"),
+    varying("sites", "weights of"), text("scheme", "order"), number("mean", "mean fraction"), interval("low", "high"),
     *wide(number("median"), interval("median_low", "median_high"), number("mass", "attention gone")),
     *wide(number("chance", "random")), count("n"), count("excluded", "never flips"),
     *wide(count("emptied"), count("undefined")),
-    caption="Texts that never flip count as 1. Undefined: texts of one key.", words={"scheme": LABELS},
+    caption="Texts that never flip count as 1. Undefined: texts of one key.", words={"scheme": LABELS}, first=placed,
 )  # fmt: skip
 PUBLISHED = shown(
     "The same as Serrano & Smith report it",
-    text("scheme", "order"), spread("fraction", "fraction_std", "fraction, mean ± std"),
+    varying("sites", "weights of"), text("scheme", "order"), spread("fraction", "fraction_std", "fraction, mean ± std"),
     spread("mass", "mass_std", "attention gone, mean ± std"), count("n"), count("excluded"),
     caption="Only texts that flip under each order; of random orders the first.", of="serrano_smith",
-    words={"scheme": LABELS},
+    words={"scheme": LABELS}, first=placed,
 )  # fmt: skip
 PAIRED = shown(
     "Orders in pairs",
-    text("first"), text("second"), text("texts"), number("difference"), interval("low", "high"),
+    varying("sites", "weights of"), text("first"), text("second"), text("texts"),
+    number("difference"), interval("low", "high"),
     share("fewer", "first needs fewer"), share("more", "first needs more"), probability("p", "sign test p"),
     count("n"),
     caption="Fraction of the first less that of the second, on the same texts: all, or those that both flip. Of "
-    "several seeds p is the largest.", of="paired", words={"first": LABELS, "second": LABELS},
+    "several seeds p is the largest.", of="paired", words={"first": LABELS, "second": LABELS}, first=placed,
 )  # fmt: skip
 headline, sections = chapter(
     replace(CENSORED, caption="Texts that never flip count as 1."),

@@ -1,5 +1,6 @@
 """What the audit asks of weights that are removed until the decision flips."""
 
+from exegete.experiments.common.depth import at_readout
 from exegete.experiments.common.statistic import Evidence, Measured, by_seed
 
 
@@ -9,7 +10,8 @@ def ranks_decisions(found: Evidence) -> Measured | None:
     Not against the gradient's order: it knows which class a weight speaks for, and so flips the decision sooner even of
     a model that is faithful by construction. A text whose decision nothing flips counts as 1 in both.
     """
-    if not {"attention", "random"} <= set(found.rows["scheme"]):
+    rows = at_readout(found.rows)
+    if not {"attention", "random"} <= set(rows["scheme"]):
         return None
-    own, shuffled = (by_seed(found.rows, scheme=scheme) for scheme in ("attention", "random"))
+    own, shuffled = (by_seed(rows, scheme=scheme) for scheme in ("attention", "random"))
     return Measured(shuffled - own, 0.0, "random order")

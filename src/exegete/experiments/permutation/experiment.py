@@ -10,8 +10,8 @@ do, which is why the margin of logits stands beside it. A median of an even numb
 middle ones. A text with a single key has nothing to permute: it is null, and counted.
 
 Of a model with several layers the same can be asked deeper: `sites` names where weights are permuted besides the
-readout, each place on its own, by whole passes; there every head and query has an order of its own over all the tokens
-that it may look at, symbols included.
+readout, each place on its own; there every head and query has an order of its own over all the tokens that it may look
+at, symbols included. What lies below the lowest of the layers is computed once for all draws.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,9 +24,11 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
+from exegete.experiments.common.at_one_site import predict_each
 from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import KINDS, Subject
 from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, spread
+from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.permute import Permute, permuted_together
@@ -34,7 +36,6 @@ from exegete.interventions.where import chosen
 from exegete.training.evaluation import predict
 
 KEYS = ("task", "model", "split", "sites")
-READOUT = "readout"
 MEASURES = {"median_tvd": 1.0, "median_logit": None, "flips": 1.0}  # and the most that each can be
 TVD = "median TVD of the prediction over permutations"
 MOVED = 0.1  # median TVD beyond which permuting the weights has moved a prediction (PROTOCOLS 14)
@@ -46,27 +47,27 @@ class Permutation(OfWeights):
 
     draws: int = 100
     seed: int = 0
-    sites: tuple[str, ...] = (READOUT,)  # where; also "every" or places such as "encoder" and "encoder.0-2"
+    sites: tuple[str, ...] = ("readout",)  # where; also "each", "every" or places such as "encoder" and "encoder.0-2"
     texts: int | None = None  # all, unless given
 
     def __post_init__(self) -> None:
         if self.draws < 1:
             raise UsageError("experiment 'permutation': draws is a number of permutations, 1 or more")
-        if READOUT not in self.sites or len(set(self.sites)) < len(self.sites):
-            raise UsageError("experiment 'permutation': sites are the readout and perhaps other places, each once")
+        check_places("permutation", self.sites)
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and place: medians over draws, and the share of draws with another class."""
         own = self.measured(subject, pooled(subject.model, subject.examples))
-        deeper = [self._deeper(subject, own, where) for where in self.sites if where != READOUT]
-        return pl.concat([own.with_columns(sites=pl.lit(READOUT)), *deeper])
+        sites = subject.model.sites
+        return at_each(self.sites, sites, lambda where: own if where is None else self._deeper(subject, own, where))
 
     def _deeper(self, subject: Subject, own: pl.DataFrame, where: str) -> pl.DataFrame:
         """The same with the weights of other sites permuted, a pass per draw; facts are those of the readout."""
-        chosen(where, subject.model.sites)  # what the model doesn't have is refused
+        lowest = chosen(where, subject.model.sites)[0]  # what the model doesn't have is refused
         seeds = (stable_seed("permutation", self.seed, draw) for draw in range(self.draws))
         before = predict(subject.model, subject.examples).double()[:, None]
-        drawn = [predict(subject.model, subject.examples, Permute(where, seed=seed)) for seed in seeds]
+        orders = [Permute(where, seed=seed) for seed in seeds]
+        drawn = predict_each(subject.model, subject.examples, lowest, orders)
         several = torch.tensor([len(e) > 1 for e in subject.examples])
         found = _medians(before, torch.stack(drawn, 1).double(), subject.predicted, several)
         return own.with_columns(**{name: numbers(value) for name, value in found.items()}, sites=pl.lit(where))
@@ -111,7 +112,7 @@ class Permutation(OfWeights):
         from exegete.experiments.permutation.kinds_figure import across
         from exegete.page.violin import Axis, violin
 
-        rows = placed(rows).filter(pl.col("sites") == READOUT)
+        rows = at_readout(rows)
         tvd, logit = Axis(TVD, 1.0), Axis("median change of the logits' margin over permutations")
         charts: dict[str, Any] = {
             "tvd": violin(rows, "median_tvd", tvd),
@@ -120,11 +121,6 @@ class Permutation(OfWeights):
         if rows["kind"].n_unique() > 1:
             charts["kinds"] = across(rows, "median_tvd", tvd, KINDS)
         return charts
-
-
-def placed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that say where weights were permuted; those of earlier versions are of the readout."""
-    return rows if "sites" in rows.columns else rows.with_columns(sites=pl.lit(READOUT))
 
 
 def _medians(own: Tensor, logits: Tensor, predicted: Tensor, several: Tensor) -> dict[str, Tensor]:

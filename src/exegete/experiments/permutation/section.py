@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import polars as pl
 
+from exegete.experiments.common.depth import placed
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.experiments.permutation.experiment import MOVED, placed
+from exegete.experiments.permutation.experiment import MOVED
 from exegete.page.columns import count, interval, number, share, text, varying, wide
 
 MEANING = (
