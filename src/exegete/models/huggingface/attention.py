@@ -38,13 +38,18 @@ class PieceSoftmax(Projection):
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
         """0 outside the mask, also where nothing is inside it."""
-        mask = mask.expand_as(scores)
-        low = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        outside = ~mask  # as small as it comes: heads have one mask in common
+        low = scores.masked_fill(outside, torch.finfo(scores.dtype).min)
         if self.sinks is not None:
             low = torch.cat([low, self.sinks.to(low.dtype)[None, :, None, None].expand(*low.shape[:-1], 1)], -1)
         precision = torch.promote_types(low.dtype, torch.float32)
         weights = low.softmax(-1, dtype=precision).to(scores.dtype)[..., : scores.shape[-1]]
-        return weights.masked_fill(~mask, 0.0)
+        return _filled(weights, outside)
+
+
+def _filled(weights: Tensor, outside: Tensor) -> Tensor:
+    """0 outside; in place where nobody will ask for a gradient, since another copy is slower than the softmax."""
+    return weights.masked_fill(outside, 0.0) if weights.requires_grad else weights.masked_fill_(outside, 0.0)
 
 
 class Look(NamedTuple):
