@@ -301,6 +301,16 @@ def test_layers_from_the_last_and_alone_under_any_intervention() -> None:
     ]  # fmt: skip
     assert drawn.filter(pl.col("layers") == 0).height == 2
     assert to_svg(ask.figures(rows, told)["layers_accuracy"]).startswith("<svg")
+    few = told.filter(pl.col("intervention") != "silence", pl.col("order") != "alone")
+    names = ("uniform", "permute", "random")
+    many = pl.concat([
+        told.head(1), *(few.tail(3).with_columns(intervention=pl.lit(name), order=pl.lit(order))
+                        for name in names for order in ("first", "last")),
+    ])  # fmt: skip
+    assert points(many)["group"].unique(maintain_order=True).to_list() == [
+        "encoder, from the first", "encoder, from the last",
+    ]  # fmt: skip
+    assert points(many)["panel"].n_unique() == 3  # six lines would be more than there are colours
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
-from exegete.page.theme import DASHES, inline, nothing, themed
+from exegete.page.theme import DASHES, PALETTE, inline, nothing, themed
 
 GROUPS = {
     "encoder": "encoder",
@@ -58,7 +58,8 @@ def _said(summary: pl.DataFrame) -> str:
 def points(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, group (in words), layers, mean, low, high, unaltered, majority, all in points.
 
-    Every line begins at no layer, with the model as it is.
+    Every line begins at no layer, with the model as it is. Where there are more lines than colours, what was done to
+    the layers has panels of its own.
     """
     altered = summary.filter(pl.col("group") != UNALTERED)
     if altered.is_empty():
@@ -71,15 +72,19 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     times = pl.when(pl.col("measure") == "accuracy").then(100.0).otherwise(1.0)
     told = with_panel(every).with_columns(*(pl.col(name).cast(pl.Float64) * times for name in SCORES))
     splits = told["split"].n_unique() > 1
-    panel = pl.concat_str("panel", pl.lit(" · "), "split") if splits else pl.col("panel")
-    return told.select(panel.alias("panel"), _line(altered).alias("group"), "layers", *SCORES)
+    apart = altered.select(own).n_unique() > len(PALETTE)  # no two lines of a panel may look alike
+    more = [pl.col("split")] * splits + [pl.col("intervention").replace(HOW)] * apart
+    narrow = apart and altered["model"].n_unique() == 1  # the one model would only make names wider than panels
+    first = pl.col("panel").str.split(" · ").list.first() if narrow else pl.col("panel")
+    panel = pl.concat_str(first, *more, separator=" · ")
+    return told.select(panel.alias("panel"), _line(altered, apart).alias("group"), "layers", *SCORES)
 
 
-def _line(altered: pl.DataFrame) -> pl.Expr:
-    """What a line is: its group, with what was done and from where, as far as these tell lines apart."""
-    words = {"intervention": HOW, "order": ORDERS}
+def _line(altered: pl.DataFrame, apart: bool) -> pl.Expr:
+    """What a line is: its group, with what was done and from where, as far as these tell lines of a panel apart."""
+    words = {"intervention": {} if apart else HOW, "order": ORDERS}
     parts = [pl.col("group").replace(GROUPS)]
-    parts += [pl.col(name).replace(said) for name, said in words.items() if altered[name].n_unique() > 1]
+    parts += [pl.col(name).replace(said) for name, said in words.items() if said and altered[name].n_unique() > 1]
     return pl.concat_str(parts, separator=", ")
 
 
