@@ -27,10 +27,11 @@ def test_built_in_studies_are_right() -> None:
         "meister_2021", "meister_2021_transformer_adversary_imdb", "vashishth_2019_blind_facts",
         "meister_2021_adversary", "meister_2021_adversary_imdb", "meister_2021_imdb", "meister_2021_transformer",
         "meister_2021_transformer_imdb", "multiverse", "neely_schouten_2020", "neely_schouten_2020_imdb",
-        "meister_2021_scaling", "plausibility", "readable", "sanity", "vashishth_2019_babi_learnt",
+        "meister_2021_scaling", "minilm_heads", "minilm_layers", "plausibility", "readable", "sanity",
+        "vashishth_2019_babi_learnt",
         "vashishth_2019_snli_learnt", "serrano_smith_2019", "vashishth_2019",
         "vashishth_2019_bert", "vashishth_2019_conditional", "vashishth_2019_facts", "vashishth_2019_facts_babi",
-        "vashishth_2019_snli",
+        "vashishth_2019_minilm", "vashishth_2019_snli",
         "vashishth_2019_snli_dot", "vashishth_2019_stories", "vashishth_2019_translation", "wiegreffe_pinter_2019",
     }  # fmt: skip
     for path in built_in():
