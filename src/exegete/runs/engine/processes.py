@@ -13,6 +13,8 @@ from importlib.machinery import ModuleSpec
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+from exegete.base.garbage import look_rarely
+
 _starting = threading.Lock()
 
 
@@ -52,7 +54,8 @@ class Workers(SpawnContext):
 
 
 def settle(parent: int) -> None:
-    """What a worker does first: it dies with its parent."""
+    """What a worker does first: it dies with its parent, and looks for little garbage."""
+    look_rarely()
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
 
 
