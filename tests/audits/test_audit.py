@@ -57,6 +57,7 @@ def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
     assert "adversary_search" not in quick.built_experiments()
 
 
+@pytest.mark.slow
 def test_what_needs_fine_tunings_is_named_with_its_command_and_asked_by_it() -> None:
     study = study_for(Asking(task="sst", model=hub_model()))
     assert set(left_out(study)) == {"known_answer", "needed", "stable", "informative", "hard_to_fake"}

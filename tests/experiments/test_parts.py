@@ -41,6 +41,7 @@ def parts(tmp_path: Path) -> Parts:
     return Parts(found)
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_all_rows(parts: Parts) -> None:
     asked = Faithfulness(methods=("attention", "random", "lrp"), removals=("zero", "delete"))
     every = parts.whole()

@@ -20,6 +20,8 @@ from exegete.training.checkpoint import load_checkpoint
 from tests.explanations.explained_model import TEXT
 from tests.explorer.serving import Running
 
+pytestmark = pytest.mark.slow  # a server, a model and a run of their own
+
 STEPS = 40
 
 

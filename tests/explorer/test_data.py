@@ -25,6 +25,8 @@ from exegete.explorer.server import REPORT_POLICY, make_app
 from exegete.runs.results import Run
 from tests.report.test_telling import tau_b
 
+pytestmark = pytest.mark.slow  # a server, a model and a run of their own
+
 CELL = Cell(cell=0, label="x", texts=0, scored=0, searched=0, method="lrp", method_label="LRP")
 MANY = 100_000
 

@@ -310,6 +310,7 @@ def test_a_full_queue_says_so(server: Running, monkeypatch: pytest.MonkeyPatch) 
     assert "waiting" in answer.json()["error"]
 
 
+@pytest.mark.slow
 def test_a_closed_tab_stops_its_work(server: Running) -> None:
     slow = server.models[1]._slow
     assert slow is not None
@@ -324,6 +325,7 @@ def test_a_closed_tab_stops_its_work(server: Running) -> None:
     assert server.client.get("/api/models").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_model_that_is_damaged_says_so_without_a_path(tmp_path: Path) -> None:
     (tmp_path / "checkpoint.json").write_text('{"format": 0}')
     with running([str(tmp_path)]) as found:

@@ -93,7 +93,7 @@ def test_a_parquet_file_at_which_its_reader_panics(tmp_path: Path, monkeypatch: 
         raise pl.exceptions.PanicException("range.end <= self.size")
 
     (tmp_path / "a.parquet").write_bytes(fuzz_inputs._as_parquet([{"text": "good", "label": "1"}]))
-    monkeypatch.setattr(pl, "read_parquet", panics)
+    monkeypatch.setattr(pl, "scan_parquet", panics)
     with pytest.raises(ExegeteError, match="is not a whole parquet file"):
         load_task(f"file:{tmp_path / 'a.parquet'}")
 
