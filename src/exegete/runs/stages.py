@@ -96,7 +96,7 @@ def score_stages(case: Case, importances: Sequence[str], only: int | None = None
     """The importances of all words of all texts, or of one shard, each in a stage of its own, side by side."""
     built = {name: IMPORTANCES.make(name) for name in importances}
     at = {name: _score_stage(case, name, importance) for name, importance in built.items()}
-    todo = {name: at[name] for name in sorted(at, key=lambda name: at[name].folder) if not at[name].done}
+    todo = {name: each for name, each in at.items() if not each.done}
     built |= {name: for_texts(built[name], case.task, case.split, case.examples) for name in todo}
     every = case.shards if todo else ()
     for number in range(len(every)):
@@ -116,7 +116,7 @@ def _score_shard(
 ) -> None:
     """What importances say of a shard of texts, and has not been written yet."""
     with ExitStack() as held:
-        for each in todo.values():  # in one order for all: no circle of waiting
+        for each in sorted(todo.values(), key=lambda each: each.folder):  # one order for all: no circle of waiting
             if not part(each.folder, number).is_file():
                 held.enter_context(each.held(number))
         missing = [name for name, each in todo.items() if not part(each.folder, number).is_file()]
