@@ -35,7 +35,7 @@ from exegete.runs.objects import (
     name_of_task,
 )
 from exegete.runs.run import finished_cells, run_study
-from exegete.runs.study import Study, checked, is_asked, read_study
+from exegete.runs.study import Study, checked, is_about, read_study
 from exegete.runs.tables import write_csv
 from exegete.tasks.catalogue import kind_of
 from exegete.training.checkpoint import as_read, is_of_hub, is_trained
@@ -143,7 +143,7 @@ def _defaults(experiment: str, field: str) -> tuple[str, ...]:
 
 def _entry(entry: dict[str, Any], tasks: tuple[str, ...]) -> dict[str, Any]:
     """An experiment of the default audit; one that is about none of the tasks is asked, and says why it can't be."""
-    if any(is_asked(entry, task) for task in tasks):
+    if any(is_about(entry, task) for task in tasks):
         return entry
     return {key: value for key, value in entry.items() if key != "tasks"}
 

@@ -153,7 +153,8 @@ def ask_piece(work: Work) -> Found | None:
     if _unasked(work, case, built) is not None:
         return None
     there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
-    return _ask_of(there, work.part, built, work.shard)
+    at, _, _ = experiment_stage(there, work.part, built, work.shard)
+    return _ask_of(there, work.part, built) if at.done else None  # whoever asked the last shard tells
 
 
 def unasked(study: Study, cell: Cell) -> dict[str, str]:
@@ -224,7 +225,7 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
     by_split = {split: found for found in work.found if found.experiment == name for split in found.folders}
     if not set(splits) <= set(by_split):
         there = _accompanied(case, work, built)._replace(texts=built.texts)
-        by_split = {s: found for s in splits if (found := _ask_of(there._replace(split=s), name, built)) is not None}
+        by_split = {split: _ask_of(there._replace(split=split), name, built) for split in splits}
     known = [by_split[split] for split in splits]
     return Found(
         name,
@@ -234,11 +235,9 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
     )
 
 
-def _ask_of(case: Case, name: str, built: Experiment, shard: int | None = None) -> Found | None:
-    """One experiment on one split, or on a shard of it; what it found, once all shards were asked."""
-    at, scored, refused = experiment_stage(case, name, built, shard)
-    if not at.done:
-        return None
+def _ask_of(case: Case, name: str, built: Experiment) -> Found:
+    """One experiment on one split."""
+    at, scored, refused = experiment_stage(case, name, built)
     told = {importance: stage.result() for importance, stage in scored.items()}
     notes = [f"{importance} is left out: {reason}" for importance, reason in refused.items()]
     notes += [

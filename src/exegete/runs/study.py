@@ -81,14 +81,14 @@ class Study(BaseModel):
         kind = kind_of(task)
         said = {name: getattr(self.training, name) for name in self.training.model_fields_set}
         given = by_default(kind, model) | said | self.kinds.get(kind, {})
-        for entry in (entry for entry in self.trained if is_asked(entry, task) and is_asked(entry, model, "models")):
+        for entry in (entry for entry in self.trained if is_about(entry, task) and is_about(entry, model, "models")):
             given |= {name: value for name, value in entry.items() if name not in ("tasks", "models")}
         settings: TrainingSettings = validate(TrainingSettings, given, "training")
         return settings
 
     def built_experiments(self, task: str | None = None) -> dict[str, Experiment]:
         """Every experiment with its settings, by name; of one task, those that are asked about it."""
-        asked = [entry for entry in self.experiments if task is None or is_asked(entry, task)]
+        asked = [entry for entry in self.experiments if task is None or is_about(entry, task)]
         return {entry.get("name", ""): _experiment(entry) for entry in asked}
 
 
@@ -132,8 +132,8 @@ def fits(model: str, kind: Kind) -> bool:
     return name not in MODELS or kind in kinds_of(name)
 
 
-def is_asked(entry: dict[str, Any], name: str, field: str = "tasks") -> bool:
-    """Whether an entry is about a task: about every one, or those that match its `tasks` (`!` says: all but)."""
+def is_about(entry: dict[str, Any], name: str, field: str = "tasks") -> bool:
+    """Whether an entry of a study is about a task (or a model): about all, or those that match (`!` says: all but)."""
     patterns = entry.get(field)
     if patterns is None:
         return True
@@ -260,7 +260,7 @@ def checked(study: Study) -> Study:
         if len(study.seeds) > 1 and is_trained(model):  # what a model of the hub is, only the hub knows
             raise UsageError(f"{model} is one trained model: give the study one seed")
     for entry in study.experiments:
-        if not any(is_asked(entry, task) for task in study.tasks):
+        if not any(is_about(entry, task) for task in study.tasks):
             raise UsageError(f"no task of study '{study.name}' matches tasks = {entry['tasks']} of '{entry['name']}'")
     for experiment in study.built_experiments().values():
         for importance in experiment.importances:
