@@ -76,6 +76,7 @@ def test_what_needs_fine_tunings_is_named_with_its_command_and_asked_by_it() -> 
             study_for(asking)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_hugging_face_is_named_by_what_it_was_made_of(tmp_path: Path) -> None:
     recipe = f"{hub_model()}:head=cls,frozen=1"
     ours, own = tmp_path / "ours", tmp_path / "own"

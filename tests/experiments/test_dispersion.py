@@ -253,6 +253,7 @@ def test_the_papers_tables() -> None:
     assert shown["y leave_one_out"] == pytest.approx(mine["tau_leave_one_out_states_projected"].mean())
 
 
+@pytest.mark.slow
 def test_figures_draw_what_was_measured() -> None:
     rows = swept(-0.02)
     summary = ASK.summary(rows)

@@ -156,8 +156,15 @@ def agrees(subject: Subject, row: dict[str, float], place: int, removal: str, co
 @pytest.mark.parametrize(
     "spec", [SPECS[0], SPECS[1], SPECS[3], SPECS[5], *TRANSFORMERS, "own", "hf", POOLED, FIRST, MEAN]
 )
-@pytest.mark.parametrize("company", ["alone", "company"])
-@pytest.mark.parametrize("removal", ["delete", "resample"])
+@pytest.mark.parametrize(
+    ("removal", "company"),
+    [
+        ("delete", "alone"),
+        pytest.param("delete", "company", marks=pytest.mark.slow),
+        pytest.param("resample", "alone", marks=pytest.mark.slow),
+        ("resample", "company"),
+    ],
+)
 def test_rows_recomputed_word_by_word(spec: str, removal: str, company: str, tmp_path: Path) -> None:
     letters = without_repeats([e for e in texts(60, seed=3, longest=8) if len(set(e.words)) > 3])[:2]
     if spec.startswith("spelled"):

@@ -227,6 +227,7 @@ def test_the_range_of_the_means() -> None:
     assert min(above, below) > 0
 
 
+@pytest.mark.slow
 def test_figures_draw_every_specification_in_order() -> None:
     rows = pl.concat([made_up(), made_up().with_columns(model=pl.lit("bilstm:projection=sparsemax,vectors=glove"))])
     summary = SMALL.summary(rows)

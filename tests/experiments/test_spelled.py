@@ -73,6 +73,7 @@ def keys_of(model: Predictor, example: Example) -> tuple[Tensor, Tensor]:
     return rows.double().mean((0, 1)), batch.words[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [POOLED, FIRST, MEAN])
 def test_rows_text_by_text(spec: str) -> None:
     subject = asked(spec)

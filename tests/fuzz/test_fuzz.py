@@ -59,6 +59,7 @@ def test_what_counts_as_a_finding(error: BaseException, said: str) -> None:
     assert outcome(_raising(error), None).startswith(said)
 
 
+@pytest.mark.slow
 def test_a_hang_and_a_file_that_is_left_are_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     def leaves(_: Any, folder: Path) -> None:
         (folder / "half").write_text("x")

@@ -25,6 +25,7 @@ METHODS = (*(name for name in computed() if name not in {spec.partition(":")[0] 
 BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for name in ("unknown", "padding", "mean"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPELLED)
 @pytest.mark.parametrize("method", [*METHODS, *BASELINES])
 def test_alone_as_in_a_batch(spec: str, method: str) -> None:

@@ -117,6 +117,7 @@ def test_heads_of_several_layers_together() -> None:
     assert renewed(bound(some, net), 2) == AtHeads(some.places, Permute(seed=1).renewed(2))
 
 
+@pytest.mark.slow
 def test_a_place_within_a_model_of_transformers() -> None:
     net = in_memory(*bert())
     batch = net.collate([Example(0, (("a", "charming", "movie"),), 0), Example(1, (("dull",),), 1)])

@@ -50,6 +50,7 @@ def test_its_arm_is_longer_where_more_can_be_missed() -> None:
     assert bounded(skewed(60)[None], 0.05, math.inf).high == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_no_end_misses_more_often_than_it_says(alpha: float) -> None:
     """400 samples of 40 from x⁴, whose mean is 1/5: percentiles would miss three times as often above."""
@@ -58,6 +59,7 @@ def test_no_end_misses_more_often_than_it_says(alpha: float) -> None:
     assert max(over, under) <= clopper_pearson(round(alpha * 400), 400, 0.99)[1] * 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.02, 0.1])
 def test_what_is_rare_and_was_not_seen_is_not_forgotten(share: float) -> None:
     """Close to 1 but for a rare −1: of samples that show none, too, the mean must lie above the lower end."""

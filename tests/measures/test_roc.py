@@ -63,6 +63,7 @@ def test_few_positives_that_lie_alike_are_not_sure() -> None:
     assert (perfect.mean, perfect.low, perfect.high) == (1.0, clopper_pearson(20, 20)[0], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("classes", "rare"), [(2, 0.5), (2, 0.05), (5, 0.1)])
 def test_models_that_guess_are_seldom_taken_for_more(classes: int, rare: float) -> None:
     """1 in 40 by the nominal level; 400 simulations of 60 texts."""
@@ -75,6 +76,7 @@ def _guessed(n: int, rare: float, seed: int, classes: int) -> tuple[Tensor, Tens
     return logits.softmax(-1), label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("classes", "rare", "apart"), [(2, 0.2, 1.0), (4, 0.1, 1.5)])
 def test_the_interval_covers(classes: int, rare: float, apart: float) -> None:
     logits, label = drawn(40_000, rare, apart, 10_000, classes)

@@ -41,6 +41,7 @@ def test_it_is_the_bootstrap_of_t() -> None:
     assert found.mean == pytest.approx(values.mean().item())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_each_end_misses_about_as_often_as_it_says(alpha: float) -> None:
     """400 samples from x⁴, whose mean is 1/5."""

@@ -53,6 +53,7 @@ def by_a_whole_pass(model: HuggingFace, texts: Pass, query: Tensor, weights: Ten
 MODELS = tuple(name for name in MADE if name not in NO_CLASSIFIER + BY_SOFTMAX)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_architecture_whose_values_we_multiply_goes_on_with_one_query(name: str) -> None:
     model = classifier(name)

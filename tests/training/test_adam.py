@@ -4,6 +4,7 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -58,6 +59,7 @@ def test_it_goes_on_where_torch_or_it_stopped() -> None:
         assert all(torch.equal(a, b) for a, b in zip(whole, some, strict=True))
 
 
+@pytest.mark.slow
 def test_a_training_does_not_import_the_compiler() -> None:
     code = """
 import sys

@@ -136,6 +136,7 @@ def trained(task: Task, objective: str, epochs: int, size: int) -> tuple[float, 
     return mass, evaluate(model, task.split("test"))["accuracy"] or 0.0
 
 
+@pytest.mark.slow
 def test_a_large_lam_takes_attention_off_the_words_that_decide() -> None:
     task = planted("token")
     assert trained(task, "deception:lam=3", 4, 8)[0] < trained(task, "deception:lam=0", 4, 8)[0] / 2

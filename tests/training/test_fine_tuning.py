@@ -55,6 +55,7 @@ def weights(model: Predictor) -> dict[str, torch.Tensor]:
     return {key: tensor.clone() for key, tensor in model.state_dict().items()}
 
 
+@pytest.mark.slow
 def test_it_learns_and_frozen_layers_stay(task: Task) -> None:
     before = weights(build_model(name(), task))
     fit = tuned(task, epochs=12, patience=12, metric="loss")
@@ -96,6 +97,7 @@ def test_the_rate_falls_on_a_line(share: float) -> None:
     assert rates[-1] == pytest.approx(steps.pop())  # one more step, and it is 0
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_stopped_with_what_moved_alone(task: Task, tmp_path: Path) -> None:
     whole = tuned(task, epochs=2)
     half = Fit(build_model(name(), task), task, settings(epochs=2), 0)

@@ -50,6 +50,7 @@ def test_what_has_no_number_is_a_guess_and_a_kept_one_is_read() -> None:
     assert Skill("auc", 0.6, 0.5, 0.7, 0.5, 100).is_guess  # not surely above
 
 
+@pytest.mark.slow
 def test_a_translator_is_held_against_the_frequency_of_words() -> None:
     """Slowly: every word of the test targets with its share among those of training, each seen once more."""
     task = translation_task()

@@ -80,6 +80,7 @@ def test_a_checkpoint_keeps_settings_and_predictions(tmp_path: Path) -> None:
     assert 0 <= loaded.metrics["test"]["accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_training_stops_early() -> None:
     state = fit(FAST.model_copy(update={"epochs": 9, "patience": 1, "lr": 0.5, "warmup": 0})).run()
     assert state.epoch - state.best_epoch == 1
