@@ -163,9 +163,10 @@ def batches_of_one_length(
     order = list(range(len(examples)))
     if shuffle is not None:
         order = uniform(shuffle, torch.arange(len(examples))).argsort().tolist()
+    sizes = [(len(e), sum(map(len, e.texts))) for e in examples]  # once: they may lie on disk
     by_length: dict[int, list[int]] = defaultdict(list)
-    for i in sorted(order, key=lambda i: sum(map(len, examples[i].texts))):
-        by_length[len(examples[i])].append(i)
+    for i in sorted(order, key=lambda i: sizes[i][1]):
+        by_length[sizes[i][0]].append(i)
     cut = [
         members[start:end]
         for length, members in sorted(by_length.items())

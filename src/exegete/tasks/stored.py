@@ -10,6 +10,7 @@ import os
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Any, overload
 
 import numpy as np
@@ -52,7 +53,8 @@ class Stored(Sequence[Example]):
     def _read(self, row: tuple[int, int, int, int, int, bool]) -> Example:
         offset, size, id_, _, label, _ = row
         texts, rationale = json.loads(os.pread(self._file, size, offset))
-        return Example(id_, tuple(map(tuple, texts)), label, tuple(rationale), (), self.explained)
+        words = tuple(tuple(map(intern, text)) for text in texts)  # a word of many texts is there once
+        return Example(id_, words, label, tuple(rationale), (), self.explained)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Stored, (self.path, self.rows, self.explained)

@@ -22,13 +22,14 @@ NUMBERS = 1 << 22  # logits that a pass over translations may hold
 
 def predict(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
     """Logits [example, class] in the order of the examples, on the CPU: whatever is counted next is counted there."""
-    order, found = [], [torch.empty(0, len(model.labels))]
+    found = torch.empty(len(examples), len(model.labels))  # one block: pieces pin what passes leave behind
     with torch.no_grad():
         for members in passes(model, examples):
             batch = model.collate([examples[i] for i in members])
-            found.append(model.logits(batch, intervene=intervene).cpu())
-            order += members
-    return torch.cat(found)[torch.tensor(order, dtype=torch.int64).argsort()]
+            logits = model.logits(batch, intervene=intervene).cpu()
+            found = found.to(torch.promote_types(found.dtype, logits.dtype))
+            found[members] = logits.to(found.dtype)
+    return found
 
 
 def evaluate(model: Trainable, examples: Sequence[Example], intervene: Intervention | None = None) -> Metrics:
