@@ -22,7 +22,7 @@ AUDITS: dict[str, list[str]] = {
     "quick": ["--quick"],
     "pair": ["--quick", "--task", "snli:train_limit=20000", "--model", "pair:vectors=glove-50"],
     "translation": ["--quick", "--task", "toy_translation", "--model", "translator"],
-    "long texts": ["--quick", "--task", "imdb:train_limit=2000,min_df=2", "--model", "bilstm:vectors=glove-50"],
+    "long texts": ["--quick", "--task", "imdb:train_limit=1000,min_df=2,max_length=150", "--model", "bilstm:vectors=glove-50"],
     "own module": ["--quick", "--task", FILMS, "--model", f"own:file={OWN}"],
     "cnn": ["--task", FILMS, "--model", "cnn:vectors=glove-50"],
     "many classes": ["--quick", "--task", "file:{classes}", "--model", "bilstm:size=50"],
