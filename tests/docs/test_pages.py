@@ -17,7 +17,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.settings import MODELS
 from exegete.runs.study import Study, load_study
-from exegete.tasks.catalogue import ImdbTask, check_task
+from exegete.tasks.catalogue import ImdbTask, NewsgroupsTask, check_task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask
 from exegete.training.settings import TrainingSettings
@@ -121,7 +121,7 @@ def test_the_reference_has_every_option() -> None:
                     assert f"`{option}" in section, f"{name} {option}"
 
 
-@pytest.mark.parametrize("settings", [FileTask, HubTask, ImdbTask, TrainingSettings, Study])
+@pytest.mark.parametrize("settings", [FileTask, HubTask, ImdbTask, NewsgroupsTask, TrainingSettings, Study])
 def test_the_reference_has_every_setting(settings: type) -> None:
     page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8")
     for field in settings.model_fields:  # type: ignore[attr-defined]

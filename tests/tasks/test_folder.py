@@ -36,6 +36,19 @@ def test_subset_keeps_rows_and_their_numbers(tmp_path: Path, monkeypatch: pytest
     assert [e.id for e in load_task("imdb").split("train")] == [0, 1, 2, 3]
 
 
+def test_halves_together_are_cut_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which half a text came from says nothing about where it goes; nothing is lost, nothing is there twice."""
+    rows = [{"text": f"message {i}", "label": str(i % 2)} for i in range(400)]
+    data_set(tmp_path, "20news_sports", monkeypatch, train=rows[:200], dev=rows[200:240], test=rows[240:])
+    task = load_task("20news_sports:halves=together,min_df=1")
+    sizes = {split: len(found) for split, found in task.splits.items()}
+    assert sum(sizes.values()) == len({e.words for found in task.splits.values() for e in found}) == 400
+    assert abs(sizes["train"] - 256) < 30
+    assert abs(sizes["test"] - 80) < 25
+    late = sum(int(e.words[1]) >= 240 for e in task.split("train"))
+    assert 70 < late < 135  # about 0.64 of the 160 texts that were test
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [

@@ -1,5 +1,7 @@
 """The catalogue of tasks: `exegete ls tasks`, and from a name to a task."""
 
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,8 +12,9 @@ from exegete.tasks.example import Kind, Task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask
 from exegete.tasks.parallel import HubTranslation, Multi30kTask, ParallelTask
-from exegete.tasks.prepare import prepare
+from exegete.tasks.prepare import Row, prepare
 from exegete.tasks.settings import PairSource, Source, TaskSettings
+from exegete.tasks.splitting import by_place, place
 from exegete.tasks.toy_translation import ToyTranslationTask
 from exegete.tasks.translation import TranslationSettings
 
@@ -34,6 +37,16 @@ class ImdbTask(NamedTask):
         return _read(spec, self, self.subset)
 
 
+class NewsgroupsTask(NamedTask):
+    """20 Newsgroups, cut by date as it is passed on, or its halves together and cut by hash as Jain & Wallace did."""
+
+    halves: Literal["apart", "together"] = "apart"
+
+    def task(self, spec: Spec) -> Task:
+        """Read it with the splits asked for."""
+        return _read(spec, self, "all", anew=self.halves == "together")
+
+
 TASKS = Catalogue(
     "task",
     {
@@ -45,7 +58,7 @@ TASKS = Catalogue(
         "sst": Entry(NamedTask, "9,613 sentences of film reviews, negative or positive (Socher et al. 2013)"),
         "sst_jw": Entry(NamedTask, "the sentences of sst as Jain & Wallace (2019) cleaned them"),
         "sst5": Entry(NamedTask, "11,855 sentences of film reviews, five classes (Socher et al. 2013)"),
-        "20news_sports": Entry(NamedTask, "1,988 newsgroup messages, baseball or hockey (Lang 1995)"),
+        "20news_sports": Entry(NewsgroupsTask, "1,988 newsgroup messages, baseball or hockey (Lang 1995)"),
         "agnews": Entry(NamedTask, "16,129 news texts, world or business (Zhang et al. 2015)"),
         "agnews4": Entry(NamedTask, "32,463 news texts, four classes (Zhang et al. 2015)"),
         "eraser_movies": Entry(NamedTask, "1,999 long film reviews with rationales (DeYoung et al. 2020)"),
@@ -143,15 +156,23 @@ def files_of(text: str) -> tuple[Path, ...] | None:
     return folder.files(name) if folder.has(name) else (reviews.path(),) if name in reviews.SOURCES else None
 
 
-def _read(spec: Spec, settings: TaskSettings, subset: str) -> Task:
+def _read(spec: Spec, settings: TaskSettings, subset: str, anew: bool = False) -> Task:
     name = spec.name
     if folder.has(name):
-        return prepare(str(spec), folder.read(name, subset), settings, f"{folder.VARIABLE}/{name}", folder.notes(name))
+        rows: Mapping[str, Iterable[Row]] = folder.read(name, subset)
+        rows = _cut_anew(rows, settings.split_seed) if anew else rows
+        return prepare(str(spec), rows, settings, f"{folder.VARIABLE}/{name}", folder.notes(name))
     if name not in reviews.SOURCES:
         raise ExegeteError(f"task '{name}' is not here: {_how_to_get(name)}")
     if subset != "all":
         raise ExegeteError(f"task '{spec}' is not in the wheel: {_how_to_get(name)}")
     return prepare(str(spec), reviews.read(name), settings, reviews.ORIGIN, reviews.notes(name))
+
+
+def _cut_anew(rows: Mapping[str, Iterable[Row]], seed: int) -> dict[str, list[Row]]:
+    """The rows of all splits, cut in the proportions of Jain & Wallace: a fifth is test, a fifth of the rest dev."""
+    every = [Row(i, row.record) for i, row in enumerate(chain.from_iterable(rows.values()))]
+    return by_place(every, lambda row: place(row.record.texts, seed), {"train": 0.64, "dev": 0.16, "test": 0.2})
 
 
 def _how_to_get(name: str) -> str:
