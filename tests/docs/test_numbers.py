@@ -23,15 +23,20 @@ def table(name: str) -> list[dict[str, str | None]]:
     return pl.read_csv(ROOT / "results" / f"{name}.csv", infer_schema=False).to_dicts()
 
 
+def row_of(place: str) -> dict[str, str | None]:
+    """The row that a mark names."""
+    first, *where = (part.strip() for part in place.split(";"))
+    wanted = dict(part.split("=", 1) for part in where)
+    found = table(first.split()[0])
+    rows = [row for row in found if all(fnmatchcase(row[key] or "", value) for key, value in wanted.items())]
+    assert len(rows) == 1, f"{len(rows)} rows are {place}"
+    return rows[0]
+
+
 def looked_up(place: str) -> float:
     """The number that stands in a place."""
-    first, *where = (part.strip() for part in place.split(";"))
-    name, column = first.split()
-    scale, _, column = column.rpartition("*")
-    wanted = dict(part.split("=", 1) for part in where)
-    rows = [row for row in table(name) if all(fnmatchcase(row[key] or "", value) for key, value in wanted.items())]
-    assert len(rows) == 1, f"{len(rows)} rows are {place}"
-    return float(rows[0][column] or "nan") * float(scale or 1)
+    scale, _, column = place.partition(";")[0].split()[1].rpartition("*")
+    return float(row_of(place)[column] or "nan") * float(scale or 1)
 
 
 def as_written(value: float, number: str) -> str:
@@ -53,6 +58,15 @@ def test_marked_numbers_are_those_of_the_results(page: Path) -> None:
     for match in found:
         number = match["number"].replace(",", "")
         assert number == as_written(looked_up(match["place"]), number), match["place"]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_a_page_says_what_is_of_one_training(page: Path) -> None:
+    """Numbers of fewer than three trainings are not told as if they held in general."""
+    text = page.read_text(encoding="utf8")
+    seeds = [row_of(match["place"]).get("seeds") for match in MARK.finditer(text)]
+    if any(found is not None and float(found) < 3 for found in seeds):
+        assert re.search(r"\b(one|single) (training|seed|checkpoint)", text, re.IGNORECASE), page.name
 
 
 def test_the_pages_of_the_debate_are_marked() -> None:

@@ -71,7 +71,7 @@ def _write_also(found: "Reproduction", path: Path, results: Path | None, page: P
 
 def _show(found: "Reproduction", path: Path) -> None:
     """The claim, the numbers, what has none of ours, what differs, and the rule."""
-    from exegete.report.reproduction import RULE, compared, differences, left_over, said
+    from exegete.report.reproduction import RULE, compared, differences, left_over, said, trainings
     from exegete.report.tables import rich_table
 
     console = Console(highlight=False)
@@ -85,7 +85,7 @@ def _show(found: "Reproduction", path: Path) -> None:
     figures = [f"{name} is a figure: {figure}.svg of its studies" for name, figure in drawn]
     for line in (*differences(paper, found.frame), *figures):
         console.print(f"[dim]{escaped(line)}[/]", soft_wrap=True)
-    console.print(f"\n[bold]{escaped(said(found.counts))}[/]", soft_wrap=True)
+    console.print(f"\n[bold]{escaped(said(found.counts))}[/] {escaped(trainings(found.frame))}", soft_wrap=True)
     for line in RULE:
         console.print(f"[dim]{escaped(line)}[/]", soft_wrap=True)
     print(f"table: {path}")

@@ -139,8 +139,10 @@ class Kept:
     def not_learnt(self, task: str, model: str) -> str:
         """Why a model has nothing to show: it hardly beats the most frequent class. Empty if it has learnt."""
         models = self.table("models")
-        if models is None or "majority" not in models.columns:
+        if models is None:
             return ""
+        if "majority" not in models.columns:
+            return "nothing tells what guessing would reach: run its study again"
         mine = models.filter(pl.col("task") == task, pl.col("model") == model).select("test_accuracy", "majority")
         means = mine.cast(pl.Float64).mean().row(0)
         if None in means or means[0] >= means[1] + LEARNT:

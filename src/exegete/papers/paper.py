@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.papers.catalogue import PAPERS
-from exegete.papers.published import PAPERS_FOLDER
+from exegete.papers.published import KEYS, PAPERS_FOLDER
 
 PARTS = ("dataset", "model", "attention", "projection", "class")
 
@@ -103,6 +103,32 @@ class PaperTable(_Strict):
     not_compared: str = ""
 
 
+class Explained(_Strict):
+    """A reason why rows deviate, and where it was tested: the same quantity where that setting is another.
+
+    What it is worth is not said here but judged, as the rows are (exegete.papers.explained).
+    """
+
+    rows: dict[str, str]  # printed words of the rows, * for anything: those that deviate among them are meant
+    because: str  # what is another there, for the reader
+    control: bool = False  # the paper doesn't have it so either: it shows what can be reached, and is no reason
+    study: str
+    task: str | None = None  # the task there, with the settings that matter; the rows' own unless given
+    settings: dict[str, str] = Field(default_factory=dict)  # of the model there, besides the rows'
+    where: dict[str, str] = Field(default_factory=dict)  # columns of its table and their values, besides the rows'
+    table: str = ""  # another than the quantity's: then `where` stands alone
+    value: str = ""  # another column than the quantity's
+    low: str = ""
+    high: str = ""
+    scale: float | None = None  # of that column, where it has another unit
+
+    @model_validator(mode="after")
+    def _about_printed_words(self) -> "Explained":
+        if unknown := self.rows.keys() - set(KEYS):
+            raise ValueError(f"rows are named by {', '.join(KEYS)}, not by {min(unknown)}")
+        return self
+
+
 class Paper(_Strict):
     """A paper as its TOML file tells it."""
 
@@ -120,6 +146,7 @@ class Paper(_Strict):
     projections: dict[str, Part] = Field(default_factory=dict)
     classes: dict[str, Part] = Field(default_factory=dict)
     quantities: dict[str, Quantity]
+    explained: tuple[Explained, ...] = ()
 
     def parts(self, kind: str) -> dict[str, Part]:
         """All printed words of one of PARTS."""

@@ -7,7 +7,7 @@ one that can't be had, was not run or is not compared says so.
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError, unknown
 from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
+from exegete.papers.explained import reasons_for, why
 from exegete.papers.lookup import Counterpart, Kept, Place, place_of, sources_of
 from exegete.papers.paper import Paper, Source, load_paper
 from exegete.papers.published import KEYS, published
@@ -104,7 +105,22 @@ def compare(paper: Paper, tables: Sequence[str], folder: Path) -> Reproduction:
     printed = published(paper.name)
     kept = {table: list(sources_of(paper, table, folder)) for table in tables}
     rows = [row for row in printed.iter_rows(named=True) if row["table"] in tables]
-    return Reproduction(paper, tuple(tables), tuple(_line(paper, row, kept[row["table"]], printed) for row in rows))
+    lines = ((row, _line(paper, row, kept[row["table"]], printed)) for row in rows)
+    told = tuple(_with_reasons(paper, row, line, folder, printed) for row, line in lines)
+    return Reproduction(paper, tuple(tables), told)
+
+
+def _with_reasons(paper: Paper, row: dict[str, Any], line: Line, folder: Path, printed: pl.DataFrame) -> Line:
+    """A line that deviates, with what was tested to find out why."""
+    reasons = reasons_for(paper, row) if line.verdict == "deviates" and line.ours is not None else []
+    if line.ours is None or not reasons:
+        return line
+
+    def by(found: Counterpart, place: Place) -> Yardstick:
+        return _yardstick(paper, row, found, place, (), printed)
+
+    tested = why(reasons, row, line.ours, place_of(paper, row), folder, by)
+    return replace(line, reason="; ".join(filter(None, (line.reason, tested))))
 
 
 def _line(paper: Paper, row: dict[str, Any], kept: Sequence[Kept], printed: pl.DataFrame) -> Line:

@@ -90,6 +90,23 @@ def said(counts: dict[str, int]) -> str:
     return f"Of {sum(counts.values())} published numbers or claims: {parts or 'nothing'}."
 
 
+FEW = 3  # trainings below which nothing is said in general
+
+
+def trainings(frame: pl.DataFrame) -> str:
+    """How many of our numbers are of few trainings: what they say is said of these.
+
+    >>> trainings(pl.DataFrame({"seeds": [1, 1, 3, None]}))
+    'Of our 3 numbers 2 are of one training, with intervals over texts: they say nothing of other trainings.'
+    """
+    seeds = frame["seeds"].drop_nulls()
+    one, few = int((seeds == 1).sum()), int(((seeds > 1) & (seeds < FEW)).sum())
+    told = [f"{one} are of one training, with intervals over texts"] * bool(one) + [f"{few} of two"] * bool(few)
+    if not told:
+        return ""
+    return f"Of our {len(seeds)} numbers {' and '.join(told)}: they say nothing of other trainings."
+
+
 def counts_of(frame: pl.DataFrame) -> dict[str, int]:
     """How many rows have each verdict."""
     return {verdict: frame.filter(pl.col("verdict") == verdict).height for verdict in VERDICTS}
@@ -97,7 +114,7 @@ def counts_of(frame: pl.DataFrame) -> dict[str, int]:
 
 def markdown(paper: Paper, frame: pl.DataFrame) -> str:
     """The comparison for a page of the docs."""
-    parts = [f"**{said(counts_of(frame))}**"]
+    parts = [f"**{said(counts_of(frame))}**", *filter(None, (trainings(frame),))]
     parts += [_titled(table) for table in (*compared(paper, frame), left_over(frame)) if not table.frame.is_empty()]
     parts += ["\n".join(f"- {line}" for line in differences(paper, frame))]
     return "\n\n".join(parts)
