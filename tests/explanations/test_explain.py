@@ -4,6 +4,7 @@ import json
 import math
 from itertools import combinations
 from pathlib import Path
+from statistics import median
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats import kendalltau
 
 import exegete
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.noise import stable_seed, uniform
 from exegete.explanations.compare import Removals
 from exegete.explanations.explain import explain, explain_all, explain_file
 from exegete.explanations.question import Contrast, texts_of
@@ -100,6 +102,20 @@ def test_flips_are_counted_by_deleting_word_after_word(text: str) -> None:
         classes = [int(logits(model, literally_deleted(shown.words, order[:k])).argmax()) for k in range(1, n)]
         predicted = model.labels.index(shown.prediction)
         assert method.flip == next((k for k, c in enumerate(classes, 1) if c != predicted), None)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_random_orders_are_counted_until_their_median_is_known(text: str) -> None:
+    model, shown = checkpoint().classifier, explain(checkpoint(), text, ("attention",))
+    n, predicted = len(shown.words), model.labels.index(shown.prediction)
+    noise = uniform(stable_seed("reading"), stable_seed(shown.words), torch.arange(20)[:, None], torch.arange(n))
+    counts = []
+    for order in noise.argsort(-1, descending=True).tolist():
+        classes = [int(logits(model, literally_deleted(shown.words, order[:k])).argmax()) for k in range(1, n)]
+        counts.append(next((k for k, c in enumerate(classes, 1) if c != predicted), math.inf))
+    middle = median(counts)
+    assert shown.reading is not None
+    assert shown.reading.random_flip == (None if middle == math.inf else middle)
 
 
 def test_some_text_flips_and_some_does_not() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement
 from statistics import median
 from typing import Literal
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
-from exegete.measures.faithfulness import comprehensiveness, curves, flips, order_of
+from exegete.measures.faithfulness import comprehensiveness, flips, order_of, without_first
 from exegete.measures.rank import tau
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -67,7 +68,7 @@ class Removals:
     comprehensiveness: Mapping[str, float]  # by method: mean loss of the class's probability (AOPC)
     flip: Mapping[str, int | None]  # by method: words deleted when another class wins; None: never
     random: float | None  # the median over random orders; None: never
-    constant: bool  # no deletion changed any logit
+    constant: bool  # no deletion by a method changed any logit
 
 
 def removals(model: Predictor, batch: Batch, label: Tensor, values: Mapping[str, Tensor]) -> Removals:
@@ -78,17 +79,23 @@ def removals(model: Predictor, batch: Batch, label: Tensor, values: Mapping[str,
     orders = order_of(ranked, batch.ids)
     with torch.no_grad():
         whole = model.trace(batch).logits.double()
-    without = curves(model, batch, orders, "delete").without  # [order, text, fraction, class]
+    flipped = flips(model, batch, orders, whole.argmax(-1), "delete", partial(_settled, of=len(values)))
+    without = without_first(model, batch, orders[: len(values)], "delete")  # [order, text, fraction, class]
     lost = comprehensiveness(whole, without, label)[:, 0].tolist()
-    flipped = flips(model, batch, orders, whole.argmax(-1), "delete")
     counts = [None if never else round(n * share) for share, never in zip(*_lists(flipped), strict=True)]
     middle = median(NEVER if count is None else count for count in counts[len(values) :])
     return Removals(
-        comprehensiveness=dict(zip(values, lost, strict=False)),
+        comprehensiveness=dict(zip(values, lost, strict=True)),
         flip=dict(zip(values, counts, strict=False)),
         random=None if middle == NEVER else middle,
         constant=bool((without - whole[:, None]).abs().max() <= 1e-9 * whole.abs().max().clamp(min=1)),
     )
+
+
+def _settled(found: Tensor, of: int) -> Tensor:
+    """Whose flips need not be looked for: where more than half of the random orders flipped, their median is known."""
+    known = (found[of:] > 0).sum(0) > ORDERS // 2
+    return (torch.arange(len(found)) >= of)[:, None] & known
 
 
 def _lists(flipped: tuple[Tensor, Tensor]) -> tuple[list[float], list[bool]]:

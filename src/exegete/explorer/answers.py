@@ -81,7 +81,7 @@ def without_paths(sentence: str) -> str:
 
 
 def _about(kept: Lab, source: str | None) -> Model:
-    model, methods = kept.checkpoint.model, kept.methods()
+    model, methods = kept.checkpoint.model, kept.methods
     labels = importance_labels(methods)
     listed = [Method(name=name, label=labels[name], cheap=cheap) for name, cheap in methods.items()]
     return Model(

@@ -5,6 +5,7 @@ A text is opened once for every site: dragging a weight decodes, and never encod
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from exegete.base.errors import UsageError
@@ -50,6 +51,7 @@ class Lab:
         model = self.checkpoint.model
         return len(model.self_attention) if isinstance(model, SelfAttentive) else 0
 
+    @cached_property
     def methods(self) -> dict[str, bool]:
         """The importances that this model allows, and whether each is cheap: a pass or two."""
         if isinstance(self.checkpoint.model, Writing):
@@ -68,7 +70,7 @@ class Lab:
     ) -> Explanation:
         """As `exegete.explain`; without methods, by those that are cheap."""
         parts = self._parts(text)
-        wanted = [name for name, cheap in self.methods().items() if cheap] if methods is None else methods
+        wanted = [name for name, cheap in self.methods.items() if cheap] if methods is None else methods
         classes = classes_of(target, self.checkpoint)
         asked = Question(self.checkpoint, methods_of(wanted, of), *classes, of, self.trust, progress)
         with one_thread():

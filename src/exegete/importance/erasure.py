@@ -27,6 +27,7 @@ from exegete.tasks.batching import Batch
 
 CHUNK = 1 << 21  # tokens of erased texts that are written down at a time: bounds memory, and is many forward passes
 TOKENS = 8_192  # tokens that one forward pass holds: enough for fast products, few enough for the cache
+LITTLE = 1_024  # tokens of single deletions that are run sooner than states are kept for reuse
 FEW = 16  # texts of one length that are too few for a pass of their own; the next longer ones join them
 
 
@@ -119,10 +120,10 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
 
 def _worth_reuse(model: Predictor, batch: Batch, written: Written, asks: Tensor) -> Tensor:
     """Which asks are of a text of which at least half of the single deletions are asked for: those, and all of it."""
-    if not isinstance(model, Deleting):
-        return torch.zeros_like(asks, dtype=torch.bool)
     rows = written.rows[asks]
     erased = written.deleted[asks].sum(-1)
+    if int(written.lengths[asks][erased == 1].sum()) < LITTLE or not isinstance(model, Deleting):
+        return torch.zeros_like(asks, dtype=torch.bool)
     asked = torch.zeros_like(batch.ids).index_add_(0, rows, (erased == 1).long())
     worth = (asked > 0) & (2 * asked >= batch.lengths)  # no deletion is asked for where words are zeroed or replaced
     return (erased <= 1) & worth[rows]

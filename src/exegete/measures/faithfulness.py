@@ -10,7 +10,7 @@ class's probability, logit, or log-odds log p/(1 − p) (Shrikumar et al. 2017).
 Every measure needs to say how a word is removed (exegete.importance.erasure). Nothing is drawn but the order of ties.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -72,12 +72,28 @@ def curves(
     model: Predictor, batch: Batch, orders: Tensor, by: Removal, fractions: Sequence[float] = FRACTIONS
 ) -> Curves:
     """Ask for all orders [order, text, word] and all fractions at once: what two methods share is run once."""
-    real = torch.arange(orders.shape[-1]) < batch.lengths[:, None]  # [text, word]
-    top = torch.stack([prefixes(orders, sizes(batch.lengths, q)) for q in fractions], 1)
-    gone = torch.stack([top & real, ~top & real])  # [2, order, fraction, text, word]
+    top = _first(batch, orders, fractions)
+    return Curves(*_left(model, batch, torch.stack([top, ~top]), by))
+
+
+def without_first(
+    model: Predictor, batch: Batch, orders: Tensor, by: Removal, fractions: Sequence[float] = FRACTIONS
+) -> Tensor:
+    """`Curves.without` alone: all that comprehensiveness needs."""
+    return _left(model, batch, _first(batch, orders, fractions), by)
+
+
+def _first(batch: Batch, orders: Tensor, fractions: Sequence[float]) -> Tensor:
+    """The words r_q of every order and fraction: [order, fraction, text, word]."""
+    return torch.stack([prefixes(orders, sizes(batch.lengths, q)) for q in fractions], 1)
+
+
+def _left(model: Predictor, batch: Batch, gone: Tensor, by: Removal) -> Tensor:
+    """Logits without words [..., fraction, text, word]: [..., text, fraction, class]."""
+    gone = gone & (torch.arange(gone.shape[-1]) < batch.lengths[:, None])  # of real words
     rows = torch.arange(len(batch.ids)).expand(gone.shape[:-1])
     logits = without_words(model, batch, rows.flatten(), gone.flatten(0, -2), by)
-    return Curves(*logits.view(*gone.shape[:-1], -1).transpose(2, 3))
+    return logits.view(*gone.shape[:-1], -1).transpose(-3, -2)
 
 
 def worth(logits: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
@@ -114,6 +130,9 @@ def log_odds(whole: Tensor, without: Tensor, label: Tensor) -> Tensor:
     return comprehensiveness(whole, without, label, "log_odds")
 
 
+Ends = Callable[[Tensor], Tensor]
+
+
 class Flips(NamedTuple):
     """When the decision changes."""
 
@@ -121,17 +140,22 @@ class Flips(NamedTuple):
     never: Tensor  # [order, text]: True where no class but c wins, down to the last word
 
 
-def flips(model: Predictor, batch: Batch, orders: Tensor, label: Tensor, by: Removal) -> Flips:
+def flips(
+    model: Predictor, batch: Batch, orders: Tensor, label: Tensor, by: Removal, ends: Ends = lambda found: found > 0
+) -> Flips:
     """Remove words in their order [order, text, word] until another class wins, at the latest with one word left.
 
     The text without any word is not asked: it is the same for every method. So a text of one word never flips. Round by
     round, because most flips come early: only texts that haven't flipped go on, and a round asks for all orders
-    together. Asking every prefix at once would run several times as many texts.
+    together. Asking every prefix at once would run several times as many texts. `ends` says which orders and texts
+    go no further, as enough is known: from words gone at their flips so far [order, text], 0 where there was none.
     """
     steps = _steps(batch.lengths)  # [text, round]
     found = torch.zeros(orders.shape[:-1], dtype=torch.int64)  # [order, text]: words gone at the flip; 0: not yet
     for k in steps.unbind(-1):
-        which, rows = ((found == 0) & (k > 0)).nonzero(as_tuple=True)
+        which, rows = (~ends(found) & (found == 0) & (k > 0)).nonzero(as_tuple=True)
+        if not len(rows):  # of a text that has no more rounds, no later one is asked
+            break
         gone = prefixes(orders[which, rows], k[rows])
         flipped = without_words(model, batch, rows, gone, by).argmax(-1) != label[rows]
         found[which, rows] = k[rows] * flipped
