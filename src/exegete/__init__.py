@@ -241,13 +241,15 @@ def explain(
     target: str | None = None,
     of: "Of" = "logit",
     contrast: str | None = None,
+    step: int = 1,
 ) -> "Explanation":
     """What every method says of the prediction for a text, and whether attention may be read here.
 
     `model` is a checkpoint folder, or what `load`, `train` or `wrap` give; None is the default audit's model, which is
     trained into `runs/audit` if it isn't there. `methods` are names of importances with settings, all of them unless
     given; `target` is the class to explain, the predicted one unless given, and `contrast` one that it is set against:
-    why this class and not that? For a model of pairs, `text` is (passage, question).
+    why this class and not that? For a model of pairs, `text` is (passage, question). Of a translator, word `step` of
+    what it writes is explained, counted from 1, and its words are the classes.
 
     >>> found = explain(None, "a charming and often affecting journey")  # doctest: +SKIP
     >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP
@@ -255,18 +257,17 @@ def explain(
     >>> found.save("journey.html")  # doctest: +SKIP
     """
     from exegete.explanations.explain import explain as run
-    from exegete.explanations.question import Contrast
+    from exegete.explanations.question import Word
 
-    wanted = target if contrast is None else Contrast(target, contrast)
-    return run(_explained(model), text, methods, wanted, of)
+    return run(_explained(model), text, methods, Word(step, target, contrast), of)
 
 
 @checked
-def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None) -> "Panel":
+def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None, step: int = 1) -> "Panel":
     """One text, opened at a site (the readout unless one is named): what is predicted under weights of your own?
 
     `model` is a model, a checkpoint or run folder, or None for the default audit's. A notebook shows its weights, and
-    with `live()` the page of `exegete serve` with bars to drag.
+    with `live()` the page of `exegete serve` with bars to drag. Of a translator, it predicts word `step` of its output.
 
     >>> found = lab("checkpoints/mine", "a charming film").weigh({0: [0.2, 0.5, 0.3]})  # doctest: +SKIP
     >>> found.probabilities, found.tvd, found.jsd  # doctest: +SKIP
@@ -274,7 +275,7 @@ def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None) -> "
     """
     from exegete.explorer.panel import panel
 
-    return panel(_explained(model), text, site)
+    return panel(_explained(model), text, site, step)
 
 
 @checked

@@ -49,6 +49,13 @@ def test_a_run_orders_the_methods(tmp_path: Path) -> None:
     assert not found.trust.doubt
 
 
+def test_a_run_stands_for_its_first_model(tmp_path: Path) -> None:
+    run = run_folder(tmp_path / "run")
+    (kept, trust), (same, its_own) = subject(run), subject(None, run)
+    assert (kept.weights_hash, trust) == (same.weights_hash, its_own)
+    assert trust.run == run
+
+
 def test_a_checkpoint_inside_a_run_has_its_word(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run")
     _, trust = subject(run / "stages" / "train-k" / "checkpoint")

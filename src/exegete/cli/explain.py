@@ -14,6 +14,9 @@ from exegete.cli.app import Device, Json, Quiet, app, print_json
 def explain(
     text: Annotated[str | None, typer.Argument(help="The text, in quotes.")] = None,
     file: Annotated[Path | None, typer.Option(help="A file with one text per line, instead of TEXT.")] = None,
+    diff: Annotated[
+        str | None, typer.Option(help="A second text: both side by side, for the class of the first.")
+    ] = None,
     question: Annotated[str | None, typer.Option(help="What is asked of the text, for a model of pairs.")] = None,
     model: Annotated[str | None, typer.Option(help="A checkpoint folder or hf:NAME; else the default audit's.")] = None,
     run: Annotated[Path | None, typer.Option(help="A run whose model and leaderboard are taken.")] = None,
@@ -25,7 +28,10 @@ def explain(
         str | None, typer.Option(help="The class that it is set against: why the one and not the other?")
     ] = None,
     of: Annotated[str, typer.Option(help="What is explained: logit or probability.")] = "logit",
-    by: Annotated[str, typer.Option(help="What is shaded: word or sentence.")] = "word",
+    step: Annotated[
+        int, typer.Option(help="Of a translator: which word of its output is explained, counted from 1.")
+    ] = 1,
+    by: Annotated[str, typer.Option(help="What is shaded: word, sentence, or a translator's pieces (piece).")] = "word",
     html: Annotated[Path | None, typer.Option(help="Also write the heat maps to this HTML file.")] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Marks instead of colours.")] = False,
     device: Device = None,
@@ -35,20 +41,29 @@ def explain(
     """Heat maps of all methods for one prediction, and whether attention may be read here."""
     from exegete.base.device import on_device
     from exegete.explanations.explain import explain_all
-    from exegete.explanations.question import Contrast, methods_in, quantity, texts_of, unit
-    from exegete.report.explanations import show, write_page
+    from exegete.explanations.question import Word, methods_in, quantity, texts_of, unit
+    from exegete.report.explanations import show, show_difference, write_page
     from exegete.report.terminal import ProgressBars
 
     if (text is None) == (file is None):
         raise UsageError("give either a text in quotes or --file with one text per line")
+    if diff is not None and text is None:
+        raise UsageError("--diff compares two texts: give the first in quotes, not as --file")
     wanted = [method for written in methods for method in methods_in(written)] if methods else None
-    classes = target if contrast is None else Contrast(target, contrast)
+    classes = Word(step, target, contrast)
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else texts_of(file or Path())
     asked = [each if question is None else (each, question) for each in texts]
     with on_device(device), ProgressBars(quiet or as_json) as bars:
         found = explain_all(model, asked, wanted, classes, explained, run, bars)
-    if as_json:
+        if diff is not None:
+            second = diff if question is None else (diff, question)
+            classes = classes._replace(target=found[0].target)
+            found += explain_all(model, [second], wanted, classes, explained, run, bars)
+    if diff is not None:
+        apart = found[0].difference(found[1], shaded)
+        print_json(apart.to_json()) if as_json else show_difference(apart, Console(highlight=False))
+    elif as_json:
         said = [each.to_json(shaded) for each in found]
         print_json(said if text is None else said[0])
     else:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -13,14 +14,27 @@ from exegete.base.noise import stable_seed
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
 from exegete.explanations.compare import Removals, agreement, removals
-from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of, texts_of
+from exegete.explanations.question import (
+    Of,
+    Text,
+    Wanted,
+    check_parts,
+    classes_of,
+    methods_of,
+    parts_of,
+    step_of,
+    texts_of,
+)  # fmt: skip
 from exegete.explanations.result import Explanation, Method
 from exegete.explanations.verdict import read
 from exegete.explanations.vouch import Model, Trust, subject
+from exegete.explanations.written import at_step, owners, written
+from exegete.explanations.written import read as read_source
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Quantity, Scores, Target, explains, refusal
 from exegete.importance.erasure import sharing
+from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -28,6 +42,7 @@ from exegete.tasks.sentences import sentences
 from exegete.tasks.tokenizers import TOKENIZERS
 from exegete.training.checkpoint import Checkpoint
 
+LIKELIEST = 10  # next words whose probabilities are kept
 SATURATED = 1e-3  # a probability that is nearer to 0 or 1 hardly changes with a word
 
 
@@ -42,13 +57,14 @@ class Question(NamedTuple):
     trust: Trust
     progress: Progress = silent
     named: bool = False  # whether somebody asked for these methods
+    step: int = 1  # of a translator: which word of its output, counted from 1
 
 
 def explain(
     model: Model,
     text: Text,
     methods: Sequence[str] | None = None,
-    target: str | Contrast | None = None,
+    target: Wanted = None,
     of: Of = "logit",
     run: str | Path | None = None,
     progress: Progress = silent,
@@ -59,7 +75,7 @@ def explain(
     `methods` are importances with settings, all of them unless given. `target` is the class to explain, the predicted
     one unless given, or a `Contrast` of two, and `of` which function of it. `run` is a run whose leaderboard orders the
     methods. For a model of pairs, `text` is a passage and its question, or a premise and its hypothesis: (passage,
-    question).
+    question). Of a translator, the first word of its output is explained, or the one that a `Word` names.
     """
     return explain_all(model, [text], methods, target, of, run, progress)[0]
 
@@ -68,7 +84,7 @@ def explain_all(
     model: Model,
     texts: Sequence[Text],
     methods: Sequence[str] | None = None,
-    target: str | Contrast | None = None,
+    target: Wanted = None,
     of: Of = "logit",
     run: str | Path | None = None,
     progress: Progress = silent,
@@ -81,7 +97,8 @@ def explain_all(
     checkpoint, trust = subject(model, run, progress)
     for parts in pairs:
         check_parts(parts, checkpoint)
-    asked = Question(checkpoint, wanted, *classes_of(target, checkpoint), of, trust, progress, methods is not None)
+    classes, step = classes_of(target, checkpoint), step_of(target, checkpoint)
+    asked = Question(checkpoint, wanted, *classes, of, trust, progress, methods is not None, step)
     with one_thread():
         return [explained(asked, parts) for parts in pairs]
 
@@ -97,9 +114,24 @@ class _Scored(NamedTuple):
 
 
 def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
-    """All methods on one text, perhaps with its question."""
+    """All methods on one text, perhaps with its question; of a translator, on one word of its output."""
+    if not isinstance(asked.checkpoint.model, Writing):
+        return _explained(asked, parts, example_of(asked.checkpoint, parts))
+    output = written(asked.checkpoint, parts[0])
+    viewed, example = at_step(asked.checkpoint, parts[0], output, asked.step)
+    asked = asked._replace(checkpoint=viewed, target=asked.target or output[asked.step - 1])
+    found = _explained(asked, parts, example)
+    return replace(
+        found,
+        probabilities=dict(sorted(found.probabilities.items(), key=lambda word: -word[1])[:LIKELIEST]),
+        written=output,
+        step=asked.step,
+        pieces=owners(found.words),
+    )
+
+
+def _explained(asked: Question, parts: tuple[str, ...], example: Example) -> Explanation:
     model, (text, *question) = asked.checkpoint.model, parts
-    example = example_of(asked.checkpoint, parts)
     words, batch = example.texts[0], model.collate([example])
     with torch.no_grad():
         logits = model.logits(batch).double()[0]
@@ -151,6 +183,8 @@ def example_of(checkpoint: Checkpoint, parts: tuple[str, ...]) -> Example:
 
 def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
     """The text as the model's task cut and wrote it."""
+    if isinstance(checkpoint.model, Writing):
+        return read_source(checkpoint, text)
     return tuple(TOKENIZERS[checkpoint.tokenizer](text.lower() if checkpoint.lower else text))
 
 

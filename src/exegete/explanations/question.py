@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, get_args
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
 from exegete.explanations.result import Unit
+from exegete.explanations.written import piece_named
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.models.capabilities import Paired, Writing
 from exegete.training.checkpoint import Checkpoint
@@ -22,6 +23,15 @@ class Contrast(NamedTuple):
     against: str
 
 
+class Word(NamedTuple):
+    """One word of a translator's output, counted from 1: why this one, or another in its place, and not a third?"""
+
+    step: int = 1
+    target: str | None = None  # the word that was written unless given
+    against: str | None = None  # its foil
+
+
+Wanted = str | Contrast | Word | None  # what is explained: a class, or a word; the predicted one unless given
 SETTINGS = {"gradient": "norm=l2", "leave_one_out": "of={of}"}  # of methods that nobody has set
 
 
@@ -84,9 +94,17 @@ def methods_of(asked: Sequence[str] | None, of: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(parse(name)) for name in asked))
 
 
-def classes_of(target: str | Contrast | None, checkpoint: Checkpoint) -> tuple[str | None, str | None]:
+def step_of(target: Wanted, checkpoint: Checkpoint) -> int:
+    """Which word of the output is explained, counted from 1."""
+    step = target.step if isinstance(target, Word) else 1
+    if step != 1 and not isinstance(checkpoint.model, Writing):
+        raise UsageError("this model predicts one class of a text, and writes no words: leave the step out")
+    return step
+
+
+def classes_of(target: Wanted, checkpoint: Checkpoint) -> tuple[str | None, str | None]:
     """The class to explain, and the one that it is set against."""
-    asked = target if isinstance(target, Contrast) else (target, None)
+    asked = target[-2:] if isinstance(target, Contrast | Word) else (target, None)
     label, against = (_class_of(each, checkpoint) for each in asked)
     if label is not None and label == against:
         raise UsageError(f"'{label}' can't be set against itself: name another class as contrast")
@@ -95,7 +113,12 @@ def classes_of(target: str | Contrast | None, checkpoint: Checkpoint) -> tuple[s
 
 def _class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
     """A class, if the model has it."""
-    labels = checkpoint.model.labels
+    model = checkpoint.model
+    if target is not None and isinstance(model, Writing):
+        if (word := piece_named(target, model.words)) not in model.words:
+            raise UsageError(f"this model never writes '{target}': choose one of its {len(model.words):,} words")
+        return word
+    labels = model.labels
     if target is not None and target not in labels:
         target = target.removeprefix("class ")  # as explanations call it
     if target is not None and target not in labels:
@@ -116,14 +139,9 @@ def parts_of(text: Text) -> tuple[str, ...]:
 
 
 def check_parts(parts: tuple[str, ...], checkpoint: Checkpoint) -> None:
-    """A model of pairs needs a question, another has no use for one; and a translator predicts no class."""
+    """A model of pairs needs a question, another has no use for one."""
     model = checkpoint.model
-    pair = isinstance(model, Paired)
-    if isinstance(model, Writing):
-        raise UsageError(
-            "this model translates, and a text has as many predictions as words: run a study on the task with the "
-            "setting step=quartile, step=all or step=WORD"
-        )
+    pair = isinstance(model, Paired) and not isinstance(model, Writing)
     if pair and len(parts) == 1:
         raise UsageError("this model reads two texts: give the question (or hypothesis) too, with --question")
     if len(parts) == 2 and not pair:

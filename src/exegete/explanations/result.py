@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 import torch
@@ -15,11 +15,17 @@ from exegete.base.names import parse
 from exegete.explanations.compare import Agreement
 from exegete.explanations.verdict import Reading, decimal
 from exegete.explanations.vouch import Trust
+from exegete.explanations.written import THE_END, spelled
 from exegete.importance.aggregation import aggregate
 from exegete.page.heatmap import HeatMap, Matrix, Row
 from exegete.page.labels import importance_labels
+from exegete.tasks.pieces import MARK, joined
 
-Unit = Literal["word", "sentence"]
+if TYPE_CHECKING:
+    from exegete.explanations.difference import Difference
+
+Unit = Literal["word", "piece", "sentence"]
+SUMMED = {"sentence": "sentences", "word": "whole_words"}  # where JSON has them
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,9 @@ class Explanation:
     trust: Trust
     notes: tuple[str, ...] = ()
     named: bool = False  # whether the methods were asked for by name; else they are all that there are
+    written: tuple[str, ...] = ()  # of a translator: its output in pieces
+    step: int | None = None  # and which of them is explained, counted from 1
+    pieces: tuple[int, ...] = ()  # where `words` are pieces, the word that each belongs to
 
     def __getitem__(self, name: str) -> Method:
         """A method by its name, with or without settings."""
@@ -97,11 +106,14 @@ class Explanation:
             "reading": None if reading is None else asdict(reading) | {"sentences": list(reading.sentences)},
             "trust": {"run": None if self.trust.run is None else str(self.trust.run), "sentence": self.trust.sentence},
             "notes": list(self.notes),
-            **({} if by == "word" else {"sentences": self._summed()}),
+            **({} if self.step is None else {"written": list(self.written), "step": self.step}),
+            **(
+                {} if _owners(self, by) is None else {f"{by}s" if by == "sentence" else "whole_words": self._summed(by)}
+            ),
         }
 
-    def _summed(self) -> list[dict[str, Any]]:
-        drawn = self.heatmap("sentence")
+    def _summed(self, by: Unit) -> list[dict[str, Any]]:
+        drawn = self.heatmap(by)
         return [
             {
                 "text": text,
@@ -125,6 +137,12 @@ class Explanation:
         else:
             raise UsageError(f"an explanation is saved as .json, .html or .csv, not as '{path.name}'")
 
+    def difference(self, second: "Explanation", by: Unit = "word") -> "Difference":
+        """What a second text changes, explained by the same model for the same class: `target=first.target`."""
+        from exegete.explanations.difference import Difference
+
+        return Difference(self, second, by)
+
     def html(self, by: Unit = "word", first: bool = True) -> Any:
         """The heat map as one block of HTML with its own style."""
         from exegete.page.html import block
@@ -147,14 +165,14 @@ CAPTION = (
 
 
 def heatmap(found: Explanation, by: Unit = "word", first: bool = True) -> HeatMap:
-    """The map; by sentence, scores are the sums of the words' scores, all else stays by word."""
+    """The map; scores of sentences, and of words that were read in pieces, are sums; all else stays as it was read."""
     vouched = bool(found.trust.comprehensiveness)
-    whole = by == "word"
+    whole = (owner := _owners(found, by)) is None
     return HeatMap(
         title=_title(found),
-        words=found.words if whole else _sentences(found),
+        words=found.words if owner is None else _joined(found, owner),
         rows=tuple(_row(found, method, by, vouched) for method in found.methods),
-        toward=_class(found.target),
+        toward=class_said(found.target),
         columns=("τ att.", *(("in run", "here") if vouched else ("compr.",)), "flip"),
         unknown=frozenset(found.unknown) if whole else frozenset(),
         notes=(*found.notes, *(_refusals(found) if first else ())),
@@ -182,35 +200,48 @@ def _labels(found: Explanation) -> tuple[str, ...]:
 
 def _title(found: Explanation) -> str:
     ranked = sorted(found.probabilities.items(), key=lambda pair: -pair[1])[:SHOWN]
-    odds = ", ".join(f"{_class(label)} {p:.3f}" for label, p in ranked)
-    against = "" if found.contrast is None else f" minus that of {_class(found.contrast)}"
-    explained = f"the {found.of} of {_class(found.target)}{against}"
-    return f"Predicted: {_class(found.prediction)} (p: {odds}). Explained: {explained}."
+    odds = ", ".join(f"{class_said(label)} {p:.3f}" for label, p in ranked)
+    against = "" if found.contrast is None else f" minus that of {class_said(found.contrast)}"
+    explained = f"the {found.of} of {class_said(found.target)}{against}"
+    if found.step is None:
+        return f"Predicted: {class_said(found.prediction)} (p: {odds}). Explained: {explained}."
+    return f"Written: “{spelled(found.written)}”. Explained: {explained}, at step {found.step} (p: {odds})."
 
 
-def _class(label: str) -> str:
-    """A class that is only a number says that it is one."""
-    return f"class {label}" if label.isdigit() else label
+def class_said(label: str) -> str:
+    """A class that is only a number says that it is one; a word of a translator is the word."""
+    if label in (THE_END, MARK):
+        return "the end" if label == THE_END else "a space"
+    return f"class {label}" if label.isdigit() else label.removeprefix(MARK)
 
 
-def _sentences(found: Explanation) -> tuple[str, ...]:
-    groups: list[list[str]] = [[] for _ in range(max(found.sentences) + 1)]
-    for word, sentence in zip(found.words, found.sentences, strict=True):
-        groups[sentence].append(word)
-    return tuple(" ".join(group) for group in groups)
+def _owners(found: Explanation, by: Unit) -> tuple[int, ...] | None:
+    """The sentence or word that every part belongs to; None where parts are shown as the model reads them."""
+    if by == "piece" and not found.pieces:
+        raise UsageError("this model reads words, not pieces: choose word or sentence")
+    return found.sentences if by == "sentence" else (found.pieces or None) if by == "word" else None
 
 
-def _summed(scores: Sequence[float], sentences: Sequence[int]) -> tuple[float, ...]:
-    """The sum of every sentence's scores."""
-    values, owner = torch.tensor([scores], dtype=torch.float64), torch.tensor([sentences])
-    return tuple(aggregate(values, owner, "sum")[0].tolist())
+def _joined(found: Explanation, owner: Sequence[int]) -> tuple[str, ...]:
+    groups: list[list[str]] = [[] for _ in range(max(owner) + 1)]
+    for word, place in zip(found.words, owner, strict=True):
+        groups[place].append(word)
+    return tuple(joined(group) if found.pieces else " ".join(group) for group in groups)
+
+
+def _summed(scores: Sequence[float], owner: Sequence[int] | None) -> tuple[float, ...]:
+    """The sum of every sentence's or word's scores; scores as they are, where nobody owns them."""
+    if owner is None:
+        return tuple(scores)
+    values, of = torch.tensor([scores], dtype=torch.float64), torch.tensor([owner])
+    return tuple(aggregate(values, of, "sum")[0].tolist())
 
 
 def _row(found: Explanation, method: Method, by: Unit, vouched: bool) -> Row:
     run = ("–" if method.vouched is None else decimal(method.vouched),) if vouched else ()
     return Row(
         name=importance_labels(each.name for each in found.methods)[method.name],
-        values=method.scores if by == "word" else _summed(method.scores, found.sentences),
+        values=_summed(method.scores, _owners(found, by)),
         signed=method.signed,
         numbers=(_with_attention(found, method), *run, decimal(method.comprehensiveness), _flip(method)),
         complaint=" ".join(method.complaints),
@@ -245,9 +276,10 @@ def _small_print(found: Explanation, by: Unit) -> tuple[str, ...]:
     run, here = ("in run: mean comprehensiveness over the run's test texts. ", "here") if vouched else ("", "compr.")
     columns = (
         f"τ att.: Kendall's τ-b with attention. {run}{here}: comprehensiveness on this text, the mean loss of "
-        f"p({_class(found.target)}) with the first 1, 5, 10, 20 and 50 % of the words deleted. flip: words deleted "
+        f"p({class_said(found.target)}) with the first 1, 5, 10, 20 and 50 % of the words deleted. flip: words deleted "
         "when the decision changes (– never)."
     )
-    sums = "A sentence's score is the sum of its words' scores; all other numbers are by word."
+    part, owner = "piece" if found.pieces else "word", _owners(found, by) or ()
+    sums = f"A {by}'s score is the sum of its {part}s' scores; all other numbers are by {part}."
     trust = " ".join(filter(None, (found.trust.sentence, found.trust.doubt)))
-    return (f"Model: {found.model}. {trust}", columns, *([sums] if by == "sentence" else []))
+    return (f"Model: {found.model}. {trust}", columns, *([sums] if len(set(owner)) < len(owner) else []))

@@ -55,8 +55,11 @@ def _plain(method: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 def subject(model: Model, run: str | Path | None = None, progress: Progress = silent) -> tuple[Checkpoint, Trust]:
     """The model that is explained (without one, that of the run, or else of the default audit), and who vouches.
 
-    The default audit's model is trained into `runs/audit` if it isn't there.
+    A complete run in the place of a model stands for its first one. The default audit's model is trained into
+    `runs/audit` if it isn't there.
     """
+    if isinstance(model, str | Path) and run is None and (Path(model) / MANIFEST).is_file():
+        model, run = None, model
     if isinstance(model, Checkpoint):
         return model, trust(model, None if run is None else Path(run))
     if model is not None:

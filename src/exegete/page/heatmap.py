@@ -23,11 +23,12 @@ class Row:
     numbers: tuple[str, ...] = ()  # as a reader sees them, one for each of the map's columns
     complaint: str = ""
     main: bool = False  # the row that the others are held against
+    most: float = 0.0  # what the strongest shade stands for, where it is not the row's largest score
 
     @property
     def largest(self) -> float:
-        """The size of the largest score: what the strongest shade stands for."""
-        return max(map(abs, self.values), default=0.0)
+        """The size of the largest score, or of what the strongest shade stands for."""
+        return self.most or max(map(abs, self.values), default=0.0)
 
     def intensity(self, place: int) -> float:
         """The size of one score, as a share of the largest."""
@@ -85,6 +86,7 @@ class HeatMap:
     small_print: tuple[str, ...] = ()  # what the numbers are
     matrix: Matrix | None = None
     unit: str = "word"
+    changed: frozenset[int] = frozenset()  # places of words that another text, beside this one, doesn't have
 
     @property
     def legend(self) -> dict[str, str]:
@@ -96,6 +98,29 @@ class HeatMap:
         }
         signs = {row.signed for row in self.rows}
         return {hue: said for hue, said in meanings.items() if (hue != SIZE) in signs}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Two texts with the same rows, and for the words that both have, the second's scores minus the first's."""
+
+    title: str
+    words: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # of the first, of the second, of both
+    changed: tuple[frozenset[int], frozenset[int]]  # places of words that only one has
+    rows: tuple[tuple[Row, Row, Row], ...]
+    toward: str  # the class that the scores speak for
+    unit: str = "word"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def maps(self) -> tuple[HeatMap, HeatMap, HeatMap]:
+        """The three as heat maps: first, second, difference."""
+        marked = (*self.changed, frozenset[int]())
+        one, other, apart = (
+            HeatMap(self.title, words, tuple(row[place] for row in self.rows), self.toward, changed=marked[place])
+            for place, words in enumerate(self.words)
+        )
+        return one, other, apart
 
 
 def lines_of(widths: Sequence[int], width: int) -> list[range]:

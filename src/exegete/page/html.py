@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from exegete.page.columns import decimal, significant
-from exegete.page.heatmap import HeatMap
+from exegete.page.heatmap import Beside, HeatMap
 from exegete.page.section import anchor
 
 
@@ -63,6 +63,12 @@ def block(drawn: HeatMap, styled: bool = True) -> Markup:
     """
     style = Markup(shipped("page/heatmap.css")) if styled else ""  # a page of many has it once
     return filled("page/templates/heatmap.html", drawn=drawn, style=style)
+
+
+def beside(drawn: Beside, styled: bool = True) -> Markup:
+    """Two texts side by side, in the same shades and marks; words that only one of them has are framed."""
+    style = Markup(shipped("page/heatmap.css")) if styled else ""
+    return filled("page/templates/beside.html", drawn=drawn, style=style)
 
 
 def page(title: str, *blocks: Markup) -> str:
