@@ -19,8 +19,9 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.ties import levels
 from exegete.explorer.busy import Busy, Room
 from exegete.explorer.data import Data, page_of_texts, run_of, some_words
-from exegete.explorer.messages import Cell, Texts, Words
+from exegete.explorer.messages import Texts, Words
 from exegete.explorer.reading import Opened, keep, words_of
+from exegete.explorer.replies import Cell
 from exegete.explorer.server import REPORT_POLICY, make_app
 from exegete.runs.results import Run
 from tests.report.test_telling import tau_b

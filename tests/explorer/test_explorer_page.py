@@ -37,7 +37,7 @@ def opened(
     tab.on("request", lambda request: None if request.url.startswith(server.address) else said.append(request.url))
     tab.goto(server.entrance + fragment)
     for model in range(models):
-        panel(tab, model).locator(".exegete-heatmap").wait_for()
+        panel(tab, model).locator("exegete-heat .exegete-heatmap").wait_for()
     yield tab
     place.close()
     assert [line for line in said if refused not in line] == []
@@ -62,7 +62,7 @@ def weights(tab: Any, model: int = 0) -> list[float]:
 
 def shown(tab: Any, model: int = 0) -> list[float]:
     """The probabilities of the page, which shows three places of them."""
-    values = panel(tab, model).locator("exegete-prediction .value")
+    values = panel(tab, model).locator(".effect > exegete-prediction .value")
     full = [float(value) for value in values.evaluate_all("(all) => all.map((v) => v.dataset.value)")]
     assert [text.split("→")[1].strip() for text in values.all_inner_texts()] == [f"{p:.3f}" for p in full]
     return full

@@ -12,8 +12,9 @@ import pytest
 
 from exegete.audits.audit import judge_run
 from exegete.explorer.data import page_of_texts
-from exegete.explorer.messages import Cell, Texts
+from exegete.explorer.messages import Texts
 from exegete.explorer.reading import Opened
+from exegete.explorer.replies import Cell
 from exegete.runs.results import Run
 from tests.browser import Browser
 from tests.explorer.serving import Running, running
@@ -213,7 +214,7 @@ def test_a_scorecard_and_a_text_are_taken_away(browser: Browser, served: Running
             assert said_there in drawing
         assert image.open(BytesIO(saved(tab, "Save PNG", "exegete-model", tmp_path).read_bytes())).size[0] == 1680
         page = saved(tab, "Save HTML", "exegete-model", tmp_path)
-        values = panel.locator("exegete-prediction .value").all_inner_texts()
+        values = panel.locator(".effect > exegete-prediction .value").all_inner_texts()
     read_offline(browser, page, values[0], state)
 
 

@@ -8,28 +8,15 @@ from typing import Any
 import torch
 
 from exegete.base.errors import ExegeteError
-from exegete.explanations.question import Contrast
 from exegete.explanations.question import Text as Asked
+from exegete.explanations.question import Word
+from exegete.explanations.result import Explanation
+from exegete.explanations.written import spelled
 from exegete.explorer.attack import Attack
 from exegete.explorer.attack import Found as Effect
 from exegete.explorer.lab import Lab, lab
-from exegete.explorer.messages import (
-    Adversary,
-    Cut,
-    Explain,
-    Explained,
-    Method,
-    Model,
-    Open,
-    Opened,
-    Outcomes,
-    Permute,
-    Rewrite,
-    Row,
-    Text,
-    Weigh,
-    Weighed,
-)  # fmt: skip
+from exegete.explorer.messages import Adversary, Cut, Differ, Explain, Open, Permute, Rewrite, Row, Text, Weigh
+from exegete.explorer.replies import Differed, Explained, Method, Model, Opened, Outcomes, Weighed, Written
 from exegete.interventions.search import Search
 from exegete.page.html import block
 from exegete.page.labels import importance_labels
@@ -54,6 +41,8 @@ def keep(tell: Tell, source: str | None) -> Answer:
         "about": lambda _, __: _about(kept, source).model_dump(),
         "cost": lambda given, _: {"milliseconds": _cost(kept, given["method"])},
         "explain": lambda given, tell: _explain(kept, Explain(**given), tell).model_dump(),
+        "differ": lambda given, tell: _differ(kept, Differ(**given), tell).model_dump(),
+        "write": lambda given, _: _write(kept, Text(**given)).model_dump(),
         "open": lambda given, _: _open(kept, Open(**given)).model_dump(),
         "weigh": lambda given, _: _weigh(kept, Weigh(**given)).model_dump(),
         "rewrite": lambda given, _: _rewrite(kept, Rewrite(**given)).model_dump(),
@@ -86,7 +75,7 @@ def _about(kept: Lab, source: str | None) -> Model:
     listed = [Method(name=name, label=labels[name], cheap=cheap) for name, cheap in methods.items()]
     return Model(
         model=0, name=kept.name, state="ready", labels=list(model.labels), sites=list(model.sites), layers=kept.layers,
-        pair=kept.pair, methods=listed, source=source,
+        pair=kept.pair, writes=kept.writes, methods=listed, source=source,
     )  # fmt: skip
 
 
@@ -101,18 +90,38 @@ def _text(asked: Text) -> Asked:
     return asked.text if asked.question is None else (asked.text, asked.question)
 
 
-def _explain(kept: Lab, asked: Explain, tell: Tell) -> Explained:
-    target = asked.target if asked.contrast is None else Contrast(asked.target, asked.contrast)
+def _explanation(kept: Lab, asked: Explain, tell: Tell) -> Explanation:
+    target = Word(asked.step, asked.target, asked.contrast)
 
     def progress(label: str, done: int, total: int) -> None:
         tell({"said": label, "done": done, "total": total})
 
-    found = kept.explain(_text(asked), asked.methods, target, asked.of, progress)
+    return kept.explain(_text(asked), asked.methods, target, asked.of, progress)
+
+
+def _explain(kept: Lab, asked: Explain, tell: Tell) -> Explained:
+    found = _explanation(kept, asked, tell)
     return Explained(explanation=found.to_json(asked.by), html=str(block(found.heatmap(asked.by), styled=False)))
 
 
+def _differ(kept: Lab, asked: Differ, tell: Tell) -> Differed:
+    first = _explanation(kept, asked, tell)
+    second = _explanation(kept, asked.model_copy(update={"text": asked.second, "target": first.target}), tell)
+    found = first.difference(second, asked.by)
+    return Differed(difference=found.to_json(), html=str(found.html(styled=False)))
+
+
+def _write(kept: Lab, asked: Text) -> Written:
+    pieces = kept.written(_text(asked))
+    return Written(pieces=list(pieces), text=spelled(pieces))
+
+
+def _attack(kept: Lab, asked: Text, site: str | None = None) -> Attack:
+    return kept.attack(_text(asked), site, asked.step)
+
+
 def _open(kept: Lab, asked: Open) -> Opened:
-    found = kept.attack(_text(asked), asked.site)
+    found = _attack(kept, asked, asked.site)
     readout = kept.checkpoint.model.readout
     return Opened(
         site=found.site,
@@ -123,20 +132,20 @@ def _open(kept: Lab, asked: Open) -> Opened:
         movable=found.movable,
         pools=found.pools,
         gated=readout is not None and readout.gated,
-        probabilities=_classes(kept, found.probabilities),
-        prediction=_predicted(kept, found.probabilities),
+        probabilities=found.likeliest,
+        prediction=found.winner(found.probabilities),
         openings=kept.openings,
     )
 
 
 def _weigh(kept: Lab, asked: Weigh) -> Weighed:
-    found = kept.attack(_text(asked), asked.site)
+    found = _attack(kept, asked, asked.site)
     return _weighed(kept, found, found.rows({row.row: row.weights for row in asked.rows}))
 
 
 def _rewrite(kept: Lab, asked: Rewrite) -> Weighed:
     """Some rows rewritten, and what is predicted then."""
-    found = kept.attack(_text(asked), asked.site)
+    found = _attack(kept, asked, asked.site)
     weights = found.rows({row.row: row.weights for row in asked.rows})
     over = [row for row in (asked.over if asked.over is not None else range(len(weights))) if row < len(weights)]
     weights[over] = found.rewritten(weights[over], asked.how, asked.count, asked.key, asked.draw)
@@ -145,7 +154,7 @@ def _rewrite(kept: Lab, asked: Rewrite) -> Weighed:
 
 
 def _cut(kept: Lab, asked: Cut) -> Weighed:
-    found = kept.attack(_text(asked))
+    found = _attack(kept, asked)
     last = kept.layers - 1 if asked.last is None else asked.last
     return _found(kept, found, found.cut(asked.word, asked.by, (asked.first, last)))
 
@@ -156,33 +165,25 @@ def _weighed(kept: Lab, found: Attack, weights: torch.Tensor) -> Weighed:
 
 def _found(kept: Lab, of: Attack, said: Effect) -> Weighed:
     return Weighed(
-        probabilities=_classes(kept, said.probabilities),
-        prediction=_predicted(kept, said.probabilities),
+        probabilities=of.classes(said.probabilities),
+        prediction=of.winner(said.probabilities),
         flipped=bool(said.probabilities.argmax() != of.probabilities.argmax()),
         tvd=said.tvd,
         jsd=said.jsd,
-        frozen=None if said.frozen is None else _classes(kept, said.frozen),
+        frozen=None if said.frozen is None else of.classes(said.frozen),
         openings=kept.openings,
     )
 
 
 def _permute(kept: Lab, asked: Permute) -> Outcomes:
-    tvd, jsd, flipped = kept.attack(_text(asked), asked.site).outcomes(asked.first, asked.count)
+    tvd, jsd, flipped = _attack(kept, asked, asked.site).outcomes(asked.first, asked.count)
     return Outcomes(tvd=tvd, jsd=jsd, flipped=flipped, median=median(tvd))
 
 
 def _adversary(kept: Lab, asked: Adversary, tell: Tell) -> Found:
     """The last look is the answer; all before are told."""
-    found = kept.attack(_text(asked), asked.site)
+    found = _attack(kept, asked, asked.site)
     looked: Found = {}
     for looked in found.searched(Search(asked.count, asked.steps, seed=asked.seed), asked.epsilon):
         tell(looked)
     return looked
-
-
-def _classes(kept: Lab, probabilities: torch.Tensor) -> dict[str, float]:
-    return dict(zip(kept.checkpoint.model.labels, probabilities.tolist(), strict=True))
-
-
-def _predicted(kept: Lab, probabilities: torch.Tensor) -> str:
-    return kept.checkpoint.model.labels[int(probabilities.argmax())]

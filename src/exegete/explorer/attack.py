@@ -21,15 +21,17 @@ from exegete.interventions.remove import heights, ranked, without
 from exegete.interventions.search import Search, looking, watched
 from exegete.interventions.silence import sinks_of
 from exegete.measures.divergence import jsd, tvd
-from exegete.models.capabilities import SelfAttentive
+from exegete.models.capabilities import SelfAttentive, Stepwise
 from exegete.models.contract import Predictor, Site
 from exegete.models.opened import Decoder, Opened, Pass, opened, passing
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
+from exegete.tasks.pieces import MARK
 
 NULL = "∅"  # a key that is no word, and takes the weight that no word has
 LETTERS = 32  # of a key that is a sentence
 SAME = 1e-6  # sums of weights that differ by less are equal
+SHOWN = 8  # next words of a translator whose probabilities are shown
 EVERY = 10  # steps of a search between two looks
 
 
@@ -76,6 +78,21 @@ class Attack:
         with torch.no_grad():
             return self.opened.own[0].softmax(-1)
 
+    @cached_property
+    def likeliest(self) -> dict[str, float]:
+        """The model's own probabilities by class; of words, those that it finds likeliest."""
+        return self.classes(self.probabilities)
+
+    def classes(self, probabilities: Tensor) -> dict[str, float]:
+        """Probabilities [class] of the classes that are shown."""
+        most = SHOWN if isinstance(self.model, Stepwise) else len(self.model.labels)
+        chosen = range(most) if most == len(self.model.labels) else self.probabilities.topk(most).indices.tolist()
+        return {self.model.labels[label]: float(probabilities[label]) for label in chosen}
+
+    def winner(self, probabilities: Tensor) -> str:
+        """The class that is predicted."""
+        return self.model.labels[int(probabilities.argmax())]
+
     @property
     def queries(self) -> int:
         """Queries of every head."""
@@ -97,7 +114,8 @@ class Attack:
             spelled[place] = word  # as it was written, not as the model knows it
         layered = isinstance(self.model, SelfAttentive) and self.site in self.model.self_attention
         real = self.opened.mask[0].nonzero()[:, 0].tolist()
-        return [spelled[key] if layered else _named(key, owner, spelled) for key in real]
+        named = [spelled[key] if layered else _named(key, owner, spelled) for key in real]
+        return [each.removeprefix(MARK) or NULL for each in named] if isinstance(self.model, Stepwise) else named
 
     @property
     def movable(self) -> list[bool]:

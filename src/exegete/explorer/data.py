@@ -13,7 +13,8 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json
 from exegete.base.source import digest_of
 from exegete.explorer.busy import Room
-from exegete.explorer.messages import Cell, Texts, Words
+from exegete.explorer.messages import Texts, Words
+from exegete.explorer.replies import Cell
 from exegete.runs.engine.warm import Found, Warm
 
 KEEP = "exegete.explorer.reading:keep"

@@ -12,9 +12,10 @@ from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
 from exegete.explanations.explain import Question, example_of, explained
-from exegete.explanations.question import Contrast, Of, Text, check_parts, classes_of, methods_of, parts_of
+from exegete.explanations.question import Of, Text, Wanted, check_parts, classes_of, methods_of, parts_of, step_of
 from exegete.explanations.result import Explanation
 from exegete.explanations.vouch import MANIFEST, Model, Trust, subject
+from exegete.explanations.written import at_step, written
 from exegete.explorer.attack import Attack, attack
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
@@ -33,7 +34,7 @@ class Lab:
     def __init__(self, checkpoint: Checkpoint, trust: Trust | None = None) -> None:
         self.checkpoint, self.trust = checkpoint, trust or Trust()
         self.openings = 0
-        self._opened: OrderedDict[tuple[tuple[str, ...], str | None], Attack] = OrderedDict()
+        self._opened: OrderedDict[tuple[tuple[str, ...], str | None, int], Attack] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -43,7 +44,12 @@ class Lab:
     @property
     def pair(self) -> bool:
         """Whether it reads two texts."""
-        return isinstance(self.checkpoint.model, Paired)
+        return isinstance(self.checkpoint.model, Paired) and not self.writes
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes texts, word by word."""
+        return isinstance(self.checkpoint.model, Writing)
 
     @property
     def layers(self) -> int:
@@ -54,31 +60,34 @@ class Lab:
     @cached_property
     def methods(self) -> dict[str, bool]:
         """The importances that this model allows, and whether each is cheap: a pass or two."""
-        if isinstance(self.checkpoint.model, Writing):
-            return {}
-        names = methods_of(None, "logit")
-        allowed = [name for name in names if refusal(IMPORTANCES.make(name), self.checkpoint.model) is None]
+        model = self.checkpoint.model
+        asked = model.as_classes() if isinstance(model, Writing) else model
+        allowed = [name for name in methods_of(None, "logit") if refusal(IMPORTANCES.make(name), asked) is None]
         return {name: name.partition(":")[0] in CHEAP for name in allowed}
 
     def explain(
         self,
         text: Text,
         methods: Sequence[str] | None = None,
-        target: str | Contrast | None = None,
+        target: Wanted = None,
         of: Of = "logit",
         progress: Progress = silent,
     ) -> Explanation:
         """As `exegete.explain`; without methods, by those that are cheap."""
         parts = self._parts(text)
         wanted = [name for name, cheap in self.methods.items() if cheap] if methods is None else methods
-        classes = classes_of(target, self.checkpoint)
-        asked = Question(self.checkpoint, methods_of(wanted, of), *classes, of, self.trust, progress)
+        classes, step = classes_of(target, self.checkpoint), step_of(target, self.checkpoint)
+        asked = Question(self.checkpoint, methods_of(wanted, of), *classes, of, self.trust, progress, step=step)
         with one_thread():
             return explained(asked, parts)
 
-    def attack(self, text: Text, site: str | None = None) -> Attack:
+    def written(self, text: Text) -> tuple[str, ...]:
+        """What a translator writes for a text, in pieces; nothing, where a model predicts a class."""
+        return written(self.checkpoint, self._parts(text)[0]) if self.writes else ()
+
+    def attack(self, text: Text, site: str | None = None, step: int = 1) -> Attack:
         """A text opened at a site, the readout unless one is named; opened before, it is not opened again."""
-        key = (self._parts(text), site)
+        key = (self._parts(text), site, step)
         if key not in self._opened:
             self._opened[key] = self._open(*key)
             self.openings += 1
@@ -87,11 +96,12 @@ class Lab:
             self._opened.popitem(last=False)
         return self._opened[key]
 
-    def _open(self, parts: tuple[str, ...], site: str | None) -> Attack:
-        model = self.checkpoint.classifier
-        example = example_of(self.checkpoint, parts)
+    def _open(self, parts: tuple[str, ...], site: str | None, step: int) -> Attack:
+        checkpoint, example = self.checkpoint, example_of(self.checkpoint, parts)
         with one_thread():
-            found = attack(model, example, site)
+            if self.writes:
+                checkpoint, example = at_step(checkpoint, parts[0], written(checkpoint, parts[0]), step)
+            found = attack(checkpoint.classifier, example, site)
         if not found.pools and len(example.all_words) > MATRIX:
             raise UsageError(f"a matrix of weights is shown for texts of up to {MATRIX} words: shorten the text")
         return found
@@ -100,8 +110,9 @@ class Lab:
         """A text that this model can read, within limits."""
         parts = parts_of(text)
         check_parts(parts, self.checkpoint)
-        if len(example_of(self.checkpoint, parts).all_words) > WORDS:
-            raise UsageError(f"the explorer reads texts of up to {WORDS} words: shorten the text")
+        most = MATRIX if self.writes else WORDS  # who writes, writes about as many
+        if len(example_of(self.checkpoint, parts).all_words) > most:
+            raise UsageError(f"the explorer reads texts of up to {most} words: shorten the text")
         return parts
 
 

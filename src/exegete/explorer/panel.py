@@ -32,28 +32,28 @@ class Panel(Attack):
 
     source: Model
     text: Text
+    step: int = 1
 
     def live(self, height: int = TALL) -> "Live":
         """The page with this text and site, in the notebook: bars to drag, and the prediction follows."""
         missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
         if missing:
             raise ExegeteError(f"a live panel needs {' and '.join(missing)}: pip install fastapi uvicorn")
-        return Live(self.source, self.text, self.site, height)
+        return Live(self.source, self.text, self.site, height, self.step)
 
     def _repr_html_(self) -> str:
         """The model's own weights as a heat map, without a server: a row for every head, the mean over its queries."""
         heads = self.own.unflatten(0, (-1, self.queries)).mean(1)
         named = [self.site] if len(heads) == 1 else [f"{self.site}, head {n + 1}" for n in range(len(heads))]
         rows = [Row(name, tuple(weights.tolist()), signed=False) for name, weights in zip(named, heads, strict=True)]
-        said = zip(self.model.labels, self.probabilities.tolist(), strict=True)
-        title = f"Predicted: {', '.join(f'{label} {p:.3f}' for label, p in said)}."
+        title = f"Predicted: {', '.join(f'{label} {p:.3f}' for label, p in self.likeliest.items())}."
         return str(block(HeatMap(title, tuple(self.keys), tuple(rows), toward=self.site)))
 
 
 class Live:
     """A server of its own for one model, until `close` or the end of this process."""
 
-    def __init__(self, source: Model, text: Text, site: str, height: int = TALL) -> None:
+    def __init__(self, source: Model, text: Text, site: str, height: int = TALL, step: int = 1) -> None:
         from exegete.explorer.start import Background  # which needs fastapi
 
         self._folder: TemporaryDirectory[str] | None = None
@@ -62,7 +62,7 @@ class Live:
             folder = Path(self._folder.name) / "model"
             save_checkpoint(folder, source)
             source = folder
-        self.height, self._fragment = height, _fragment(text, site)
+        self.height, self._fragment = height, _fragment(text, site, step)
         self._server = Background([None if source is None else str(source)], frames=FRAMES)
         atexit.register(self.close)
 
@@ -83,14 +83,15 @@ class Live:
         return str(filled("explorer/templates/panel.html", address=self.address, height=self.height))
 
 
-def _fragment(text: Text, site: str) -> str:
+def _fragment(text: Text, site: str, step: int) -> str:
     """What the page restores from its address."""
     parts = dict(zip(("text", "question"), parts_of(text), strict=False))
-    return urlencode(parts | {"site.0": site}, quote_via=quote)
+    return urlencode(parts | {"site.0": site} | ({"step.0": str(step)} if step > 1 else {}), quote_via=quote)
 
 
-def panel(model: Model, text: Text, site: str | None = None) -> Panel:
-    """A text opened at a site of a model, the readout unless one is named."""
+def panel(model: Model, text: Text, site: str | None = None, step: int = 1) -> Panel:
+    """A text opened at a site of a model, the readout unless one is named; of a translator, one word of its output."""
     kept: Lab = lab(model)
-    found = kept.attack(text, site)
-    return Panel(**{field.name: getattr(found, field.name) for field in fields(found)}, source=model, text=text)
+    found = kept.attack(text, site, step)
+    opened = {field.name: getattr(found, field.name) for field in fields(found)}
+    return Panel(**opened, source=model, text=text, step=step)

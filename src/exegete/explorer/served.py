@@ -18,7 +18,8 @@ from typing import Any
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.busy import WAITING, Busy
 from exegete.explorer.data import Data, run_of
-from exegete.explorer.messages import Audit, Message, Method, Model
+from exegete.explorer.messages import Audit, Message
+from exegete.explorer.replies import Method, Model
 from exegete.runs.engine.warm import Found, Warm
 
 KEEP, AUDIT = "exegete.explorer.answers:keep", "exegete.explorer.auditing:keep"

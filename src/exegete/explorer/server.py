@@ -20,25 +20,30 @@ from exegete.explorer.data import Data
 from exegete.explorer.messages import (
     Adversary,
     Audit,
-    Card,
     Cut,
+    Differ,
     Explain,
-    Explained,
-    Model,
     Open,
-    Opened,
-    Outcomes,
     Permute,
-    Read,
     Rewrite,
     Run,
     Text,
-    TextPage,
     Texts,
     Weigh,
+    Words,
+)  # fmt: skip
+from exegete.explorer.replies import (
+    Card,
+    Differed,
+    Explained,
+    Model,
+    Opened,
+    Outcomes,
+    Read,
+    TextPage,
     Weighed,
     WordPage,
-    Words,
+    Written,
     Wrong,
 )  # fmt: skip
 from exegete.explorer.served import Said, Served
@@ -82,6 +87,8 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     add = partial(app.add_api_route, responses=WRONG)
     add("/api/models", _models, response_model=list[Model], summary="The models, and how far they are")
     add("/api/explain", _explain, methods=["POST"], response_model=Explained, summary="Heat maps of cheap methods")
+    add("/api/differ", _differ, methods=["POST"], response_model=Differed, summary="Two texts side by side")
+    add("/api/write", _write, methods=["POST"], response_model=Written, summary="What a translator writes for a text")
     add("/api/open", _open, methods=["POST"], response_model=Opened, summary="The attention of a text at a site")
     add("/api/weigh", _weigh, methods=["POST"], response_model=Weighed, summary="The prediction under other weights")
     add("/api/rewrite", _rewrite, methods=["POST"], response_model=Weighed, summary="Rows changed, and the prediction")
@@ -94,6 +101,7 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     app.add_api_route("/runs/{number}/report", _report, include_in_schema=False)
     follow = partial(app.add_api_route, methods=["POST"], response_class=StreamingResponse, responses=WRONG | EVENTS)
     follow("/api/follow/explain", _follow_explain, summary="Heat maps of any methods")
+    follow("/api/follow/differ", _follow_differ, summary="Two texts side by side, by any methods")
     follow("/api/follow/adversary", _follow_adversary, summary="Search for an adversary")
     follow("/api/follow/audit", _follow_audit, summary="Audit a model, which is then a run")
     for kind, said in ((ExegeteError, _wrong), (RequestValidationError, _invalid), (HTTPException, _missing)):
@@ -139,11 +147,24 @@ async def _models(request: Request) -> list[Model]:
 
 
 async def _explain(request: Request, asked: Explain) -> Mapping[str, Any]:
+    return await _cheap(request, asked, "explain").ask("explain", asked)
+
+
+async def _differ(request: Request, asked: Differ) -> Mapping[str, Any]:
+    return await _cheap(request, asked, "differ").ask("differ", asked)
+
+
+def _cheap(request: Request, asked: Explain, question: str) -> Served:
+    """Who answers at once: methods that take long are followed."""
     of = _of(request, asked)
     cheap = {method.name for method in of.about.methods if method.cheap}
     if asked.methods is not None and not {*asked.methods} <= cheap:
-        raise UsageError("these methods take long: ask /api/follow/explain, which tells how far it is")
-    return await of.ask("explain", asked)
+        raise UsageError(f"these methods take long: ask /api/follow/{question}, which tells how far it is")
+    return of
+
+
+async def _write(request: Request, asked: Text) -> Mapping[str, Any]:
+    return await _of(request, asked).ask("write", asked)
 
 
 async def _open(request: Request, asked: Open) -> Mapping[str, Any]:
@@ -191,6 +212,10 @@ async def _report(request: Request, number: Annotated[int, Path(ge=0, lt=100)]) 
 
 async def _follow_explain(request: Request, asked: Explain) -> StreamingResponse:
     return _streamed(_of(request, asked).follow("explain", asked))
+
+
+async def _follow_differ(request: Request, asked: Differ) -> StreamingResponse:
+    return _streamed(_of(request, asked).follow("differ", asked))
 
 
 async def _follow_adversary(request: Request, asked: Adversary) -> StreamingResponse:

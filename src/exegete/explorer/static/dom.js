@@ -25,8 +25,8 @@ export function draw(tag, given = {}, ...inside) {
 
 /** @param {number|null|undefined} x @param {number} [places] */
 export const number = (x, places = 3) => (x === null || x === undefined ? "–" : x.toFixed(places).replace("-", "−"));
-/** A class that is only a number says that it is one. @param {string} label */
-export const classed = (label) => (/^\d+$/.test(label) ? `class ${label}` : label);
+/** A class that is only a number says that it is one; a word of a translator is the word. @param {string} label */
+export const classed = (label) => (/^\d+$/.test(label) ? `class ${label}` : label === "</s>" ? "the end" : label.replace(/^▁(?=.)/, ""));
 /** Wait until nothing came for a while. @param {() => void} work @param {number} wait */
 export function settled(work, wait) {
   let timer = 0;

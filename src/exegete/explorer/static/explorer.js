@@ -11,8 +11,13 @@ const FIRST = "a charming and often affecting journey", ASKED = "what is it abou
 const PAUSE = 120, LOOK = 700;
 const text = document.getElementById("text"), question = document.getElementById("question");
 const place = document.getElementById("models"), second = document.getElementById("second");
+const beside = document.getElementById("beside"), other = /** @type {any} */ (document.getElementById("other"));
+const compare = document.getElementById("compare");
 /** @type {any[]} */
 let panels = [];
+
+/** The text to compare with, or none. */
+const compared = () => (beside.hidden ? null : other.value);
 
 const pair = (panel) => panel.about.pair;
 const said = (panel) => ({ text: text.value, question: pair(panel) ? question.value : null });
@@ -29,7 +34,12 @@ function readAll(from = null) {
 
 function start(panel, from) {
   const number = panel.about.model, rows = from?.get(`rows.${number}`);
-  if (from) panel.parts.knockout.restore(from.get(`cut.${number}`));
+  if (from) {
+    panel.parts.knockout.restore(from.get(`cut.${number}`));
+    panel.parts.heat.restore(from.get(`heat.${number}`) ?? "");
+    panel.at = Math.max(1, Number(from.get(`step.${number}`)) || 1);
+  }
+  panel.compare(compared());
   panel.read(said(panel), from && (rows || from.get(`site.${number}`)) ? { rows: read(rows), site: from.get(`site.${number}`) } : null);
 }
 
@@ -37,10 +47,13 @@ function start(panel, from) {
 const remember = settled(() => {
   const now = new URLSearchParams({ text: text.value });
   if (!second.hidden) now.set("question", question.value);
+  if (compared() !== null) now.set("other", other.value);
   for (const panel of panels) {
     const number = panel.about.model;
     if (panel.opened && panel.about.sites.length > 1) now.set(`site.${number}`, panel.chosen.site);
     if (panel.parts?.knockout.written) now.set(`cut.${number}`, panel.parts.knockout.written);
+    if (panel.at > 1) now.set(`step.${number}`, String(panel.at));
+    if (panel.parts?.heat.written) now.set(`heat.${number}`, panel.parts.heat.written);
     if (panel.opened && panel.rows.size) now.set(`rows.${number}`, written(panel.rows));
   }
   for (const [name, value] of views.state) now.set(name, value);
@@ -50,12 +63,15 @@ const remember = settled(() => {
 function fill(from) {
   text.value = from.get("text") ?? FIRST;
   question.value = from.get("question") ?? ASKED;
+  other.value = from.get("other") ?? "";
+  beside.hidden = !from.has("other");
+  compare.setAttribute("aria-expanded", String(!beside.hidden));
   grow();
 }
 
 /** A box as high as its text. */
 function grow() {
-  for (const box of [text, question]) {
+  for (const box of [text, question, other]) {
     box.style.height = "auto";
     if (box.scrollHeight) box.style.height = `${box.scrollHeight + 2}px`;
   }
@@ -98,6 +114,19 @@ views.data.addEventListener("text", (/** @type {any} */ { detail }) => {
   text.focus();
 });
 addEventListener("resize", grow);
+compare.addEventListener("click", () => {
+  beside.hidden = !beside.hidden;
+  compare.setAttribute("aria-expanded", String(!beside.hidden));
+  if (!beside.hidden) {
+    other.value ||= text.value;
+    grow();
+    other.focus();
+  }
+  compareAll();
+});
+const compareAll = () => { for (const panel of panels) panel.compare(compared()); remember(); };
+const retyped = settled(compareAll, PAUSE);
+other.addEventListener("input", () => { grow(); retyped(); });
 document.getElementById("copy-address").addEventListener("click", () => copy(location.href));
 fill(state());
 look(state());

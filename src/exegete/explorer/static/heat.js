@@ -2,6 +2,7 @@
 
 import { ask, follow, newest } from "./api.js";
 import { classed, fresh, make, number, say } from "./dom.js";
+import { shell } from "./quote.js";
 
 export class Heat extends HTMLElement {
   constructor() {
@@ -26,15 +27,51 @@ export class Heat extends HTMLElement {
       return [select, make("div", { className: "choice" }, make("label", { htmlFor: id }, name), select)];
     };
     const classes = about.labels.map((label) => [label, classed(label)]);
-    const [target, first] = choice("Explain", [["", "the predicted class"], ...classes]);
-    const [contrast, second] = choice("set against", [["", "nothing"], ...classes]);
-    const [by, third] = choice("by", [["word", "word"], ["sentence", "sentence"]]);
+    const [target, first] = about.writes ? this.foil("Explain", "the chosen word") : choice("Explain", [["", "the predicted class"], ...classes]);
+    const [contrast, second] = about.writes ? this.foil("set against", "no word") : choice("set against", [["", "nothing"], ...classes]);
+    const units = about.writes ? ["word", "piece", "sentence"] : ["word", "sentence"];
+    const [by, third] = choice("by", units.map((unit) => [unit, unit]));
     Object.assign(this, { target, contrast, by });
+    this.restore(this.kept ?? "");
     this.dear = make("div", { className: "dear", role: "group", "aria-label": "More methods" });
     this.state = make("p", { className: "wrong", hidden: true, role: "alert" });
     this.body = make("div", { className: "heat-body" });
     this.replaceChildren(make("h3", {}, "What every method says"), make("div", { className: "choices" }, first, second, third),
       this.dear, this.state, this.body);
+  }
+
+  /** A word of the vocabulary, where there are too many to choose from. */
+  foil(name, none) {
+    const id = fresh("foil"), input = make("input", { id, type: "text", placeholder: none, maxLength: 100, autocomplete: "off", spellcheck: false, onchange: () => this.asked() });
+    return [input, make("div", { className: "choice" }, make("label", { htmlFor: id }, name), input)];
+  }
+
+  /** What is asked for, as an address keeps it. */
+  get written() {
+    const now = new URLSearchParams(Object.entries({ target: this.target?.value, contrast: this.contrast?.value, by: this.by?.value, with: [...this.extra].join(" ") }).filter(([name, value]) => value && `${name} ${value}` !== "by word"));
+    return String(now);
+  }
+
+  /** @param {string} kept */
+  restore(kept) {
+    this.kept = kept;
+    if (!this.by) return;
+    const now = new URLSearchParams(kept);
+    for (const [name, usual] of [["target", ""], ["contrast", ""], ["by", "word"]]) this[name].value = now.get(name) ?? usual;
+    this.extra = new Set((now.get("with") ?? "").split(" ").filter(Boolean));
+  }
+
+  /** The same on the command line. */
+  get options() {
+    const { target, contrast, by, methods, question, step } = this.question, { source, writes } = this.about;
+    const given = { model: source, question, with: methods.join(","), target, contrast, by: by === "word" ? null : by, step: writes ? String(step) : null };
+    return Object.entries(given).filter(([, value]) => value).map(([name, value]) => ` --${name} ${shell(value)}`).join("");
+  }
+
+  get question() {
+    const cheap = this.about.methods.filter((method) => method.cheap).map(({ name }) => name);
+    return { model: this.about.model, ...this.text, methods: [...cheap, ...this.extra],
+      target: this.target.value.trim() || null, contrast: this.contrast.value.trim() || null, by: this.by.value };
   }
 
   /** Buttons of dear methods, with what each takes: measured here on ten words, and scaled to this text's. */
@@ -59,9 +96,8 @@ export class Heat extends HTMLElement {
     this.stop?.abort();
     this.classList.add("stale");
     this.body.setAttribute("aria-busy", "true");
-    const cheap = this.about.methods.filter((method) => method.cheap).map(({ name }) => name);
-    const asked = { model: this.about.model, ...this.text, methods: [...cheap, ...this.extra],
-      target: this.target.value || null, contrast: this.contrast.value || null, by: this.by.value };
+    const asked = this.question;
+    this.dispatchEvent(new Event("asked", { bubbles: true }));
     try {
       this.stop = new AbortController();
       const found = this.extra.size ? await follow("explain", asked, ({ said }) => { this.dear.title = said; }, this.stop.signal) : await ask("explain", asked);

@@ -2,9 +2,11 @@
 
 import { fresh, make } from "./dom.js";
 import "./bars.js";
+import "./diff.js";
 import "./heat.js";
 import "./knockout.js";
 import "./matrix.js";
+import "./output.js";
 import "./plane.js";
 import "./prediction.js";
 
@@ -52,19 +54,23 @@ export function layout(model) {
   parts.game = make("p", { className: "game" });
   parts.outcomes = make("p", { className: "small outcomes" });
   parts.steps = make("p", { className: "small steps" });
-  parts.frozen = make("p", { className: "small", hidden: true });
+  parts.held = make("exegete-prediction");
+  parts.frozen = make("div", { className: "frozen", hidden: true }, make("p", { className: "small" }, "Above, later layers follow. With all other layers held as they were:"), parts.held);
   const fact = (name, said) => { parts.numbers[name] = make("dd"); return make("div", {}, make("dt", {}, said), parts.numbers[name]); };
   const facts = make("dl", { className: "facts" }, fact("tvd", "TVD of the prediction"), fact("jsd", "JSD of the weights"), fact("decision", "decision"));
   parts.take = make("div", { className: "buttons take", role: "group", "aria-label": "Take it away" },
     button("Copy Python", () => model.takeAway("python")), button("Copy command", () => model.takeAway("command")), button("Save JSON", () => model.takeAway("json")),
     button("Save HTML", () => model.takeAway("html")), button("Save SVG", () => model.takeAway("svg")), button("Save PNG", () => model.takeAway("png")));
-  parts.heat = make("exegete-heat");
+  parts.heat = make("exegete-heat", { onasked: () => model.changedQuestion() });
+  parts.diff = make("exegete-diff", { hidden: true });
+  parts.output = make("exegete-output", { hidden: !model.about.writes, onchosen: ({ detail }) => model.step(detail) });
   const hand = make("div", { className: "hand" }, make("h3", {}, "Attention in hand"),
     make("div", { className: "choices" }, where, scope), parts.grid, parts.rowName, parts.bars,
     make("p", { className: "legend" }, make("span", { className: "key own-key" }), "the model’s own", make("span", { className: "key moved-key" }), "moved by you; the line is where the model had it.", make("span", { className: "hint" }, " Drag a bar, or use the arrow keys; the dot below a word locks it.")),
     presets, past, parts.outcomes, parts.steps, parts.knockout);
   const effect = make("div", { className: "effect" }, make("h3", {}, "What the prediction does"), parts.prediction, parts.frozen, facts, parts.plane, band, parts.game, parts.take);
-  parts.bench = make("div", { className: "bench", hidden: true }, hand, effect, parts.heat);
+  Object.assign(parts, { hand, effect });
+  parts.bench = make("div", { className: "bench", hidden: true }, parts.output, parts.diff, hand, effect, parts.heat);
   model.setAttribute("role", "region");
   model.setAttribute("aria-labelledby", heading);
   model.replaceChildren(parts.title, parts.state, parts.trouble, parts.bench);

@@ -12,8 +12,11 @@ export class Model extends HTMLElement {
     super();
     this.history = new History();
     this.chosen = { site: null, head: 0, query: 0 };
+    this.at = 1; // the word of a translator's output that is explained
+    this.second = null;
     this.draws = 0;
     this.search = new Search(this);
+    this.reading = newest(() => this.begun());
     this.opening = newest(() => this.open());
     this.weighing = newest(() => this.weigh());
   }
@@ -38,14 +41,48 @@ export class Model extends HTMLElement {
 
   /** Another text; edits of the one before are gone, unless an address brings its own. */
   read(text, restored = null) {
-    this.text = text;
+    this.text = this.about.writes ? { ...text, step: this.at } : text;
     this.restored = restored ?? { rows: new Map() };
     if (restored?.site) this.chosen = { site: restored.site, head: 0, query: 0 };
     this.search.stop();
     this.parts.knockout.clear();
     this.classList.add("stale");
+    this.reading();
+  }
+
+  /** Ask for everything; of a translator first what it writes, as there may be no such word any more. */
+  async begun() {
+    if (this.about.writes) {
+      const { text } = this.text;
+      try {
+        const { pieces } = await ask("write", { model: this.about.model, ...this.text });
+        if (text !== this.text.text) return; // a newer one is on its way
+        this.at = Math.max(1, Math.min(this.at, pieces.length));
+        this.text = { ...this.text, step: this.at };
+        this.parts.output.open(pieces, this.at);
+      } catch (error) { this.trouble(error.message); return; }
+    }
     this.opening();
-    this.parts.heat.open(this.about, text);
+    this.parts.heat.open(this.about, this.text);
+  }
+
+  /** Another word of the output. @param {number} step */
+  step(step) {
+    this.at = step;
+    this.read({ ...this.text, step });
+    this.dispatchEvent(new Event("changed", { bubbles: true }));
+  }
+
+  /** A text to set beside this one, or none. @param {string|null} second */
+  compare(second) {
+    this.second = second;
+    if (this.parts?.heat.body) this.parts.diff.open(this, second);
+  }
+
+  /** Whatever the heat maps are asked, the two texts are asked, too. */
+  changedQuestion() {
+    this.parts.diff.open(this, this.second);
+    this.dispatchEvent(new Event("changed", { bubbles: true }));
   }
 
   get asked() { return { model: this.about.model, ...this.text, site: this.chosen.site }; }
@@ -57,12 +94,14 @@ export class Model extends HTMLElement {
     const asked = this.asked;
     try {
       const opened = await ask("open", asked);
-      if (asked.text !== this.text.text || asked.question !== this.text.question) return; // a newer one is on its way
+      if (asked.text !== this.text.text || asked.question !== this.text.question || asked.step !== this.text.step) return; // a newer one is on its way
+      this.parts.hand.hidden = this.parts.effect.hidden = false;
       this.take(opened);
       await this.layers();
       this.trouble("");
     } catch (error) {
       this.trouble(error.message);
+      if (this.about.writes) this.parts.hand.hidden = this.parts.effect.hidden = true; // there is no weight to take in hand
     }
     this.classList.remove("stale");
   }
@@ -79,7 +118,7 @@ export class Model extends HTMLElement {
     this.restored = { rows: new Map() };
     this.draws = 0;
     plane.clear();
-    prediction.open(Object.keys(opened.probabilities));
+    for (const bars of [prediction, this.parts.held]) bars.open(Object.keys(opened.probabilities));
     this.result = { probabilities: opened.probabilities, tvd: 0, jsd: 0, flipped: false, prediction: opened.prediction, frozen: null };
     this.drawn();
     this.weighing();
@@ -207,7 +246,7 @@ export class Model extends HTMLElement {
     numbers.decision.textContent = now.flipped ? `flipped to ${classed(now.prediction)}` : "the same";
     numbers.decision.classList.toggle("flipped", now.flipped);
     frozen.hidden = !now.frozen;
-    if (now.frozen) frozen.textContent = `With all other layers held: ${Object.entries(now.frozen).map(([label, p]) => `${classed(label)} ${number(p)}`).join(", ")}.`;
+    if (now.frozen) this.parts.held.show(own, now.frozen);
     game.textContent = this.search.score();
     if (this.rows.size) say(`${classed(now.prediction)} ${number(now.probabilities[now.prediction])}, TVD ${number(now.tvd)}, JSD ${number(now.jsd)}${now.flipped ? ", flipped" : ""}`);
   }

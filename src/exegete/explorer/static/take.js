@@ -2,17 +2,16 @@
 
 import { make, say } from "./dom.js";
 import { pictured } from "./picture.js";
+import { quoted, shell, sourced } from "./quote.js";
 import { saveJson, savePage, savePng, saveSvg } from "./save.js";
 
-const quoted = (text) => JSON.stringify(text);
-const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** @param {any} model */
 function python(model) {
   const { about, text, chosen, rows } = model;
   const words = text.question === null ? quoted(text.text) : `(${quoted(text.text)}, ${quoted(text.question)})`;
   const given = [...rows].map(([row, weights]) => `${row}: [${weights.join(", ")}]`).join(", ");
-  return `import exegete as ex\n\nlab = ex.lab(${about.source === null ? "None" : quoted(about.source)}, ${words}, site=${quoted(chosen.site)})\n`
+  return `import exegete as ex\n\nlab = ex.lab(${sourced(about)}, ${words}, site=${quoted(chosen.site)}${about.writes ? `, step=${text.step}` : ""})\n`
     + `found = lab.weigh({${given}})\nprint(found.probabilities, found.tvd, found.jsd)\n${knockedOut(model)}`;
 }
 
@@ -24,19 +23,15 @@ function knockedOut({ parts: { knockout } }) {
 
 /** @param {any} model */
 function command(model) {
-  const { about, text, parts: { heat } } = model;
-  const source = about.source === null ? "" : ` --model ${shell(about.source)}`;
-  const question = text.question === null ? "" : ` --question ${shell(text.question)}`;
-  const methods = heat.explanation ? ` --with ${shell(heat.explanation.methods.map(({ name }) => name).join(","))}` : "";
-  return `exegete explain ${shell(text.text)}${question}${source}${methods} --json\n`;
+  return `exegete explain ${shell(model.text.text)}${model.parts.heat.options} --json\n`;
 }
 
 /** Everything that is shown, as it came. @param {any} model */
 function shown(model) {
-  const { about, text, chosen, rows, opened, result, parts: { heat, knockout, plane } } = model;
+  const { about, text, chosen, rows, opened, result, parts: { diff, heat, knockout, plane } } = model;
   return { model: about.name, ...text, site: chosen.site, keys: opened.keys, queries: opened.queries, heads: opened.heads,
     own: { rows: opened.rows, probabilities: opened.probabilities, prediction: opened.prediction },
-    rows: Object.fromEntries(rows), result, tried: plane.trail, permutations: plane.drawn, cut: knockout.found ?? null, explanation: heat.explanation ?? null };
+    rows: Object.fromEntries(rows), result, tried: plane.trail, permutations: plane.drawn, cut: knockout.found ?? null, explanation: heat.explanation ?? null, difference: diff.found ?? null };
 }
 
 async function copy(text) {
