@@ -64,6 +64,26 @@ def test_dear_methods_are_followed(server: Running) -> None:
     assert again == [("found", found)]  # kept by content
 
 
+def test_two_texts_are_those_of_explain(server: Running, folders: tuple[Path, Path]) -> None:
+    methods = ["attention", "gradient_x_input"]
+    found = server.post("differ", text=TEXT, second="b a c d", methods=methods)
+    first = explain(folders[0], TEXT, methods)
+    ours = first.difference(explain(folders[0], "b a c d", methods, first.target)).to_json()
+    assert found["difference"]["differences"] == ours["differences"]
+    assert found["difference"]["words"] == json.loads(json.dumps(ours["words"]))
+    refused = server.client.post("/api/differ", json={"model": 0, "text": TEXT, "second": "a", "methods": ["lime"]})
+    assert refused.status_code == 400
+    assert "/api/follow/differ" in refused.json()["error"]
+    assert server.follow("differ", text=TEXT, second="b a c d", methods=["lime"])[-1][0] == "found"
+
+
+def test_who_predicts_a_class_writes_nothing(server: Running) -> None:
+    assert server.post("write", text=TEXT) == {"pieces": [], "text": ""}
+    refused = server.client.post("/api/explain", json={"model": 0, "text": TEXT, "step": 2})
+    assert refused.status_code == 400
+    assert "writes no words" in refused.json()["error"]
+
+
 def test_own_weights_and_prediction(server: Running, folders: tuple[Path, Path]) -> None:
     found, own = server.post("open", text=TEXT), pool(folders[0])
     assert found["keys"] == ["b", "a", "c", "!", "d", "e", "a", "?", "f", "g"]

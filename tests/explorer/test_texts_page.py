@@ -39,7 +39,7 @@ def writing(translators: tuple[Path, Path]) -> Iterator[Running]:
 def copied(tab: Any, within: Any, name: str) -> str:
     tab.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     within.get_by_role("button", name=name, exact=True).click()
-    tab.wait_for_function("window.copied !== undefined", timeout=WAIT)
+    tab.wait_for_function("() => window.copied !== undefined", timeout=WAIT)
     said: str = tab.evaluate("window.copied")
     return said
 
@@ -112,7 +112,7 @@ def test_what_is_asked_of_the_heat_maps_is_restored(browser: Browser, server: Ru
     with opened(browser, server, f"#text={TEXT}&other={OTHER}") as tab:
         panel(tab).get_by_label("set against").select_option("no" if "yes" in said(tab) else "yes")
         settle(tab)
-        tab.wait_for_function("location.hash.includes('heat.0')")
+        tab.wait_for_function("() => location.hash.includes('heat.0')")
         address, title = tab.evaluate("location.hash"), said(tab)
         assert "minus that of" in title
     with opened(browser, server, address) as tab:
@@ -152,7 +152,7 @@ def test_a_word_of_the_output_is_chosen(
         command = copied(tab, panel(tab).locator(".effect"), "Copy command")
         shown_now = panel(tab).locator("exegete-heat").evaluate("(h) => h.explanation")
         assert without_times(printed(command, capsys)) == without_times(shown_now)
-        tab.wait_for_function("location.hash.includes('step.0=3')")
+        tab.wait_for_function("() => location.hash.includes('step.0=3')")
         address = tab.evaluate("location.hash")
     with opened(browser, writing, address, "400") as tab:
         settle(tab)
