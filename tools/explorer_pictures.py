@@ -45,7 +45,7 @@ class View(NamedTuple):
     ready: str  # a selector of what must be there
     act: Callable[[Any], None] = nothing
     top: str | None = None  # what is scrolled to
-    tall: int | None = None  # pixels that are kept; all unless given
+    tall: int | None = None  # pixels that are kept of a wide one; all unless given
 
 
 def taken_in_hand(tab: Any) -> None:
@@ -82,7 +82,7 @@ def views(run: str, transformer: str, translator: str) -> list[View]:
         View("scorecard", (run,), {"view": "scorecard"}, "exegete-scorecard table"),
         View("audit", (str(first),), {"view": "scorecard"}, "exegete-scorecard button", tall=420),
         View("translator", (translator,), {"text": SOURCE, "step.0": "3"}, heat),
-        View("layers", (transformer,), {"text": "a charming film with a dull end"}, heat, ablated),
+        View("layers", (transformer,), {"text": "a charming film with a dull end"}, heat, ablated, top="exegete-grid"),
         View("two", (run, transformer), {"text": "a charming film with a dull end"}, heat),
     ]
 
@@ -106,6 +106,7 @@ def photographed(browser: Any, server: Background, view: View) -> None:
         tab.goto(f"http://127.0.0.1:{server.door.port}/?token={server.door.token}#{fragment}")
         for _ in view.models:
             tab.wait_for_selector(view.ready, timeout=WAIT)
+        tab.wait_for_function("() => !document.querySelector('.stale')", timeout=WAIT)
         tab.wait_for_timeout(1500)
         view.act(tab)
         tab.mouse.move(0, 0)
@@ -113,7 +114,7 @@ def photographed(browser: Any, server: Background, view: View) -> None:
             tab.evaluate("name => document.querySelector(name).scrollIntoView({ block: 'start' })", view.top)
         tab.wait_for_timeout(800)
         name = f"explorer_{view.name}{place}{'_dark' if scheme == 'dark' else ''}.png"
-        (ASSETS / name).write_bytes(small(tab.screenshot(), view.tall))
+        (ASSETS / name).write_bytes(small(tab.screenshot(), view.tall if size is WIDE else None))
         tab.close()
         print(name, (ASSETS / name).stat().st_size, flush=True)
 

@@ -172,7 +172,7 @@ def test_a_translator_of_many_layers_has_heat_maps_alone(browser: Browser, writi
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nobody_is_shut_out(browser: Browser, server: Running, writing: Running, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    wanted = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
+    wanted: dict[str, Any] = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
     for of, fragment in ((server, f"#text={TEXT}&other={OTHER}"), (writing, f"#text={SOURCE}&other=two dogs")):
         with opened(browser, of, fragment, "400", **wanted) as tab:
             panel(tab).locator("table.two-texts").wait_for()
