@@ -63,8 +63,9 @@ def weights(tab: Any, model: int = 0) -> list[float]:
 def shown(tab: Any, model: int = 0) -> list[float]:
     """The probabilities of the page, which shows three places of them."""
     values = panel(tab, model).locator(".effect > exegete-prediction .value")
-    full = [float(value) for value in values.evaluate_all("(all) => all.map((v) => v.dataset.value)")]
-    assert [text.split("→")[1].strip() for text in values.all_inner_texts()] == [f"{p:.3f}" for p in full]
+    both = values.evaluate_all("(all) => all.map((v) => [v.dataset.value, v.textContent])")  # at one moment
+    full = [float(value) for value, _ in both]
+    assert [text.split("→")[1].strip() for _, text in both] == [f"{p:.3f}" for p in full]
     return full
 
 
