@@ -16,13 +16,14 @@ from waiting import small, waited
 BAR = 1.5
 CLASSES, TEXTS, LENGTH = 20, 6000, 25
 FILMS = "rotten_tomatoes:min_df=2"
+LONG = "imdb:train_limit=1000,min_df=2,max_length=150"
 OWN = Path(__file__).parents[1] / "examples" / "own_model.py"
 AUDITS: dict[str, list[str]] = {
     "default": [],
     "quick": ["--quick"],
     "pair": ["--quick", "--task", "snli:train_limit=20000", "--model", "pair:vectors=glove-50"],
     "translation": ["--quick", "--task", "toy_translation", "--model", "translator"],
-    "long texts": ["--quick", "--task", "imdb:train_limit=1000,min_df=2,max_length=150", "--model", "bilstm:vectors=glove-50"],
+    "long texts": ["--quick", "--task", LONG, "--model", "bilstm:vectors=glove-50"],
     "own module": ["--quick", "--task", FILMS, "--model", f"own:file={OWN}"],
     "cnn": ["--task", FILMS, "--model", "cnn:vectors=glove-50"],
     "many classes": ["--quick", "--task", "file:{classes}", "--model", "bilstm:size=50"],
