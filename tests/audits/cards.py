@@ -40,4 +40,5 @@ def _ways(outcome: Outcome) -> dict[str, Outcome]:
 def still() -> Verdict:
     """`locates` where weights do nothing: all of its specifications are void."""
     found = tuple(Variant(way, void="zeroing a weight hardly changes anything", verdict="cannot tell") for way in WAYS)
-    return Verdict("locates", "t", "m", verdict="cannot tell", about="this checkpoint", variants=found)
+    decides = votes("locates", "faithful")
+    return Verdict("locates", "t", "m", verdict="cannot tell", about="this checkpoint", votes=decides, variants=found)
