@@ -124,8 +124,11 @@ def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: Lay
     if target.contrast is not None:
         sign = sign - one_hot(target.contrast, logits.shape[-1])
     start = logits.detach() * sign  # R of the output: the class's logit (minus that of the other), 0 elsewhere
+    # The slope of this sum by the logits is what they begin with. (Given that as a tensor, torch imports sympy: 0.4 s.)
+    with torch.enable_grad():
+        begins = (logits * start).sum()
     # Not everything is always reached: a decoder that doesn't read the question leaves its words and states with 0.
-    reached = torch.autograd.grad(logits, (x, *initial), start, materialize_grads=True)
+    reached = torch.autograd.grad(begins, (x, *initial), materialize_grads=True)
     of_words, *absorbed = (part.sum(-1) for part in reached)
     of_initial = torch.cat([of_words.new_empty(0, len(of_words)), *absorbed]).mT  # [batch, state]
     return Relevance(of_words, of_initial, explained(logits.detach(), target), target.label)
