@@ -37,6 +37,7 @@ from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
 from exegete.experiments.common.summaries import by_keys, interval_of, number
 from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed
+from exegete.measures.proportions import fair_quantile
 from exegete.measures.statistics import Interval
 
 Scheme = Literal["attention", "gradient", "gradient_x_attention", "random", "attention_ascending"]
@@ -216,10 +217,8 @@ def median_interval(values: Tensor, level: float = 0.95) -> Interval:
 
 
 def _order_statistics(values: Tensor, level: float) -> tuple[float, float]:
-    from scipy import stats  # half a second that whoever only judges doesn't pay
-
     n = len(values)
-    below = int(stats.binom.ppf((1 - level) / 2, n, 0.5))  # values that may lie below the median, at the least
+    below = fair_quantile((1 - level) / 2, n)  # values that may lie below the median, at the least
     ordered = values.sort().values
     return float(ordered[max(0, below - 1)]), float(ordered[min(n - 1, n - below)])
 
