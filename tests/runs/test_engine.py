@@ -1,7 +1,10 @@
 """The engine: one worker or many give the same, errors come through, and Ctrl-C doesn't wait."""
 
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -79,3 +82,38 @@ def test_an_interrupt_does_not_wait_for_running_work() -> None:
 def test_a_worker_that_dies_is_one_sentence() -> None:
     with LocalEngine(2) as engine, pytest.raises(ExegeteError, match="a worker process died"):
         list(engine.map(die, [1, 2]))
+
+
+def seen(name: str, progress: Progress) -> str | None:
+    return os.environ.get(name)
+
+
+FORKING = """
+import os, sys, time
+from exegete.runs.engine.processes import Forked, get_ahead
+assert "torch" not in sys.modules  # that it begins before we do is the point of it
+get_ahead()
+from tests.runs.test_engine import LocalEngine, dawdle, seen, square
+os.environ["LATER"] = "seen"
+with LocalEngine(2) as engine:
+    found = dict(engine.map(square, [1, 2, 3]))
+    assert found == {1: (1, 1), 2: (4, 1), 3: (9, 1)}, found
+    assert all(isinstance(worker, Forked) for worker in engine._context.started)
+    assert set(dict(engine.map(seen, ["LATER", "LATER"])).values()) == {"seen"}
+    print(*(worker.pid for worker in engine._context.started), flush=True)
+    list(engine.map(dawdle, [1, 1]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or cores() < 2, reason="workers are not forked here")
+def test_forked_workers_work_and_die_with_their_parent() -> None:
+    with subprocess.Popen([sys.executable, "-c", FORKING], stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        workers = [int(pid) for pid in command.stdout.readline().split()]
+        command.kill()
+    assert workers
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]

@@ -44,6 +44,7 @@ def audit(
     quiet: Quiet = False,
 ) -> None:
     """The scorecard: may attention be read as an explanation?"""
+    _get_ahead(out, workers, engine)
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.criteria import load_criteria
@@ -71,6 +72,15 @@ def audit(
     _show_audit(found, as_json, definitions)
     for doubt in check(found, needed, strict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
+
+
+def _get_ahead(out: Path | None, workers: int | None, engine: str | None) -> None:
+    """Let workers of this machine import while we do; not where the run is there already."""
+    from exegete.runs.engine.processes import get_ahead
+
+    is_there = out is not None and (out / "manifest.json").is_file()
+    if not is_there and workers != 1 and engine in (None, "local"):
+        get_ahead()
 
 
 def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:

@@ -86,7 +86,9 @@ class LocalEngine:
         if self._pool is None:
             self._context = Workers()
             self._queue = self._context.Queue()
-            self._pool = ProcessPoolExecutor(self.workers, self._context, _start_worker, (self._queue, os.getpid()))
+            self._pool = ProcessPoolExecutor(
+                self.workers, self._context, _start_worker, (self._queue, dict(os.environ))
+            )
         return self._pool
 
     def close(self) -> None:
@@ -107,11 +109,11 @@ class LocalEngine:
         self.close()
 
 
-def _start_worker(messages: "Queue[tuple[str, int, int] | None]", parent: int) -> None:
+def _start_worker(messages: "Queue[tuple[str, int, int] | None]", environment: dict[str, str]) -> None:
     global _messages
     _messages = messages
     torch.set_num_threads(1)
-    settle(parent)
+    settle(environment)
 
 
 def _go_on(pool: ProcessPoolExecutor, job: Job[Item, None], item: Item, done: "Future[None]") -> None:

@@ -108,7 +108,7 @@ class Warm:
         context = Workers()
         self._connection, theirs = context.Pipe()
         self._process: Worker = context.Process(
-            target=_work, args=(theirs, self._make, self._arguments, os.getpid()), daemon=True
+            target=_work, args=(theirs, self._make, self._arguments, dict(os.environ)), daemon=True
         )
         self._made, self._died = Asked(self._told), False
         self._waiting[MAKING] = self._made
@@ -140,9 +140,9 @@ def _send(connection: Connection, message: Mapping[str, Any]) -> None:
     connection.send_bytes(json.dumps(message).encode())
 
 
-def _work(connection: Connection, make: str, arguments: tuple[str | None, ...], parent: int) -> None:
+def _work(connection: Connection, make: str, arguments: tuple[str | None, ...], environment: dict[str, str]) -> None:
     """A worker's life: make the thing, then answer. A thread reads, so that a question can be given up on the way."""
-    settle(parent)
+    settle(environment)
     questions: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     gone: set[int] = set()
     threading.Thread(target=_read, args=(connection, questions, gone), daemon=True).start()
