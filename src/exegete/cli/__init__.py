@@ -9,7 +9,7 @@ from typing import NoReturn
 from rich.console import Console
 
 from exegete.base.errors import ExegeteError
-from exegete.base.garbage import look_rarely
+from exegete.base.garbage import leave_at_the_end, look_rarely
 
 # In the order of the help page: importing a command registers it.
 from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, words, serve  # isort: skip
@@ -24,6 +24,7 @@ COMMANDS = (listing, train, run, report, reproduce, audit, calibrate, explain, w
 def main() -> None:
     """Run a command; what goes wrong is one sentence and an exit code."""
     look_rarely()
+    leave_at_the_end()
     try:
         with heard_at_once():
             code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C
