@@ -6,6 +6,7 @@
 Seconds on the clock, CPU-seconds of all processes, and the bar; estimates beside what was taken.
 """
 
+import ctypes
 import os
 import re
 import resource
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -21,6 +23,7 @@ from typing import NamedTuple
 COMMAND = [sys.executable, "-c", "from exegete.cli import main; main()"]
 QUICK, DEFAULT, TRAINED, AGAIN, STOPPED = 30, 140, 10, 3, 2  # seconds on two idle cores
 UNITS = {"seconds": 1, "minutes": 60, "hours": 3600}
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: whose parent is gone becomes our child
 
 
 class Waited(NamedTuple):
@@ -32,10 +35,16 @@ class Waited(NamedTuple):
 
 
 def waited(words: list[str]) -> Waited:
-    """Run a command to its end."""
+    """Run a command to its end, and that of all of its processes."""
+    if sys.platform == "linux":  # workers are forked by another process than the command
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=True)
-    after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - began
+    seconds = time.monotonic() - began
+    with suppress(ChildProcessError):  # nobody is left
+        while True:
+            os.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     found = re.search(r"about ([\d.]+) (seconds|minutes|hours)", done.stderr)
     return Waited(seconds, cpu, float(found[1]) * UNITS[found[2]] if found else None)
