@@ -1,6 +1,7 @@
 """The engine: one worker or many give the same, errors come through, and Ctrl-C doesn't wait."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -88,18 +89,24 @@ def seen(name: str, progress: Progress) -> str | None:
     return os.environ.get(name)
 
 
+def is_deaf(_: int, progress: Progress) -> bool:
+    """Whether Ctrl-C is blocked in a worker."""
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
 FORKING = """
 import os, sys, time
 from exegete.runs.engine.processes import Forked, get_ahead
 assert "torch" not in sys.modules  # that it begins before we do is the point of it
 get_ahead()
-from tests.runs.test_engine import LocalEngine, dawdle, seen, square
+from tests.runs.test_engine import LocalEngine, dawdle, is_deaf, seen, square
 os.environ["LATER"] = "seen"
 with LocalEngine(2) as engine:
     found = dict(engine.map(square, [1, 2, 3]))
     assert found == {1: (1, 1), 2: (4, 1), 3: (9, 1)}, found
     assert all(isinstance(worker, Forked) for worker in engine._context.started)
     assert set(dict(engine.map(seen, ["LATER", "LATER"])).values()) == {"seen"}
+    assert set(dict(engine.map(is_deaf, [1, 2])).values()) == {True}
     print(*(worker.pid for worker in engine._context.started), flush=True)
     list(engine.map(dawdle, [1, 1]))
 """

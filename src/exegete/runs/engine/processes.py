@@ -36,11 +36,12 @@ def cores() -> int:
 def get_ahead() -> None:
     """Begin to import in a process of its own what workers of this command will need, if there is a core for it."""
     if sys.platform == "linux" and cores() > 1 and not _ahead.is_set():
-        from multiprocessing.forkserver import ensure_running
+        from multiprocessing import forkserver, resource_tracker
 
         mp.set_forkserver_preload(list(FORKED))
+        resource_tracker.ensure_running()  # where it starts, it unblocks Ctrl-C again
         with _undisturbed():
-            ensure_running()
+            forkserver.ensure_running()
         _ahead.set()
 
 
