@@ -49,6 +49,7 @@ def computed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
     there = [x for x in tensors if isinstance(x, There)]
     wanted = kwargs.get("device")
+    assert all(isinstance(x, There) or x.device != DEVICE for x in tensors), f"{func} has a tensor of nothing"
     if there and len(there) < len(tensors) and not _may_mix(func, tensors):
         raise AssertionError(f"{func} mixes devices: {[(tuple(x.shape), x.device) for x in tensors]}")
     to = bool(there) if wanted is None else torch.device(wanted) == DEVICE
@@ -96,7 +97,16 @@ class _Told(TorchFunctionMode):
             return args[0].inside.tolist()
         if func in (torch.tensor, torch.as_tensor) and kwargs and torch.device(kwargs.get("device") or CPU) == DEVICE:
             return func(*args, **{**kwargs, "device": CPU}).to(DEVICE)
+        if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[0], There):
+            args = (args[0], _index(args[1]), *args[2:])
         return func(*args, **(kwargs or {}))
+
+
+def _index(at: Any) -> Any:
+    """Lists as tensors of the other device: torch makes them of nothing."""
+    if isinstance(at, tuple):
+        return tuple(map(_index, at))
+    return torch.tensor(at).to(DEVICE) if isinstance(at, list) else at
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.places import places
 from exegete.base.ties import levels
 from exegete.importance.erasure import Removal, erased
 from exegete.models.contract import Predictor
@@ -39,7 +40,7 @@ def order_of(values: Tensor, ids: Tensor, by: Ranking = "signed", seed: int = 0)
     neither helped nor hurt by where its zeros stand.
     """
     key = levels(values.abs() if by == "magnitude" else values).nan_to_num(nan=-torch.inf)
-    noise = uniform(stable_seed("ties", seed), ids[:, None], torch.arange(values.shape[-1]))
+    noise = uniform(stable_seed("ties", seed), ids[:, None], places(values))
     shuffled = noise.argsort(-1).expand_as(values)  # [..., text, word]
     return shuffled.gather(-1, key.gather(-1, shuffled).argsort(dim=-1, descending=True, stable=True))
 
@@ -90,8 +91,8 @@ def _first(batch: Batch, orders: Tensor, fractions: Sequence[float]) -> Tensor:
 
 def _left(model: Predictor, batch: Batch, gone: Tensor, by: Removal) -> Tensor:
     """Logits without words [..., fraction, text, word]: [..., text, fraction, class]."""
-    gone = gone & (torch.arange(gone.shape[-1]) < batch.lengths[:, None])  # of real words
-    rows = torch.arange(len(batch.ids)).expand(gone.shape[:-1])
+    gone = gone & (places(gone) < batch.lengths[:, None])  # of real words
+    rows = places(batch.ids).expand(gone.shape[:-1])
     logits = without_words(model, batch, rows.flatten(), gone.flatten(0, -2), by)
     return logits.view(*gone.shape[:-1], -1).transpose(-3, -2)
 
@@ -151,7 +152,7 @@ def flips(
     go no further, as enough is known: from words gone at their flips so far [order, text], 0 where there was none.
     """
     steps = _steps(batch.lengths)  # [text, round]
-    found = torch.zeros(orders.shape[:-1], dtype=torch.int64)  # [order, text]: words gone at the flip; 0: not yet
+    found = orders.new_zeros(orders.shape[:-1])  # [order, text]: words gone at the flip; 0: not yet
     for k in steps.unbind(-1):
         which, rows = (~ends(found) & (found == 0) & (k > 0)).nonzero(as_tuple=True)
         if not len(rows):  # of a text that has no more rounds, no later one is asked
@@ -170,7 +171,7 @@ def flip(model: Predictor, batch: Batch, values: Tensor, label: Tensor, by: Remo
 def _steps(lengths: Tensor) -> Tensor:
     """How many words are gone in every round, 0 where a text has no such round: [text, round]."""
     last = int(torch.where(lengths <= EXACT, lengths - 1, TWENTY - 1).clamp(min=0).max()) if len(lengths) else 0
-    number = torch.arange(1, last + 1)
+    number = torch.arange(1, last + 1, device=lengths.device)
     every = number.where(number < lengths[:, None], 0)
     twentieth = ((number * lengths[:, None] + TWENTY - 1) // TWENTY).where(number < TWENTY, 0)
     return every.where((lengths <= EXACT)[:, None], twentieth)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.places import places
 from exegete.importance.contract import Importance
 from exegete.importance.erasure import Removal
 from exegete.measures.faithfulness import without_words, worth
@@ -30,11 +31,11 @@ def infidelity(
     """
     from captum.metrics import infidelity as yeh
 
-    real = torch.arange(scores.shape[-1]) < batch.lengths[:, None]  # [text, word]
+    real = places(scores) < batch.lengths[:, None]  # [text, word]
     subsets = _subsets(batch, real, draws)  # [text · draw, word]
 
     def predict(present: Tensor) -> Tensor:
-        rows = torch.arange(len(real)).repeat_interleave(len(present) // len(real))
+        rows = places(real, 0).repeat_interleave(len(present) // len(real))
         gone = (present == 0) & real[rows]
         return worth(without_words(model, batch, rows, gone, by), label[rows], "logit")
 
@@ -49,10 +50,10 @@ def infidelity(
 
 def _subsets(batch: Batch, real: Tensor, draws: int) -> Tensor:
     """Random sets of words, 1.0 on members: [text · draw, word]."""
-    ids, draw = batch.ids[:, None], torch.arange(draws)
+    ids, draw = batch.ids[:, None], torch.arange(draws, device=batch.ids.device)
     seed = stable_seed("infidelity")  # other sets than those that LIME and KernelSHAP are fitted to
     size = 1 + (uniform(seed, ids, draw, -1) * batch.lengths[:, None]).floor().long()  # [text, draw]
-    noise = uniform(seed, ids[..., None], draw[:, None], torch.arange(real.shape[-1]))
+    noise = uniform(seed, ids[..., None], draw[:, None], places(real))
     place = noise.masked_fill(~real[:, None], torch.inf).argsort(-1).argsort(-1)  # [text, draw, word]
     return ((place < size[..., None]) & real[:, None]).double().flatten(0, 1)
 
@@ -67,7 +68,7 @@ def sensitivity_max(
     """
     whole = importance(model, batch)
     still = whole.values.double().where(batch.words, 0)  # [text, token]
-    largest = torch.zeros(len(still), dtype=torch.float64)
+    largest = still.new_zeros(len(still))
     for draw in range(draws):
         with shaken(model, radius, draw):
             # In a context of its own: predictions that `sharing()` keeps are of the model at rest.
@@ -85,7 +86,7 @@ def shaken(model: Predictor, radius: float, draw: int) -> Iterator[None]:
 
     def noisy(batch: Batch) -> Tensor:
         embedded = embed(batch)  # [text, token, size]
-        noise = 2 * uniform(0, draw, batch.tokens[..., None], torch.arange(embedded.shape[-1])) - 1
+        noise = 2 * uniform(0, draw, batch.tokens[..., None], places(embedded)) - 1
         return embedded + (radius * noise * batch.present[..., None]).to(embedded.dtype)
 
     vars(model)["embed"] = noisy

@@ -70,7 +70,7 @@ def skill_of_classes(probabilities: Tensor, label: Tensor, train: Sequence[Examp
 
 def skill_of_translations(model: Writing, examples: Sequence[Example], train: Sequence[Example]) -> Skill:
     """Of the words of targets, each after the right ones: the mean over sentences of the mean over words."""
-    count = torch.zeros(len(model.words), dtype=torch.long)
+    count = torch.zeros(len(model.words), dtype=torch.long, device=model.device)
     for members in passes(model, train):
         words = gold(model.collate([train[i] for i in members]))
         count += torch.bincount(words[words != PAD], minlength=len(count))
@@ -81,7 +81,7 @@ def skill_of_translations(model: Writing, examples: Sequence[Example], train: Se
             words, there = gold(batch), gold(batch) != PAD
             likely = model.logits(batch).double().log_softmax(-1).gather(-1, words[..., None])[..., 0]
             gain = (likely - by_frequency[words]).masked_fill(~there, 0.0)
-            found[members] = gain.sum(-1) / there.sum(-1)
+            found[members] = (gain.sum(-1) / there.sum(-1)).cpu()
     return _skill("unigram", _mean(found), 0.0)
 
 

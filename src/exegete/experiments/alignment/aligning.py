@@ -68,7 +68,7 @@ def align(
                 finite(name, found, batch)
                 signed[name] = found.signed
                 for (i, step), row, words in zip(where, found.values.detach().double(), batch.words, strict=True):
-                    scores[name][i][step] = row[words]
+                    scores[name][i][step] = row[words].cpu()
     pairs = {name: zip(matrices, sentences, strict=True) for name, matrices in scores.items()}
     words = {name: [of_words(m, e, asked.pieces) for m, e in both] for name, both in pairs.items()}
     return Aligned(words, signed, [float(hits.mean()) if len(hits) else None for hits in right])

@@ -157,4 +157,4 @@ def text_facts(subject: Subject, base: Seen) -> dict[str, Any]:
 
 def numbers(values: Tensor) -> pl.Series:
     """A column of floats; what is undefined is null."""
-    return pl.Series(values.double().numpy()).fill_nan(None)
+    return pl.Series(values.double().cpu().numpy()).fill_nan(None)

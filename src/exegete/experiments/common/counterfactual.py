@@ -12,6 +12,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject, kind_of
 from exegete.experiments.common.pooling import Pooled
@@ -38,7 +39,7 @@ def furthest(own: Tensor, found: Adversaries, epsilon: float) -> Furthest:
     best = found.best(epsilon)
     there, place = best >= 0, best.clamp(min=0)[:, None]
     jsd, tvd = (of.gather(1, place)[:, 0].where(there, 0.0) for of in (found.jsd, found.tvd))
-    weights = found.weights[torch.arange(len(own)), place[:, 0]]
+    weights = found.weights[places(own, 0), place[:, 0]]
     return Furthest(jsd, tvd, weights.where(there[:, None, None], own))
 
 
@@ -93,8 +94,8 @@ def median(values: Tensor) -> Tensor:
     >>> median(torch.tensor([4.0, 1.0, 3.0, 2.0])).item()
     2.5
     """
-    ordered, n = torch.from_numpy(np.sort(values.numpy(), axis=-1)), values.shape[-1]
-    return (ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2
+    ordered, n = torch.from_numpy(np.sort(values.cpu().numpy(), axis=-1)), values.shape[-1]
+    return ((ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2).to(values.device)
 
 
 def grouped(

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import polars as pl
-import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
@@ -32,10 +32,10 @@ class OneRemoved(OfWeights):
     def _measured(self, part: Pooled) -> pl.DataFrame:
         found = single(part, self.sampler, self.seed)
         measured = {
-            "place": torch.arange(len(part.ids)), "keys": found.keys, "difference": found.difference,
+            "place": places(part.ids), "keys": found.keys, "difference": found.difference,
             **self.compared(found), "same": found.same, "emptied": found.emptied,
         }  # fmt: skip
-        return pl.DataFrame({name: column.numpy() for name, column in measured.items()})
+        return pl.DataFrame({name: column.cpu().numpy() for name, column in measured.items()})
 
     @abstractmethod
     def compared(self, found: Single) -> dict[str, Tensor]:

@@ -28,6 +28,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.places import places
 from exegete.base.ties import levels
 from exegete.experiments.common.contract import Subject, kind_of
 from exegete.experiments.common.pooling import Pooled, pooled
@@ -47,7 +48,7 @@ def removed(pooled: Pooled, order: Tensor) -> Tensor:
     terms = _terms(pooled)
     if terms is None:
         return _removed_one_by_one(pooled, order)
-    rows = torch.arange(len(order))[:, None, None]
+    rows = places(order, 0)[:, None, None]
     backwards = terms[rows, order.flip(-1)].cumsum(2)  # [batch, order, key, 1 + class], the last key of the order first
     sums = backwards.flip(2)  # what is kept from j on
     return _context(pooled, pad(sums, (0, 0, 0, 1))) + _bias(pooled)[:, None]
@@ -65,7 +66,8 @@ def without_each(pooled: Pooled) -> Tensor:
     """Logits with each key removed alone, [batch, key, class], in float64: sums before it and after it."""
     terms = _terms(pooled)
     if terms is None:
-        alone = torch.eye(pooled.weights.shape[-1], dtype=torch.bool)[:, None]  # [draw, 1, key]
+        keys = places(pooled.weights)
+        alone = (keys == keys[:, None])[:, None]  # [draw, 1, key]
         return decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
     before = pad(terms.cumsum(1)[:, :-1], (0, 0, 1, 0))
     after = pad(terms.flip(1).cumsum(1).flip(1)[:, 1:], (0, 0, 0, 1))
@@ -94,7 +96,7 @@ def _bias(pooled: Pooled) -> Tensor:
 
 def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
     """`removed` for any decoder: every weighting is decoded. What may not be removed, such as a start symbol, stays."""
-    steps = torch.arange(order.shape[-1] + 1)[:, None, None]  # [draw, 1, 1]
+    steps = torch.arange(order.shape[-1] + 1, device=order.device)[:, None, None]  # [draw, 1, 1]
     stays = ~pooled.opened.removable[:, None, None]
 
     def along(rank: Tensor) -> Tensor:  # [batch, 1, 1, key]: when a key goes
@@ -105,7 +107,7 @@ def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
 
 def decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
     """Decode kept weights, filled up to the original mass, some draws at a time: [batch, draw, class]."""
-    some = torch.arange(draws).split(max(1, ROOM // max(1, pooled.weights.numel())))
+    some = torch.arange(draws, device=pooled.weights.device).split(max(1, ROOM // max(1, pooled.weights.numel())))
     return torch.cat([pooled.decode(_filled(pooled, weights(part))) for part in some], 1)
 
 
@@ -130,7 +132,7 @@ def gradient(pooled: Pooled, logits: Tensor) -> Tensor:
     if pooled.opened.values is None:
         return _derived(pooled, label)
     p, values = logits.softmax(-1), pooled.opened.values.double()
-    own = values[torch.arange(len(label)), :, label]  # [batch, key]
+    own = values[places(label), :, label]  # [batch, key]
     mean = (values @ p[..., None])[..., 0]
     return (p.gather(1, label[:, None]) * (own - mean))[:, None]
 
@@ -179,7 +181,7 @@ class Single(NamedTuple):
 
 def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
     """Remove i* = argmax α, and a random r (Serrano & Smith 2019, section 4)."""
-    rows, may_go = torch.arange(len(pooled.ids)), pooled.opened.removable
+    rows, may_go = places(pooled.ids), pooled.opened.removable
     weights = pooled.key_weights * may_go
     order = ranking(weights, may_go, noise(pooled, seed, "ties"))
     top = order[:, 0]

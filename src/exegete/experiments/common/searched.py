@@ -57,4 +57,5 @@ def _picked(pool: Pooled, words: Tensor, found: Adversaries, tolerance: float, s
     best = furthest(pool.weights, found, tolerance)
     ours, theirs = (worded(weights, words[:, None]) for weights in (pool.weights, best.weights))
     shuffled = permuted_jsd(ours, theirs, words, pool.ids, seed, draws)
-    return Searched(best.tvd, best.jsd, shuffled, pool.decode(best.weights[:, None])[:, 0].argmax(-1))
+    columns = Searched(best.tvd, best.jsd, shuffled, pool.decode(best.weights[:, None])[:, 0].argmax(-1))
+    return Searched(*(column.cpu() for column in columns))

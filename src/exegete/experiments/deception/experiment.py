@@ -172,7 +172,7 @@ def _scores(importance: Importance, model: Predictor, examples: tuple[Example, .
         batch = model.collate([examples[i] for i in members])
         values = importance(model, batch).values.detach().double()
         for place, row, words in zip(members, values, batch.words, strict=True):
-            scores[place, : int(words.sum())] = row[words]
+            scores[place, : int(words.sum())] = row[words].cpu()
     return scores
 
 

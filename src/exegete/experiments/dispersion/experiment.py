@@ -16,6 +16,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
+from exegete.base.places import places
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.dispersion.state_importance import Output, state_importance
@@ -118,7 +119,7 @@ class Dispersion(Question):
             shares = word_shares(subject.model, subject.model.collate([examples[i] for i in rows.tolist()]))
             of_states = (normalised_entropy(shares), *own_word(shares))  # [text, state] each
             for target, values in zip(found.values(), of_states, strict=True):
-                target[rows] = values.nanmean(-1)
+                target[rows] = values.nanmean(-1).cpu()
         return found
 
     def _coefficients(self, subject: Subject) -> dict[str, Tensor]:
@@ -177,7 +178,7 @@ def _unaligned(model: Pooling, example: Example) -> str | None:
     with torch.no_grad():
         trace = model.trace(batch)
     keys, tokens = trace.states[site].shape[1], batch.tokens.shape[1]
-    own = trace.owner[site] == torch.arange(tokens)
+    own = trace.owner[site] == places(batch.tokens)
     if keys <= tokens and bool(own[batch.words].all()):
         return None
     return (

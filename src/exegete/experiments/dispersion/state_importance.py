@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.detach import Detach
 from exegete.models.capabilities import Pooling
@@ -43,10 +44,11 @@ def state_importance(
     for members in batches_of_one_length(examples, size=256, budget=8192):
         batch = model.collate([examples[i] for i in members])
         for target, detach in ((found.gradient, False), (found.detached, True)):
-            put(target, members, by_gradient(model, batch, predicted[members], detach), batch)
+            put(target, members, by_gradient(model, batch, predicted[members].to(batch.ids.device), detach), batch)
     for some in pooled(model, examples):
         batch = model.collate([examples[i] for i in some.members])
-        for target, removed in zip(found[2:], by_removal(some, predicted[some.members], of), strict=True):
+        label = predicted[some.members].to(batch.ids.device)
+        for target, removed in zip(found[2:], by_removal(some, label, of), strict=True):
             put(target, some.members, removed, batch)
     return found
 
@@ -54,7 +56,7 @@ def state_importance(
 def put(target: Tensor, members: Sequence[int], values: Tensor, batch: Batch) -> None:
     """Write [text, key] values of texts of one length into their rows of [example, word]; keys begin as tokens do."""
     tokens = torch.nn.functional.pad(values, (0, batch.tokens.shape[1] - values.shape[1]))
-    kept = tokens[batch.words].view(len(members), -1).double()
+    kept = tokens[batch.words].view(len(members), -1).double().cpu()
     target[list(members), : kept.shape[1]] = kept
 
 
@@ -70,7 +72,7 @@ def by_gradient(model: Pooling, batch: Batch, label: Tensor, detach: bool) -> Te
 
 def by_removal(texts: Pooled, label: Tensor, of: Output) -> tuple[Tensor, Tensor]:
     """|Δ output| without every state in turn, [text, key]: weights renormalised, and scores projected again."""
-    parts = torch.arange(len(label)).split(max(1, WEIGHTS // texts.mask.shape[1] ** 2))
+    parts = places(label).split(max(1, WEIGHTS // texts.mask.shape[1] ** 2))
     found = [_removed(texts, rows, label[rows], of) for rows in parts]
     renormalised, projected = (torch.cat(way) for way in zip(*found, strict=True))
     return renormalised, projected
@@ -83,7 +85,7 @@ def _removed(texts: Pooled, rows: Tensor, label: Tensor, of: Output) -> tuple[Te
     encoded = texts.opened.encoded.rows(rows)
     scores = encoded.scores
     weights = model.weigh(scores, mask)  # [text, key]
-    others = ~torch.eye(mask.shape[1], dtype=torch.bool)  # [removed, key]
+    others = ~torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)  # [removed, key]
     left = weights[:, None] * others  # [text, removed, key]
     rest = left.sum(-1, keepdim=True)
     whole_mass = weights.sum(-1)[:, None, None]  # 1; gates, which are no distribution, keep theirs

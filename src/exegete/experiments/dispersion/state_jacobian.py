@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.base.ties import levels
 from exegete.models.capabilities import Pooling, Recurrent
 from exegete.tasks.batching import Batch
@@ -25,7 +26,7 @@ def word_shares(model: Pooling, batch: Batch) -> Tensor:
     if bool((batch.lengths != n).any()):
         raise ValueError("word_shares takes texts of one length: batch them by length")
     if not n:
-        return torch.zeros(texts, 0, 0, dtype=torch.float64)
+        return torch.zeros(texts, 0, 0, dtype=torch.float64, device=batch.ids.device)
     norms = gradient_norms(model, batch).double()  # [text, state, token]
     pairs = batch.words[:, :, None] & batch.words[:, None, :]
     kept = norms[pairs].view(texts, n, n)
@@ -42,13 +43,13 @@ def gradient_norms(model: Pooling, batch: Batch) -> Tensor:
 def _by_copies(model: Pooling, batch: Batch) -> Tensor:
     """A copy of the text per state, by autograd."""
     texts, width = batch.tokens.shape
-    norms = torch.zeros(texts, width, width)
+    norms = torch.zeros(texts, width, width, device=batch.tokens.device)
     text, state = batch.words.nonzero(as_tuple=True)
-    for asks in torch.arange(len(text)).split(max(1, TOKENS // width)):
+    for asks in places(text).split(max(1, TOKENS // width)):
         copies = batch.rows(text[asks])
         embedded = model.embed(copies).detach().requires_grad_()
         states = model.encode(copies, embedded=embedded).states
-        lengths = torch.linalg.vector_norm(states[torch.arange(len(asks)), state[asks]], dim=-1)
+        lengths = torch.linalg.vector_norm(states[places(asks), state[asks]], dim=-1)
         (gradient,) = torch.autograd.grad(lengths.sum(), embedded)  # 0 at a state of length 0
         norms[text[asks], state[asks]] = gradient.norm(dim=-1)
     return norms

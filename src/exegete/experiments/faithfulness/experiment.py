@@ -15,6 +15,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
+from exegete.base.places import places as axis
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.parts import Parts
@@ -126,7 +127,7 @@ class Faithfulness(Question):
             asked = self._asked(model, subject, members)
             for key, values in self._of_batch(asked, subject, members, few[members]):
                 column = found.setdefault(key, torch.full((len(subject.examples),), torch.nan, dtype=torch.float64))
-                column[members] = values
+                column[members] = values.cpu()
         return _frame(subject, found, few)
 
     def _asked(self, model: Predictor, subject: Subject, members: Sequence[int]) -> _Asked:
@@ -139,7 +140,7 @@ class Faithfulness(Question):
                 if by == "signed" or subject.signed[method]:
                     orders.append(order_of(values, batch.ids, by, self.seed))
                 places[method, by] = len(orders) - 1
-        return _Asked(model, batch, subject.predicted[members], torch.stack(orders), places)
+        return _Asked(model, batch, subject.predicted[members].to(batch.ids.device), torch.stack(orders), places)
 
     def _of_batch(self, asked: _Asked, subject: Subject, members: Sequence[int], few: Tensor) -> Found:
         for by in self.removals:
@@ -156,8 +157,8 @@ class Faithfulness(Question):
     def _erasures(self, asked: _Asked, by: Removal) -> Iterator[tuple[str, str, Tensor]]:
         """Measure, fraction, and values [order, text]."""
         model, batch, label, orders, _ = asked
-        nothing = torch.zeros(orders.shape[1:], dtype=torch.bool)
-        whole = without_words(model, batch, torch.arange(len(label)), nothing, by)
+        nothing = torch.zeros_like(orders[0], dtype=torch.bool)
+        whole = without_words(model, batch, axis(label), nothing, by)
         left = curves(model, batch, orders, by, self.fractions)
         for measure, logits in (("comprehensiveness", left.without), ("sufficiency", left.only)):
             by_fraction = lost(whole, logits, label)  # [order, text, fraction]
@@ -239,12 +240,13 @@ def _portions(examples: Sequence[Example]) -> Iterator[list[int]]:
 def _scores(methods: Sequence[str], subject: Subject, members: Sequence[int]) -> dict[str, Tensor]:
     """By method that the model allows: scores of some texts, [text, word], as wide as the longest."""
     width = max(len(subject.examples[i]) for i in members)
-    return {name: subject.scores[name][members, :width] for name in methods if name not in subject.refused}
+    where = subject.model.device
+    return {name: subject.scores[name][members, :width].to(where) for name in methods if name not in subject.refused}
 
 
 def _only(few: Tensor, values: Tensor) -> Tensor:
     """Values of few texts among all of a batch, NaN elsewhere."""
-    return torch.full((len(few),), torch.nan, dtype=torch.float64).masked_scatter(few, values.double())
+    return torch.full((len(few),), torch.nan, dtype=torch.float64).masked_scatter(few, values.double().cpu())
 
 
 def _frame(subject: Subject, found: Mapping[Key, Tensor], few: Tensor) -> pl.DataFrame:

@@ -135,9 +135,9 @@ def _gates(model: Predictor, examples: Sequence[Example]) -> tuple[Tensor, Tenso
     for pool in pooled(model, examples):
         n = pool.mask.sum(-1).where(pool.mask.any(-1), torch.nan)  # weights are gates / n
         gates = pool.key_weights * n[:, None]  # [batch, key]
-        mean[pool.members] = gates.sum(-1) / n
-        apart = (gates - mean[pool.members][:, None]).square() * pool.mask
-        spread[pool.members] = (apart.sum(-1) / n).sqrt()
+        middle = gates.sum(-1) / n  # [batch]
+        apart = (gates - middle[:, None]).square() * pool.mask
+        mean[pool.members], spread[pool.members] = middle.cpu(), (apart.sum(-1) / n).sqrt().cpu()
     return mean, spread
 
 

@@ -30,6 +30,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.depth import at_each, check_places, placed
 from exegete.experiments.common.experiment import OfWeights
@@ -99,7 +100,7 @@ class ImportanceSets(OfWeights):
         return {scheme: by[scheme]() for scheme in self.schemes}
 
     def _random(self, part: Pooled) -> Tensor:
-        draws = torch.arange(self.orders)[:, None]
+        draws = torch.arange(self.orders, device=part.ids.device)[:, None]
         shuffled = noise(part, self.seed, "importance sets", draws)  # [batch, draw, key]
         return shuffled.masked_fill(~part.opened.removable[:, None], torch.inf).argsort(-1)
 
@@ -140,18 +141,18 @@ def _frame(scheme: str, found: Flips, span: slice, keys: Tensor) -> pl.DataFrame
     """Rows of one scheme, whose orders are a span of all."""
     fraction, mass, flips, emptied = (column[:, span] for column in found)
     measured = {
-        "place": torch.arange(len(keys)), "keys": keys, "value": fraction.mean(1), "first": fraction[:, 0],
+        "place": places(keys), "keys": keys, "value": fraction.mean(1), "first": fraction[:, 0],
         "mass": mass.mean(1), "first_mass": mass[:, 0], "flips": flips[:, 0], "excluded": ~flips[:, 0],
         "emptied": emptied[:, 0],
     }  # fmt: skip
-    frame = pl.DataFrame({name: column.numpy() for name, column in measured.items()})
+    frame = pl.DataFrame({name: column.cpu().numpy() for name, column in measured.items()})
     no_weight = pl.col("mass", "first_mass").fill_nan(None)  # no share of it, where a model has chosen no key at all
     return frame.with_columns(no_weight, scheme=pl.lit(scheme))
 
 
 def backwards(order: Tensor, mask: Tensor) -> Tensor:
     """An order of real keys read from its end; keys that are not real stay last."""
-    keys = torch.arange(order.shape[-1])
+    keys = places(order)
     last = mask.sum(-1, keepdim=True) - 1
     return order.gather(-1, torch.where(keys <= last, last - keys, keys))
 

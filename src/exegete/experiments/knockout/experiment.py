@@ -21,6 +21,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.places import places
 from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
@@ -109,15 +110,15 @@ class Knockout(Question):
         model, label = subject.model, subject.predicted[list(members)]
         batch = model.collate([subject.examples[i] for i in members])
         text, token = some_words(batch, self.words, self.seed).nonzero(as_tuple=True)
-        word = torch.arange(batch.tokens.shape[1]) == token[:, None]  # [ask, token]
+        word, here = places(batch.tokens) == token[:, None], text.cpu()  # [ask, token]; what is counted is on the CPU
         reads = None if model.readout is None else reading(model, batch)
         with torch.no_grad():
-            own = log_odds(model.logits(batch).cpu(), label)[text]
+            own = log_odds(model.logits(batch).cpu(), label)[here]
             copies = batch.rows(text)
             cuts = (_cut(each, word, reads, text) for each in windows)
-            found = [own - log_odds(model.logits(copies, intervene=cut).cpu(), label[text]) for cut in cuts]
+            found = [own - log_odds(model.logits(copies, intervene=cut).cpu(), label[here]) for cut in cuts]
         everywhere = found[0]
-        strongest = _strongest(everywhere.abs(), text)
+        strongest = _strongest(everywhere.abs(), here)
         said = {
             "place": (batch.words.cumsum(-1) - 1)[text, token].tolist(),
             "words": [STRONGEST if first else OTHERS for first in strongest.tolist()],

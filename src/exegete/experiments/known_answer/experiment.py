@@ -148,9 +148,10 @@ def _needed(subject: Subject, marked: Tensor) -> Tensor:
     needed = torch.ones(len(subject.examples), dtype=torch.bool)
     for members in batches_of_one_length(subject.examples, size=256, budget=8192):
         batch = model.collate([subject.examples[i] for i in members])
-        text, word = marked[members].nonzero(as_tuple=True)
+        text, word = marked[members].to(batch.ids.device).nonzero(as_tuple=True)
         place = batch.words.long().cumsum(1).masked_fill(~batch.words, 0) - 1  # of a token among the words
         logits = erased(model, batch, text, place[text] == word[:, None], "delete")
-        same = logits.argmax(-1) == subject.predicted[members][text]
-        needed[torch.tensor(members)[text[same]]] = False
+        here = text.cpu()
+        same = logits.argmax(-1).cpu() == subject.predicted[members][here]
+        needed[torch.tensor(members)[here[same]]] = False
     return needed

@@ -21,7 +21,8 @@ class Words(NamedTuple):
 def corpus(task: Task, model: Predictor, split: str) -> Words:
     """The words of some training texts; of the texts that are asked about, where there is no training split."""
     texts = chosen(task.splits.get("train", ()) or task.split(split), CORPUS)
-    return Words(torch.tensor(model.reader.rows([word for text in texts for word in text.words])))
+    rows = model.reader.rows([word for text in texts for word in text.words])
+    return Words(torch.tensor(rows, device=model.device))
 
 
 def sees_unknown(task: Task, model: Predictor) -> bool:

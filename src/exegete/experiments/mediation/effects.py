@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.places import places
 from exegete.experiments.mediation.corpus import Words
 from exegete.experiments.mediation.zeroing import Zeroing, at_readout
 from exegete.importance.erasure import passes
@@ -89,7 +90,7 @@ class Asked(NamedTuple):
 @torch.no_grad()
 def effects_in_ways(model: Predictor, batch: Batch, label: Tensor, asked: Tensor, how: Asked) -> Tensor:
     """e, and w in each way of zeroing, [1 + way, scale, text, token]."""
-    total = torch.zeros(1, len(SCALES), *asked.shape, dtype=torch.float64)
+    total = torch.zeros(1, len(SCALES), *asked.shape, dtype=torch.float64, device=asked.device)
     for some in (each for each in _portions(_bases(batch, asked, how.asking), batch) if each.asked.any()):
         found = _measured(model, batch, label, some, how)  # [1 + way, scale, base, token]
         total = total.expand(len(found), -1, -1, -1).contiguous()  # all of it is 0 before the first
@@ -99,11 +100,11 @@ def effects_in_ways(model: Predictor, batch: Batch, label: Tensor, asked: Tensor
 
 def _bases(batch: Batch, asked: Tensor, asking: Asking) -> _Base:
     """The texts themselves; or either half of every cut."""
-    texts, draws = len(batch.ids), asking.times
+    draws, text = asking.times, places(batch.ids)
     if asking.company == "alone":
-        return _Base(torch.arange(texts), torch.zeros(texts).long(), torch.zeros_like(batch.words), asked)
-    text = torch.arange(texts).repeat_interleave(draws)
-    draw = torch.arange(draws).repeat(texts)
+        return _Base(text, torch.zeros_like(text), torch.zeros_like(batch.words), asked)
+    draw = torch.arange(draws, device=text.device).repeat(len(text))
+    text = text.repeat_interleave(draws)
     first = _half(batch, asking.seed, text, draw)
     kept, text, draw = torch.cat([first, batch.words[text] & ~first]), text.repeat(2), draw.repeat(2)
     return _Base(text, draw, batch.words[text] & ~kept, asked[text] & kept)
@@ -123,7 +124,7 @@ def _place(batch: Batch) -> Tensor:
 
 def _portions(base: _Base, batch: Batch) -> Iterator[_Base]:
     """Some bases at a time: as many as pass through a model together."""
-    for part in torch.arange(len(base.text)).split(_together(batch)):
+    for part in places(base.text).split(_together(batch)):
         yield _Base(*(column[part] for column in base))
 
 
@@ -132,10 +133,12 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: A
     asking, words, zeroing = how
     left, asked = _left(batch, base, asking, words)
     whole, unweighted = zeroing(model, left, asked)
-    found = torch.zeros(1 + len(unweighted), len(SCALES), *base.asked.shape, dtype=torch.float64)
+    shape = (1 + len(unweighted), len(SCALES), *base.asked.shape)
+    found = torch.zeros(shape, dtype=torch.float64, device=label.device)
     row, token = asked.nonzero(as_tuple=True)
     label, rows = label[base.text], row.repeat(asking.again)
-    draw = base.draw[rows] + torch.arange(asking.again).repeat_interleave(len(row))  # [again · ask]
+    times = torch.arange(asking.again, device=row.device)
+    draw = base.draw[rows] + times.repeat_interleave(len(row))  # [again · ask]
     if isinstance(model, Deleting) and 2 * len(row) >= int(left.words.sum()):
         draws = (base.draw + again for again in range(asking.again))
         logits = torch.cat([_at_once(model, left, each, asking, words)[row, token].double() for each in draws])
@@ -194,7 +197,8 @@ def _each_once(model: Predictor, texts: Batch) -> Tensor:
     keys, which = torch.cat([texts.ids[:, None], texts.tokens], 1).unique(dim=0, return_inverse=True)
     if len(keys) == len(which):
         return model.logits(texts).double()
-    first = torch.full((len(keys),), len(which)).scatter_reduce(0, which, torch.arange(len(which)), "amin")
+    nowhere = torch.full((len(keys),), len(which), device=which.device)
+    first = nowhere.scatter_reduce(0, which, places(which), "amin")
     return model.logits(texts.rows(first)).double()[which]
 
 
@@ -224,7 +228,7 @@ def _without(texts: Batch, token: Tensor, draw: Tensor, asking: Asking, words: W
 
     What stands there in a draw is the same for all words of a text: effects then differ by the word that went.
     """
-    here = torch.arange(texts.tokens.shape[1]) == token[:, None]
+    here = places(texts.tokens) == token[:, None]
     if asking.removal == "delete":
         return _deleted(texts, here, _closed_up(here))
     other = _in_place(texts.ids, draw, asking, words)
@@ -258,7 +262,7 @@ def _deleted(batch: Batch, gone: Tensor, order: Tensor) -> Batch:
 def _others(noise: Tensor, asking: Asking, words: Words) -> Tensor:
     """What stands in the place of a word that is gone: the unknown word, or one of the corpus by its number."""
     if asking.removal == "unknown":
-        return torch.full(noise.shape, UNKNOWN)
+        return torch.full(noise.shape, UNKNOWN, device=noise.device)
     return words.rows[(noise * len(words.rows)).long()]
 
 

@@ -122,7 +122,8 @@ class Mediation(Question):
         """What some texts say in one removal and company."""
         batch = subject.model.collate([subject.examples[i] for i in members])
         asked = judged(batch, self.words, self.seed)
-        found = effects(subject.model, batch, subject.predicted[members], asked, asking, words)
+        label = subject.predicted[members].to(batch.ids.device)
+        found = effects(subject.model, batch, label, asked, asking, words)
         yield from self._found(subject, members, batch, asking, found)
 
     def _askings(self, subject: Subject) -> Iterator[Asking]:
@@ -166,9 +167,9 @@ class Mediation(Question):
 
 def _on_tokens(scores: Tensor, batch: Batch) -> Tensor:
     """Scores of words, [text, word], at their tokens: [text, token], NaN elsewhere."""
-    found = torch.full(batch.tokens.shape, torch.nan, dtype=torch.float64)
+    values = scores.double().to(batch.tokens.device)
     place = (batch.words.cumsum(-1) - 1).clamp(min=0)
-    return found.where(~batch.words, scores.double().gather(1, place))
+    return values.gather(1, place).where(batch.words, torch.nan)
 
 
 def mattering(removed: Tensor) -> Tensor:
@@ -222,7 +223,7 @@ def _joined(parts: Sequence[Tensor | str | None], sizes: Sequence[int]) -> Any:
     if any(isinstance(part, str) for part in parts):
         return [part for part, size in zip(parts, sizes, strict=True) for _ in range(size)]
     filled = [
-        part if isinstance(part, Tensor) else torch.full((size,), torch.nan, dtype=torch.float64)
+        part.cpu() if isinstance(part, Tensor) else torch.full((size,), torch.nan, dtype=torch.float64)
         for part, size in zip(parts, sizes, strict=True)
     ]
     return torch.cat(filled).numpy() if filled else []

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from exegete.base.places import places
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import decoded
 from exegete.models.capabilities import SelfAttentive
@@ -26,8 +27,9 @@ def at_readout(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Te
     owner = _keys(model, left, texts, site)
     count = asked.sum(-1)
     row, token = asked.nonzero(as_tuple=True)
-    place = torch.arange(len(row)) - (count.cumsum(0) - count)[row]  # of an ask among those of its base
-    gone = torch.zeros(len(asked), max(1, int(count.max())), texts.mask.shape[-1], dtype=torch.bool)
+    place = places(row) - (count.cumsum(0) - count)[row]  # of an ask among those of its base
+    shape = (len(asked), max(1, int(count.max())), texts.mask.shape[-1])
+    gone = torch.zeros(shape, dtype=torch.bool, device=asked.device)
     gone[row, place, owner[row, token]] = True  # [base, ask, key]
     logits = decoded(pool, lambda some: texts.weights[:, None].masked_fill(gone[:, some, None], 0), gone.shape[1])
     return pool.logits, logits[row, place][None]
@@ -38,5 +40,5 @@ def _keys(model: Predictor, left: Batch, texts: Opened, site: str) -> Tensor:
     trace has it.
     """
     if isinstance(texts, Decoder) or (isinstance(model, SelfAttentive) and site in model.self_attention):
-        return torch.arange(left.tokens.shape[1]).expand(left.tokens.shape)
+        return places(left.tokens).expand(left.tokens.shape)
     return model.trace(left, keep=(site,)).owner[site]

@@ -82,7 +82,7 @@ class Permutation(OfWeights):
         some = pool.opened.movable
         draws = permuted_together(pool.weights, some, pool.ids, self.seed, self.draws)  # [batch, draw, head, key]
         draws = draws.where(some[:, None, None], pool.weights[:, None])
-        return _medians(pool.logits[:, None], pool.decode(draws), predicted, some.sum(-1) > 1)
+        return _medians(pool.logits[:, None], pool.decode(draws), predicted.to(some.device), some.sum(-1) > 1)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By class and bin of the largest weight (and all): n, undefined, mean, interval, median; `moved` is the share

@@ -56,7 +56,7 @@ def mean_effects(found: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 def _looked_up(table: Mapping[str, float], unknown: float, examples: Sequence[Example], batch: Batch) -> Tensor:
     """A number for every word of every text, at its token: [text, token], NaN elsewhere."""
-    found = torch.full(batch.tokens.shape, torch.nan, dtype=torch.float64)
+    found = torch.full(batch.tokens.shape, torch.nan, dtype=torch.float64, device=batch.words.device)
     values = [table.get(word, unknown) for text in examples for word in text.words]
-    found[batch.words] = torch.tensor(values, dtype=torch.float64)
+    found[batch.words] = torch.tensor(values, dtype=torch.float64, device=found.device)
     return found

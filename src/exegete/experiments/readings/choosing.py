@@ -56,7 +56,7 @@ def looked_at(model: Predictor, examples: Sequence[Example], most: int, seed: in
         some = [examples[i] for i in members]
         batch = model.collate(some)
         trace = model.trace(batch)
-        label = trace.logits.argmax(-1).cpu()
+        label = trace.logits.argmax(-1)
         yield Seen(some, batch, label, judged(batch, most, seed), trace, torch.empty(0))
 
 
@@ -93,7 +93,8 @@ def _mean(gammas: Sequence[Tensor], seen: Sequence[Seen]) -> float:
 
 def _some(seen: Sequence[Seen], count: int) -> Iterator[Asked]:
     """So many of the texts, by a keyed choice."""
-    ids = torch.tensor([text.id for text in chosen([text for each in seen for text in each.examples], count)])
+    some = chosen([text for each in seen for text in each.examples], count)
+    ids = torch.tensor([text.id for text in some], device=seen[0].batch.ids.device)
     for each in seen:
         here = torch.isin(each.batch.ids, ids).nonzero()[:, 0]
         if len(here):

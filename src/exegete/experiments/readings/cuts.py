@@ -69,13 +69,14 @@ class Cuts:
         whole, cut = self(model, batch, asked)
         row = asked.nonzero(as_tuple=True)[0]
         now = explained(whole, label)[:, row]  # [scale, ask]
-        found = torch.full((len(cut), len(SCALES), *asked.shape), torch.nan, dtype=torch.float64)
+        shape = (len(cut), len(SCALES), *asked.shape)
+        found = torch.full(shape, torch.nan, dtype=torch.float64, device=asked.device)
         found[:, :, asked] = torch.stack([now - explained(logits, label[row]) for logits in cut])
         return found
 
     def _cut(self, model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Tensor]:
         row, token = asked.nonzero(as_tuple=True)
-        word = torch.arange(asked.shape[1]) == token[:, None]  # [ask, token]
+        word = places(asked) == token[:, None]  # [ask, token]
         size = max(1, TOKENS // max(1, int(left.cost.sum(-1).max())))
         found = []
         for way in self.ways:

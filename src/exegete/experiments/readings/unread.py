@@ -53,7 +53,7 @@ class Flat:
     def _rows(self, site: Site) -> Tensor:
         """Which queries, [batch, 1, query or 1, 1]."""
         if not self.one or site.weights.shape[2] == 1:
-            return torch.ones(1, 1, 1, 1, dtype=torch.bool)
+            return torch.ones(1, 1, 1, 1, dtype=torch.bool, device=site.weights.device)
         token = read_token(self.model, site.batch)
         if site.query_owner is not None:
             token = token.gather(-1, site.query_owner.clamp(min=0)) & (site.query_owner >= 0)
@@ -84,7 +84,7 @@ class Moving:
         """With some heads flat, of what words do."""
         flat, change = AtHeads(tuple(heads), self.flat), 0.0
         for batch, label, _ in self.some:
-            own, moved = (log_odds(self.model.logits(batch, intervene=i).cpu(), label) for i in (None, flat))
+            own, moved = (log_odds(self.model.logits(batch, intervene=i), label) for i in (None, flat))
             change += float((moved - own).square().sum())
         return (change / self.effect) ** 0.5 if self.effect else 0.0
 
@@ -107,7 +107,7 @@ class Moving:
             met[site.name] = (own * 1, self.flat(site).detach())  # another tensor: the very same may go by unseen
             return met[site.name][0]
 
-        value = log_odds(self.model.logits(batch, intervene=watch), label.to(batch.ids.device)).sum()
+        value = log_odds(self.model.logits(batch, intervene=watch), label).sum()
         slopes = torch.autograd.grad(value, [own for own, _ in met.values()])
         changes = zip(met.items(), slopes, strict=True)
         return {site: (slope * (flat - own)).detach().sum((-1, -2)).cpu() for (site, (own, flat)), slope in changes}

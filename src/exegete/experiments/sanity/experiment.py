@@ -210,14 +210,14 @@ def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Res
     errors = {name: torch.full((n,), torch.nan, dtype=torch.float64) for name in methods}
     for members in batches_of_one_length(subject.examples, size=64, budget=4096):
         batch = model.collate([subject.examples[i] for i in members])
-        width = len(subject.examples[members[0]])
+        width, label = len(subject.examples[members[0]]), subject.predicted[members].to(batch.ids.device)
         with sharing():
             for name, method in methods.items():
-                found = method(model, batch, Target(subject.predicted[members], of=_quantity(method)))
+                found = method(model, batch, Target(label, of=_quantity(method)))
                 finite(name, found, batch)
-                values[name][members, :width] = found.values[batch.words].double().view(len(members), width)
+                values[name][members, :width] = found.values[batch.words].double().view(len(members), width).cpu()
                 if found.error is not None:
-                    errors[name][members] = found.error.double()
+                    errors[name][members] = found.error.double().cpu()
     return {name: Rescored(values[name], None if errors[name].isnan().all() else errors[name]) for name in methods}
 
 
