@@ -160,7 +160,7 @@ def audit(
     out: str | Path | None = None,
     engine: "str | Engine | None" = None,
     workers: int | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     progress: "bool | Progress" = False,
 ) -> "Audit":
     """The scorecard of a model on a task, and the answer; with neither, of the default audit, or of a study's file.
@@ -168,8 +168,9 @@ def audit(
     `model` is a name with settings, a checkpoint folder, or what `load`, `train` or `wrap` give; `task` a name or what
     `task` gives. `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
     your own ones. Of a model of Hugging Face `retrain` asks what needs further fine-tunings, too. `engine` is what runs
-    it: "local", "ray" or "ray:ADDRESS", as the study says unless given. The run is in `out`, or in a folder of its own
-    under `runs`: the same call comes back at once. A test of `fail_on` that fails is an error,
+    it: "local", "ray" or "ray:ADDRESS"; `device` is where models compute: "cpu", "cuda", "cuda:N" or "auto"; both are
+    as the study says unless given. The run is in `out`, a folder or an address (`s3://bucket/run`), or in a folder of
+    its own under `runs`: the same call comes back at once. A test of `fail_on` that fails is an error,
     `exegete.audits.gate.AuditFailedError`.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
@@ -179,17 +180,17 @@ def audit(
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
-    from exegete.base.device import only_cpu
     from exegete.runs.objects import engine_for
+    from exegete.runs.remote import worked_on
+    from exegete.runs.store import is_address
+    from exegete.runs.study import on
 
-    only_cpu(device)
     wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds, retrain)
-    aim, folder = goals.goal(goal), wanted.folder(out)
-    asked = wanted.named(folder)
-    gate = fail_on if isinstance(fail_on, str) else ",".join(fail_on)
-    needed = named_tests(gate, asked) if gate else ()
-    refuse_unanswerable(needed, asked)
-    with _shown(progress) as tell:
+    aim, gate = goals.goal(goal), fail_on if isinstance(fail_on, str) else ",".join(fail_on)
+    with worked_on(out if is_address(out) else wanted.folder(out)) as folder, _shown(progress) as tell:
+        asked = on(wanted.named(folder), device)
+        needed = named_tests(gate, asked) if gate else ()
+        refuse_unanswerable(needed, asked)
         judged = None if criteria is None else Path(criteria)
         found = audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)
     check(found, needed)
@@ -290,6 +291,7 @@ def ask(
     out: str | Path | None = None,
     engine: "str | Engine | None" = None,
     workers: int = 1,
+    device: str | None = None,
     progress: "bool | Progress" = False,
 ) -> "Result":
     """Ask one experiment about a model and a task, on some of its texts: rows, summary and figures.
@@ -304,7 +306,7 @@ def ask(
     entry = entry_of(experiment) | ({} if texts is None else {"texts": texts})
     study = StudyOfObjects([task], [model], [entry], (seed,), split, name=entry["name"])
     with _shown(progress) as tell:
-        return study.run(out, engine=engine, workers=workers, progress=tell)[entry["name"]]
+        return study.run(out, engine=engine, workers=workers, device=device, progress=tell)[entry["name"]]
 
 
 @checked
@@ -334,12 +336,16 @@ def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame"
 def _explained(model: "AnyModel | None") -> "Checkpoint | str | Path | None":
     """What explains one prediction; a folder tells which run vouches for it."""
     from exegete.runs.objects import Loaded, Wrapped, check_model, checkpoint_of
+    from exegete.runs.remote import read_from
+    from exegete.runs.store import is_address
 
     if model is None:
         return None
     check_model(model)
     if isinstance(model, Loaded):
         return model.folder
+    if is_address(model):
+        return read_from(model)
     return checkpoint_of(model) if isinstance(model, Wrapped) else model
 
 

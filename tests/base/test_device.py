@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from exegete.base.device import VARIABLE, device_of, in_use, on_device, only_cpu
+from exegete.base.device import VARIABLE, device_of, elsewhere, for_questions, in_use, on_device
 from exegete.base.errors import UsageError
 
 
@@ -65,8 +65,23 @@ def test_a_device_holds_inside_and_for_workers(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("two_gpus")
-def test_experiments_are_asked_on_the_cpu() -> None:
-    only_cpu(None)
-    only_cpu("auto")
-    with pytest.raises(UsageError, match="experiments compute on the CPU in this version, not on 'cuda'"):
-        only_cpu("cuda")
+def test_a_run_takes_the_device_that_is_named_or_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert [for_questions(name) for name in (None, "cpu", "cuda", "cuda:1", "auto")] == [
+        "cpu", "cpu", "cuda", "cuda:1", "cuda",
+    ]  # fmt: skip
+    monkeypatch.setenv(VARIABLE, "cuda:1")
+    assert for_questions(None) == "cuda:1"
+    assert for_questions("cpu") == "cpu"
+
+
+@pytest.mark.usefixtures("apple")
+def test_a_run_needs_float64() -> None:
+    assert for_questions("auto") == "cpu"
+    with pytest.raises(UsageError, match="float64, which mps has not: use --device cpu"):
+        for_questions("mps")
+
+
+def test_keys_tell_kinds_of_devices_apart_from_the_cpu() -> None:
+    assert elsewhere(torch.device("cpu")) == {}
+    assert elsewhere(torch.device("cuda:1")) == {"device": "cuda"}

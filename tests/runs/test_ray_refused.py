@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from exegete import __version__
+from exegete.base.device import VARIABLE
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.source import package_hash
 from exegete.runs.engine import engine_of
-from exegete.runs.engine.ray_cluster import connect, refuse
+from exegete.runs.engine.ray import RayEngine
+from exegete.runs.engine.ray_cluster import connect, environment, refuse
 from exegete.runs.engine.ray_worker import Outcome, Seen, look
 from exegete.runs.needs import own_files
 from exegete.runs.objects import engine_for
@@ -94,3 +96,32 @@ def test_what_went_wrong_there_is_raised_here() -> None:
     for kind, error in (("wrong", ExegeteError), ("usage", UsageError), ("defect", RuntimeError)):
         with pytest.raises(error, match="said"):
             Outcome(kind, "said").result()  # type: ignore[arg-type]
+
+
+class Cluster:
+    """A cluster with so many GPUs, as the engine sees it."""
+
+    def __init__(self, gpus: int) -> None:
+        self.gpus = gpus
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 8.0} | ({"GPU": float(self.gpus)} if self.gpus else {})
+
+    def is_initialized(self) -> bool:
+        return True
+
+
+def test_hands_share_the_gpus_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    def engine(gpus: int, workers: int | None, device: str = "cuda:1") -> RayEngine:
+        for place in ("ray", "ray_cluster"):
+            monkeypatch.setattr(f"exegete.runs.engine.{place}.library", lambda: Cluster(gpus))
+        monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+        monkeypatch.setenv(VARIABLE, device)
+        return RayEngine(workers)
+
+    assert (engine(0, None, "cpu").workers, engine(0, None, "cpu").gpus) == (8, 0)
+    assert (engine(2, None).workers, engine(2, None).gpus) == (2, 1.0)
+    assert engine(2, 8).gpus == 0.25
+    assert environment()["env_vars"][VARIABLE] == "cuda"
+    with pytest.raises(ExegeteError, match="the cluster has no GPU: start nodes with"):
+        _ = engine(0, 2).gpus

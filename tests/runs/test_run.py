@@ -13,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
 from exegete.experiments.common.contract import recipes
 from exegete.models.build import build
@@ -323,11 +324,27 @@ def test_one_word_texts_and_constant_scores_are_counted_not_averaged(study: Stud
     assert json.loads(json.dumps(everywhere.to_dicts(), allow_nan=False))
 
 
-@pytest.mark.parametrize("place", ["s3://bucket/run", "gs://bucket/run", "memory://run"])
-def test_an_object_store_is_refused_before_anything_is_written(
-    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+def test_a_device_that_is_not_here_is_told_before_anything_is_written(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    with pytest.raises(UsageError, match="there is no device 'cuda' here"):
+        run_study(study.model_copy(update={"device": "cuda"}), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_belongs_to_one_kind_of_device(study: Study, tmp_path: Path, whole: Path) -> None:
+    assert read_json(whole / "manifest.json", "run")["device"] == "cpu"
+    assert read_json(whole / "study.json", "run")["device"] == "cpu"
+    (tmp_path / "stages").mkdir()
+    write_json(tmp_path / "study.json", study.model_dump(mode="json") | {"device": "cuda"})
+    with pytest.raises(ExegeteError, match="was computed on cuda, not on cpu: name the same --device"):
+        run_study(study, tmp_path, None, here())
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/run", "gs://bucket/run", "memory://run"])
+def test_an_address_is_no_folder(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="a run folder is on a disk or a shared file system"):
+    with pytest.raises(UsageError, match="a folder is wanted here, not an address"):
         run_study(study, Path(place))
     assert not list(tmp_path.iterdir())

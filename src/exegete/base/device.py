@@ -55,11 +55,19 @@ def on_device(name: str | None) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
-def only_cpu(name: str | None) -> None:
-    """For what asks many questions: experiments hold what is kept on disk beside what a model says, on the CPU."""
+def for_questions(name: str | None) -> str:
+    """The device of a run: as named, or in use, or the CPU. Questions are counted in float64, which mps has not."""
     asked = name or os.environ.get(VARIABLE) or CPU
-    if asked != "auto" and device_of(asked).type != CPU:
-        raise UsageError(
-            f"experiments compute on the CPU in this version, not on '{asked}': leave the device out; `train`, `score` "
-            "and `explain` take one"
-        )
+    found = device_of(asked)
+    if found.type != "mps":
+        return str(found)
+    if asked == "auto":
+        return CPU
+    raise UsageError(
+        "experiments compute in float64, which mps has not: use --device cpu here; `train` and `explain` may take mps"
+    )
+
+
+def elsewhere(device: "torch.device") -> dict[str, str]:
+    """What a key says of a device, where digits may be others: nothing of the CPU, else its kind."""
+    return {} if device.type == CPU else {"device": device.type}

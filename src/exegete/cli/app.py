@@ -25,6 +25,9 @@ EngineName = Annotated[
     str | None, typer.Option("--engine", help="What runs it: local, ray (on this machine) or ray:ADDRESS (a cluster).")
 ]
 
+Out = Annotated[
+    str | None, typer.Option("--out", help="Run folder, or an address (s3://bucket/run); runs/NAME unless given.")
+]
 Device = Annotated[
     str | None, typer.Option("--device", help="Where models compute: cpu (unless given), cuda, cuda:N, mps or auto.")
 ]

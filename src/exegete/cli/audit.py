@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import Device, EngineName, Json, Quiet, Workers, app, escaped, print_json, show_summary
+from exegete.cli.app import Device, EngineName, Json, Out, Quiet, Workers, app, escaped, print_json, show_summary
 
 if TYPE_CHECKING:
     from exegete.audits.scorecard import Audit
@@ -17,7 +17,7 @@ def audit(
     study: Annotated[str | None, typer.Argument(help="A TOML file, or the name of a built-in study.")] = None,
     task: Annotated[str | None, typer.Option(help="A task, with a model.")] = None,
     model: Annotated[str | None, typer.Option(help="A model's name with settings, or a checkpoint folder.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    out: Out = None,
     criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML), over the built-in ones.")] = None,
     goal: Annotated[
         str, typer.Option(help="What for: faithful (which words it rests on), plausible (to a person) or sanity.")
@@ -49,48 +49,51 @@ def audit(
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.criteria import load_criteria
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
-    from exegete.base.device import only_cpu
     from exegete.base.errors import UsageError
+    from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
     from exegete.runs.estimate import Estimating
     from exegete.runs.objects import engine_for
+    from exegete.runs.remote import worked_on
+    from exegete.runs.store import is_address
+    from exegete.runs.study import on
 
-    only_cpu(device)
     aim = goals.goal(goal)
     wanted = Wanted(model, task, study, quick, tuple(scores or ()), retrain=retrain)
-    folder = wanted.folder(out)
-    asked = wanted.named(folder)
     if strict and fail_on is None:
         raise UsageError("--strict says how --fail-on decides: name tests, as in --fail-on reads,ranks --strict")
-    needed = named_tests(fail_on, asked) if fail_on is not None else ()  # a study's plugins may have tests of their own
     load_criteria(criteria)  # a file that isn't there is told before anything is read
-    refuse_unanswerable(needed, asked)
-    with ProgressBars(quiet or as_json) as bars:
-        running = engine_for(asked, engine, workers)
-        told = bars if bars.quiet else Estimating(asked, folder, bars, running)
-        found = audit_study(asked, folder, criteria, aim, running, told)
-    _show_audit(found, as_json, definitions)
+    with worked_on(out if is_address(out) else wanted.folder(out)) as folder:
+        asked = on(wanted.named(folder), device)
+        needed = named_tests(fail_on, asked) if fail_on is not None else ()  # a study's plugins may have their own
+        refuse_unanswerable(needed, asked)
+        with ProgressBars(quiet or as_json) as bars:
+            running = engine_for(asked, engine, workers)
+            told = bars if bars.quiet else Estimating(asked, folder, bars, running)
+            found = audit_study(asked, folder, criteria, aim, running, told)
+        page = write_report(folder, audit=found)
+    _show_audit(found, page, as_json, definitions)
     for doubt in check(found, needed, strict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
 
 
-def _get_ahead(out: Path | None, workers: int | None, engine: str | None) -> None:
+def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None:
     """Let workers of this machine import while we do; not where the run is there already."""
     from exegete.runs.engine.processes import get_ahead
 
-    is_there = out is not None and (out / "manifest.json").is_file()
+    is_there = out is not None and (Path(out) / "manifest.json").is_file()
     if not is_there and workers != 1 and engine in (None, "local"):
         get_ahead()
 
 
-def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
-    """Write the report, then print the scorecard and the answer, for machines or for people."""
-    from exegete.report.build import for_reader, notes, predictions, questions, write_report
+def _show_audit(found: "Audit", page: Path, as_json: bool, definitions: bool) -> None:
+    """Print the scorecard and the answer, for machines or for people."""
+    from exegete.report.build import for_reader, notes, predictions, questions
+    from exegete.runs.remote import shown
 
     assert found.run is not None
-    page = write_report(found.run, audit=found)
     if as_json:
-        beside = {"report": str(page), "notes": notes(found.run), "models": predictions(found.run)}
+        beside = {"report": shown(page), "notes": notes(found.run), "models": predictions(found.run)}
         print_json(found.to_json() | beside)
         return
     show_summary(found.run)
@@ -98,7 +101,7 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
     _show_answer(for_reader(found), console)
     for line in questions(found) if definitions else ():
         console.print(f"[dim]{escaped(line)}[/]")
-    print(f"report: {page}")
+    print(f"report: {shown(page)}")
 
 
 def _show_answer(found: "Audit", console: Console) -> None:

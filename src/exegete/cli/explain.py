@@ -19,7 +19,7 @@ def explain(
     ] = None,
     question: Annotated[str | None, typer.Option(help="What is asked of the text, for a model of pairs.")] = None,
     model: Annotated[str | None, typer.Option(help="A checkpoint folder or hf:NAME; else the default audit's.")] = None,
-    run: Annotated[Path | None, typer.Option(help="A run whose model and leaderboard are taken.")] = None,
+    run: Annotated[str | None, typer.Option(help="A run or address whose model and leaderboard are taken.")] = None,
     methods: Annotated[
         list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")
     ] = None,
@@ -44,6 +44,8 @@ def explain(
     from exegete.explanations.question import Word, methods_in, quantity, texts_of, unit
     from exegete.report.explanations import show, show_difference, write_page
     from exegete.report.terminal import ProgressBars
+    from exegete.runs.remote import read_from
+    from exegete.runs.store import is_address
 
     if (text is None) == (file is None):
         raise UsageError("give either a text in quotes or --file with one text per line")
@@ -54,12 +56,14 @@ def explain(
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else texts_of(file or Path())
     asked = [each if question is None else (each, question) for each in texts]
+    known = None if run is None else read_from(run)
+    by_name = str(read_from(model)) if is_address(model) else model
     with on_device(device), ProgressBars(quiet or as_json) as bars:
-        found = explain_all(model, asked, wanted, classes, explained, run, bars)
+        found = explain_all(by_name, asked, wanted, classes, explained, known, bars)
         if diff is not None:
             second = diff if question is None else (diff, question)
             classes = classes._replace(target=found[0].target)
-            found += explain_all(model, [second], wanted, classes, explained, run, bars)
+            found += explain_all(by_name, [second], wanted, classes, explained, known, bars)
     if diff is not None:
         apart = found[0].difference(found[1], shaded)
         print_json(apart.to_json()) if as_json else show_difference(apart, Console(highlight=False))

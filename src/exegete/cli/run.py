@@ -1,17 +1,16 @@
 """Run: a study, or what is left of it."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from exegete.cli.app import Device, EngineName, Json, Quiet, Workers, app, print_json, show_summary
+from exegete.cli.app import Device, EngineName, Json, Out, Quiet, Workers, app, print_json, show_summary
 
 
 @app.command()
 def run(
     study: Annotated[str, typer.Argument(help="A TOML file, or the name of a built-in study.")],
-    out: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    out: Out = None,
     task: Annotated[list[str] | None, typer.Option(help="Only these tasks (patterns).")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Only these models (patterns, as '*sparsemax*').")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only these seeds.")] = None,
@@ -22,22 +21,21 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
-    from exegete.base.device import only_cpu
     from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
     from exegete.runs.objects import engine_for
+    from exegete.runs.remote import shown, worked_on
     from exegete.runs.run import run_study
-    from exegete.runs.study import load_study, narrowed
+    from exegete.runs.study import load_study, narrowed, on
 
-    only_cpu(device)
-    loaded = load_study(study)
+    loaded = on(load_study(study), device)
     cells = narrowed(loaded, task or [], model or [], seed or [])
-    folder = out or Path("runs") / loaded.name
-    with ProgressBars(quiet or as_json) as bars:
-        run_study(loaded, folder, cells, engine_for(loaded, engine, workers), bars)
-    page = write_report(folder)
+    with worked_on(out or f"runs/{loaded.name}") as folder:
+        with ProgressBars(quiet or as_json) as bars:
+            run_study(loaded, folder, cells, engine_for(loaded, engine, workers), bars)
+        page = write_report(folder)
     if as_json:
-        print_json({"run": str(folder), "report": str(page), "cells": len(cells)})
+        print_json({"run": shown(folder), "report": shown(page), "cells": len(cells)})
     else:
         show_summary(folder)
-        print(f"report: {page}")
+        print(f"report: {shown(page)}")

@@ -5,12 +5,15 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import torch
+
 from exegete import __version__
+from exegete.base.device import CPU, for_questions, in_use, on_device
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
@@ -22,8 +25,9 @@ from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.needs import own_files
+from exegete.runs.remote import FOUND, address_of, in_step, remote
 from exegete.runs.seal import libraries, seals_of
-from exegete.runs.store import DONE, peak_memory, refuse_object_store
+from exegete.runs.store import DONE, peak_memory, refuse_address
 from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
@@ -43,6 +47,12 @@ def run_study(
     progress: Progress = silent,
 ) -> Path:
     """Run or resume a study, or some cells of it; returns the run folder."""
+    with on_device(for_questions(study.device)):
+        return _run(study, out, cells, engine, progress)
+
+
+def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine | None, progress: Progress) -> Path:
+    """The same, on the device in use."""
     started = time.time()
     with locked(out):
         claim(out, study)
@@ -57,18 +67,34 @@ def run_study(
         (out / MANIFEST).unlink(missing_ok=True)
         begun, by_cell = uuid4().hex, seals.cells if seals is not None else {}
         missing = [cell for cell in wanted if not is_kept(out, cell, kept_seals.get(cell))]
-        jobs = [Work(out, study, cell, code, seal=by_cell.get(cell, ""), begun=begun) for cell in missing]
+        address = _withdrawn(out, missing)
+        work = Work(out, study, wanted[0], code, begun=begun, address=address)
+        jobs = [work._replace(cell=cell, seal=by_cell.get(cell, "")) for cell in missing]
         with engine or engine_of(study.engine) as running:
-            running.reach(out, own_files(study))
+            running.reach(None if address else out, own_files(study))
             _work_through(jobs, running, progress)
+            if address:
+                remote(address).fetch(FOUND)
             finished = finished_cells(out, study)
             _one_data_set_each(out, finished)
-            write_tables(out, study, finished, running, progress)
+            # At an address, tables are made here: workers may have other copies of it.
+            write_tables(out, study, finished, engine_of("local", 1) if address else running, progress)
         _sweep(out)
         complete = len(finished) == len(study.cells)  # some cells of a study are no seal of all
         kept = {"seal": seals.whole if seals is not None and complete else None, "written": sorted(_written(out))}
         write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | kept)
     return out
+
+
+def _withdrawn(out: Path, missing: Sequence[Cell]) -> str:
+    """The address of a run, if it has one, which knows its study now, and nothing of what is about to be made again."""
+    address = address_of(out)
+    if address:
+        remote(address).put((STUDY,))
+        for name in (MANIFEST, *(_cell_file(cell) for cell in missing)):
+            (out / name).unlink(missing_ok=True)
+            remote(address).withdraw(name)
+    return address
 
 
 def is_sealed(out: Path, seal: str) -> bool:
@@ -84,13 +110,17 @@ def _is_whole(out: Path) -> bool:
 
 def is_kept(out: Path, cell: Cell, seal: str | None) -> bool:
     """Whether a cell is finished, everything that determines it is as it was, and its stages are there."""
-    path = out / "cells" / f"{key_of(**cell._asdict())}.json"
+    path = out / _cell_file(cell)
     facts = read_json(path, "cell") if seal is not None and path.is_file() else {}
     if not facts or facts.get("seal") != seal:
         return False
     trained = [] if is_trained(cell.model) else [f"train-{facts['training']}"]
     asked = [folder for by_split in facts["experiments"].values() for folder in by_split.values()]
     return all((out / "stages" / name / DONE).is_file() for name in (*trained, facts["predict"], *asked))
+
+
+def _cell_file(cell: Cell) -> str:
+    return f"cells/{key_of(**cell._asdict())}.json"
 
 
 def _written(out: Path) -> set[str]:
@@ -128,8 +158,9 @@ def _informed(piece: Piece, known: Mapping[Cell, list[Found]]) -> Piece:
 
 
 def _done(piece: Piece, progress: Progress) -> Any:
-    with hashed_once():
-        return piece.job(piece.work._replace(progress=progress))
+    work = piece.work
+    with hashed_once(), in_step(work.address) if work.address else nullcontext(work.run) as run:
+        return piece.job(work._replace(run=run, progress=progress))
 
 
 def _prepare(work: Work, progress: Progress) -> None:
@@ -157,7 +188,7 @@ def _queues(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
 
 def claim(out: Path, study: Study) -> None:
     """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
-    mine = study.model_dump(mode="json")
+    mine = study.model_dump(mode="json") | {"device": in_use().type}
     theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
     if (
         theirs is None
@@ -167,6 +198,11 @@ def claim(out: Path, study: Study) -> None:
         raise ExegeteError(f"{out} is not empty and no run folder: choose another with --out")
     if theirs is not None and any((out / name).exists() for name in ("stages", "cells")):
         before = _with_defaults(theirs)
+        if before["device"] != mine["device"]:  # other digits
+            raise ExegeteError(
+                f"{out} was computed on {before['device']}, not on {mine['device']}: name the same --device, or choose "
+                "another folder with --out"
+            )
         changed = sorted(name for name in mine if before.get(name) != mine[name] and name not in WORDING)
         if changed:
             raise ExegeteError(
@@ -180,7 +216,7 @@ def claim(out: Path, study: Study) -> None:
 def _with_defaults(theirs: dict[str, Any]) -> dict[str, Any]:
     """A study as it was written, with what holds for settings that it did not know of."""
     training = TrainingSettings().model_dump(mode="json") | theirs.get("training", {})
-    return {"trained": []} | theirs | {"training": training}
+    return {"trained": []} | theirs | {"training": training, "device": theirs.get("device") or CPU}
 
 
 def _no_other_code(out: Path, study: Study, wanted: Sequence[Cell], code: str) -> None:
@@ -225,7 +261,7 @@ def _sweep(out: Path) -> None:
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
     """One command at a time in a run folder."""
-    refuse_object_store(out)
+    refuse_address(out)
     refusal = f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
     with leased(out / ".lock", refusal):
         yield
@@ -249,10 +285,17 @@ def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> d
         "python": platform.python_version(),
         "libraries": libraries(),
         "machine": platform.machine(),
+        "device": _device(),
         "command": [_portable(word) for word in sys.argv],
         "seconds": round(seconds, 1),
         "peak_mb": peak_memory(),
     }
+
+
+def _device() -> str:
+    """Where models computed; of a GPU, which one it is."""
+    found = in_use()
+    return f"{found.type} ({torch.cuda.get_device_name(found)})" if found.type == "cuda" else found.type
 
 
 def _portable(word: str) -> str:

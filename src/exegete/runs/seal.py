@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from exegete.base.device import elsewhere, in_use
 from exegete.base.names import Catalogue, parse
 from exegete.base.source import digest_of, is_ours, package_hash
 from exegete.experiments.catalogue import EXPERIMENTS
@@ -46,9 +47,10 @@ def seals_of(study: Study) -> Seals | None:
         "machine": platform.machine(),
         "libraries": libraries(),
         "scores": _given(study),
+        **elsewhere(in_use()),
     }
     tasks, models = {task: _task(task) for task in study.tasks}, {model: _model(model) for model in study.models}
-    asked = study.model_dump(mode="json", exclude={"engine"})
+    asked = study.model_dump(mode="json", exclude={"engine", "device"})
     alike = {name: said for name, said in asked.items() if name not in ("title", "notes", "tasks", "models", "seeds")}
     return Seals(
         key_of(study=asked, **made, tasks=list(tasks.values()), models=list(models.values())),

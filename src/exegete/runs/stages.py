@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 import torch
 
+from exegete.base.device import elsewhere
 from exegete.base.names import parse
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment, Subject, builds
@@ -51,7 +52,8 @@ class Case(NamedTuple):
         """What every stage of this case depends on."""
         texts = {} if self.texts is None else {"texts": str(self.texts)}
         split = {"split": self.split} | texts
-        return {"data": self.task.hash, "model": model_key(self.checkpoint.model)} | split
+        model = self.checkpoint.model
+        return {"data": self.task.hash, "model": model_key(model)} | split | elsewhere(model.device)
 
     @property
     def examples(self) -> Sequence[Example]:

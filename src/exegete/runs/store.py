@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import polars as pl
 
@@ -53,13 +53,21 @@ class Stage:
         return facts
 
 
-def refuse_object_store(folder: Path) -> None:
-    """A run is renamed and leased file by file, which object stores can't do: say what to do instead."""
+def is_address(place: object) -> TypeGuard[str]:
+    """Whether a run is at an address (`s3://…`) rather than in a folder.
+
+    >>> [is_address(place) for place in ("s3://bucket/run", "file:///tmp/run", "runs/mine", "C:/runs")]
+    [True, True, False, False]
+    """
+    return isinstance(place, str) and re.match(r"[a-z][a-z0-9+:]+://", place) is not None
+
+
+def refuse_address(folder: Path) -> None:
+    """What only works in folders says so: a file of this name would be made here, unseen."""
     scheme = re.match(r"([a-z][a-z0-9]+):/", str(folder))  # a path has one slash of two
     if scheme:
         raise UsageError(
-            f"a run folder is on a disk or a shared file system, not at {scheme[1]}://: run it into a folder, and copy "
-            "that when it is complete, or stopped (aws s3 sync, gcloud storage rsync); copied back, it goes on"
+            f"a folder is wanted here, not an address at {scheme[1]}://: `run`, `audit`, `report`, `explain` take one"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from exegete.base.device import for_questions
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
@@ -46,6 +47,7 @@ class Study(BaseModel):
     seeds: tuple[int, ...] = Field((0,), min_length=1)
     split: str = "test"
     engine: str = "local"  # what runs it, unless the command says otherwise: local, ray, ray:ADDRESS
+    device: str | None = None  # where models compute, unless the command says otherwise: cpu, cuda, cuda:N or auto
     plugins: tuple[str, ...] = ()  # modules to import first: they name importances of your own
     training: TrainingSettings = TrainingSettings()
     kinds: dict[Kind, dict[str, Any]] = Field(default_factory=dict)  # training settings that differ by kind of task
@@ -116,6 +118,7 @@ class Work(NamedTuple):
     seal: str = ""  # of all that determines what the cell finds, if that can be told
     found: tuple[Found, ...] = ()  # by pieces of it that are done
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
+    address: str = ""  # of the run, whose folder is a copy of what is there
 
     def __str__(self) -> str:
         shard = "" if self.shard is None else str(self.shard + 1)
@@ -124,6 +127,12 @@ class Work(NamedTuple):
     def tell(self, label: str, done: int, total: int) -> None:
         """Report on a part of this cell's work."""
         self.progress(" · ".join(filter(None, [str(self.cell), self.split or self.part, label])), done, total)
+
+
+def on(study: Study, device: str | None) -> Study:
+    """The same study on a device, if one is named; one that is not here is told before anything is read."""
+    for_questions(device or study.device)
+    return study if device is None else study.model_copy(update={"device": device})
 
 
 def fits(model: str, kind: Kind) -> bool:

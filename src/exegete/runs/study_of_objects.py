@@ -21,9 +21,11 @@ from exegete.runs.objects import (
     name_of_task,
     told,
 )
+from exegete.runs.remote import worked_on
 from exegete.runs.results import Run
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.store import is_address
+from exegete.runs.study import Study, checked, on
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,14 @@ class StudyOfObjects:
         *,
         engine: str | Engine | None = None,
         workers: int | None = None,
+        device: str | None = None,
         progress: Progress = silent,
     ) -> Run:
         """Run it, or go on with it, in a folder."""
-        folder = folder_of(out, self.name, *self.tasks, *self.models, *self.experiments, self.seeds, self.training)
-        study = self.named(folder)
-        run_study(study, folder, None, engine_for(study, engine, workers), progress)
+        things = (*self.tasks, *self.models, *self.experiments, self.seeds, self.training)
+        with worked_on(out if is_address(out) else folder_of(out, self.name, *things)) as folder:
+            study = on(self.named(folder), device)
+            run_study(study, folder, None, engine_for(study, engine, workers), progress)
         return Run(folder, study)
 
     def named(self, run: Path) -> Study:

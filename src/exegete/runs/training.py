@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from exegete.base.device import CPU
+from exegete.base.device import elsewhere
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
@@ -48,7 +48,7 @@ def trained(work: Work, task: Task) -> Checkpoint:
 
 def _held_out(work: Work, model: Trainable, task: Task) -> dict[str, Metrics]:
     """How well a given model predicts: of all workers that ask, one finds out."""
-    facts = {"data": task.hash, "model": key_of(is_=model.fingerprint(), code=code_of(model))}
+    facts = {"data": task.hash, "model": key_of(is_=model.fingerprint(), code=code_of(model))} | elsewhere(model.device)
     at = stage(work.run, "evaluate", key_of(**facts, code=code_hash("exegete.training.evaluation")), **facts)
     with at.held():
         if not at.done:
@@ -77,9 +77,8 @@ def training_key(model: Trainable, task: Task, seed: int, settings: TrainingSett
     Its first weights (vectors included), its data, seed and settings, and the code that trains it.
     """
     first = model.fingerprint()
-    elsewhere = {} if model.device.type == CPU else {"device": model.device.type}  # other digits
     return key_of(
-        **elsewhere,
+        **elsewhere(model.device),
         model=model.spec,
         first=first,
         data=task.hash,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention
 from exegete.models.ours.parts import part_of
@@ -98,18 +99,19 @@ class _Beam:
     """Targets under way: `width` places for every example that is not finished."""
 
     def __init__(self, batch: Batch, width: int, writing: Draft) -> None:
-        n = len(batch.ids)
-        self.width, self.examples = width, torch.arange(n)  # [example]: those that are not finished
-        self.writing = writing.rows(torch.arange(n).repeat_interleave(width))
-        self.score = torch.full((n, width), -torch.inf, dtype=torch.float64)  # log p; −∞ where a place is empty
+        n, device = len(batch.ids), batch.ids.device
+        self.width, self.examples = width, places(batch.ids)  # [example]: those that are not finished
+        self.writing = writing.rows(self.examples.repeat_interleave(width))
+        # log p; −∞ where a place is empty
+        self.score = torch.full((n, width), -torch.inf, dtype=torch.float64, device=device)
         self.score[:, 0] = 0
         self.before = self.score  # the same without the last word
-        self.rows = torch.empty(n, width, 0, dtype=torch.int64)  # what is written
+        self.rows = torch.empty(n, width, 0, dtype=torch.int64, device=device)  # what is written
 
     def step(self, model: Writing, found: list[_Best], most: list[int], alpha: float) -> None:
         """Write one more word everywhere; what ends goes to `found`, and examples that can't get better are done."""
         n, length = len(self.examples), self.rows.shape[-1]
-        last = self.rows[..., -1] if length else torch.full((n, self.width), START)
+        last = self.rows[..., -1] if length else self.rows.new_full((n, self.width), START)
         logits, self.writing = model.advance(self.writing, last.flatten())
         logp = logits.double().log_softmax(-1)
         logp[:, [PAD, START]] = -torch.inf
@@ -119,7 +121,7 @@ class _Beam:
         self.rows, self.before = torch.cat([before, word[..., None]], -1), self.score.gather(1, source)
         self.score = best
         going = [self._end(i, found[e], most[e], alpha) for i, e in enumerate(self.examples.tolist())]
-        self._keep(torch.tensor(going), source)
+        self._keep(torch.tensor(going, device=source.device), source)
 
     def _end(self, i: int, found: _Best, most: int, alpha: float) -> bool:
         """Take what ended out of an example's places; whether anything that is left could still be better."""
@@ -132,14 +134,14 @@ class _Beam:
         if n > most and not found.ended:  # the word that is too many is taken back
             k = int(self.before[i].where(self.score[i].isfinite(), -torch.inf).argmax())
             found.row, found.logp = self.rows[i, k, :-1].tolist(), float(self.before[i, k])
-        self.score[i, ended | torch.tensor(n > most)] = -torch.inf
+        self.score[i, ended | (n > most)] = -torch.inf
         # log p only falls and the penalty only grows up to the longest length: no target can end better than this.
         bound = float(self.score[i].max()) / _penalty(most + 1, alpha)
         return bound > found.score
 
     def _keep(self, going: Tensor, source: Tensor) -> None:
         """Go on with some examples, each place with what was remembered where it comes from."""
-        where = torch.arange(len(source))[:, None] * self.width + source  # [example, width]
+        where = places(source, 0)[:, None] * self.width + source  # [example, width]
         self.writing = self.writing.rows(where[going].flatten())
         self.examples, self.rows, self.score = self.examples[going], self.rows[going], self.score[going]
 

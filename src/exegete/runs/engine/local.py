@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from exegete.base.device import CPU, in_use
 from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
@@ -33,10 +34,15 @@ class LocalEngine:
     def __init__(self, workers: int | None = None, address: str = "") -> None:
         if address:
             raise UsageError(f"the local engine has no address: leave '{address}' out, or name another engine")
-        self.workers = workers or cores()
+        self._wanted = workers
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
         self._context = Workers()
+
+    @property
+    def workers(self) -> int:
+        """As many as asked for, or one per core; one where models are on a GPU, whose memory they would share."""
+        return self._wanted or (cores() if in_use().type == CPU else 1)
 
     def map(
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from exegete.base.device import CPU, in_use
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.runs.engine.contract import RETRIES, Item, Job, Result, set_aside
@@ -56,9 +57,10 @@ class RayEngine:
 
     @property
     def workers(self) -> int:
-        """As many as asked for, or one per CPU of the cluster."""
+        """As many as asked for, or one per CPU of the cluster; per GPU, where models are there."""
         self._connect()
-        return self._wanted or max(1, int(library().cluster_resources().get("CPU", 0)))
+        each = "CPU" if in_use().type == CPU else "GPU"
+        return self._wanted or max(1, int(library().cluster_resources().get(each, 0)))
 
     def map(
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
@@ -92,9 +94,19 @@ class RayEngine:
     def hire(self, wanted: int) -> None:
         """Have so many hands, or be about to."""
         while len(self._hands) < wanted:
-            kind = library().remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Hand)
+            kind = library().remote(num_cpus=1, num_gpus=self.gpus, max_restarts=0, max_task_retries=0)(Hand)
             actor = kind.options(runtime_env=environment()).remote(self._told(), str(Path.cwd()))
             self._hands.append(_Handle(actor, actor.ready.remote()))
+
+    @property
+    def gpus(self) -> float:
+        """What a hand has of a GPU: nothing on the CPU; one, or a share where there are more hands than GPUs."""
+        if in_use().type == CPU:
+            return 0
+        count = library().cluster_resources().get("GPU", 0)
+        if not count:
+            raise ExegeteError("the cluster has no GPU: start nodes with `ray start --num-gpus`, or use --device cpu")
+        return float(min(1.0, count / self.workers))
 
     def hear(self, progress: Progress) -> None:
         """Pass on what hands wrote on the board; one that is lost with its node is made anew."""

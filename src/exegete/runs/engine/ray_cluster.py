@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from exegete import __version__
+from exegete.base.device import VARIABLE
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.extras import install
 from exegete.base.files import said_plainly
@@ -87,6 +88,8 @@ def _nobody(address: str) -> ExegeteError:
 def environment() -> dict[str, Any]:
     """How a hand's process starts: one thread in every library, and the variables that name data and models."""
     passed = {name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)}
+    if VARIABLE in passed:  # Ray shows a hand its own GPU alone, as the first
+        passed[VARIABLE] = passed[VARIABLE].partition(":")[0]
     return {"env_vars": passed | dict.fromkeys(ONE[:3], "1") | {ONE[3]: "false"}}
 
 
