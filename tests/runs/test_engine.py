@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress
+from exegete.runs.engine.contract import SetAsideError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.engine.processes import cores
 
@@ -77,6 +79,42 @@ def test_an_interrupt_does_not_wait_for_running_work() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert time.monotonic() - start < 30
+
+
+@dataclass(frozen=True)
+class Large:
+    """A piece that kills its worker unless it is done in halves, or kills it always."""
+
+    name: str
+    deadly: bool = False
+    whole: bool = True
+
+    def halved(self) -> "Large | None":
+        return replace(self, whole=False) if self.whole else None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def swallow(piece: Large, progress: Progress) -> str:
+    if piece.deadly or (piece.whole and piece.name == "large"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return piece.name
+
+
+@pytest.mark.slow
+def test_a_piece_that_kills_is_cut_in_two_and_then_set_aside() -> None:
+    pieces = [Large("large"), Large("deadly", deadly=True), *(Large(f"small {i}") for i in range(4))]
+    done: list[Large] = []
+
+    def mapped() -> None:
+        with LocalEngine(2) as engine:
+            for piece, _ in engine.map(swallow, pieces):
+                done.append(piece)
+
+    with pytest.raises(SetAsideError, match=r"at 1 of 6 pieces, which are missing: deadly; all else is kept"):
+        mapped()
+    assert {piece.name: piece.whole for piece in done} == {"large": False} | {f"small {i}": True for i in range(4)}
 
 
 @pytest.mark.slow

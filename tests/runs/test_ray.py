@@ -186,7 +186,7 @@ def test_a_piece_that_kills_every_worker_is_set_aside_and_named(
             for item, _ in engine.map(die, [1, 2, 3, 4, 5]):
                 done.append(item)
 
-    with pytest.raises(ExegeteError, match=r"died 4 times .* at 1 of 5 pieces, which are missing: 2;"):
+    with pytest.raises(ExegeteError, match=r"died again and again .* at 1 of 5 pieces, which are missing: 2;"):
         mapped()
     assert sorted(done) == [1, 3, 4, 5]
     assert capfd.readouterr().out == ""  # it may be for machines

@@ -5,15 +5,17 @@ import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from exegete import __version__
 from exegete.base.device import VARIABLE
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.progress import silent
 from exegete.base.source import package_hash
 from exegete.runs.engine import engine_of
-from exegete.runs.engine.ray import RayEngine
+from exegete.runs.engine.ray import RayEngine, _Shift
 from exegete.runs.engine.ray_cluster import connect, environment, refuse
 from exegete.runs.engine.ray_worker import Outcome, Seen, look
 from exegete.runs.needs import own_files
@@ -110,6 +112,9 @@ class Cluster:
     def is_initialized(self) -> bool:
         return True
 
+    def put(self, thing: object) -> object:
+        return thing
+
 
 def test_hands_share_the_gpus_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def engine(gpus: int, workers: int | None, device: str = "cuda:1") -> RayEngine:
@@ -125,3 +130,22 @@ def test_hands_share_the_gpus_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> N
     assert environment()["env_vars"][VARIABLE] == "cuda"
     with pytest.raises(ExegeteError, match="the cluster has no GPU: start nodes with"):
         _ = engine(0, 2).gpus
+
+
+class Texts(NamedTuple):
+    """A piece that can be cut once."""
+
+    parts: int = 1
+
+    def halved(self) -> "Texts | None":
+        return Texts(2) if self.parts == 1 else None
+
+
+def test_memory_cuts_a_piece_at_once_and_other_deaths_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exegete.runs.engine.ray.library", lambda: Cluster(0))
+    again, halves, aside = "done again", "done again in halves", "set aside"
+    shift = _Shift(RayEngine(1), lambda item, _: item, [Texts(), Texts(), 3], silent)
+    assert [shift._again(0, by_memory=True) for _ in range(2)] == [halves, aside]
+    assert [shift._again(1, by_memory=False) for _ in range(5)] == [again] * 3 + [halves, aside]
+    assert shift._again(2, by_memory=True) == aside
+    assert shift.aside == [0, 1, 2]

@@ -1,9 +1,9 @@
 """A run at an address: begun here, ended elsewhere, the same tables; and one sentence where it can't be there."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
-import fsspec
 import pytest
 from typer.testing import CliRunner
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine."""
     moved(tmp_path / "here", monkeypatch)
-    fsspec.filesystem("memory").store.clear()
+    import_module("fsspec").filesystem("memory").store.clear()
 
 
 def moved(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,12 @@ def test_proofs_are_put_last_and_nothing_half_written_is_seen(
 ) -> None:
     put: list[str] = []
     real = remotely.Remote._put
-    monkeypatch.setattr(remotely.Remote, "_put", lambda at, name: (put.append(name), real(at, name))[1])
+
+    def noted(at: remotely.Remote, name: str) -> None:
+        put.append(name)
+        real(at, name)
+
+    monkeypatch.setattr(remotely.Remote, "_put", noted)
     address = f"file://{tmp_path}/there"
     folder = run(study, address, 1)
     assert put[-1] == "manifest.json"

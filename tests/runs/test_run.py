@@ -1,6 +1,7 @@
 """Runs: complete, repeatable, resumable after a stop at any moment, and never another study's."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,11 @@ from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
 from exegete.experiments.common.contract import recipes
 from exegete.models.build import build
-from exegete.report.build import keep_results, write_report
+from exegete.report.build import keep_results, notes, write_report
 from exegete.runs import store
 from exegete.runs.cell import accompanied, apart
 from exegete.runs.companions import needed
+from exegete.runs.engine.contract import SetAsideError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
 from exegete.runs.run import Piece, _queues, finished_cells, locked, read_manifest, run_study
@@ -348,3 +350,61 @@ def test_an_address_is_no_folder(study: Study, tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UsageError, match="a folder is wanted here, not an address"):
         run_study(study, Path(place))
     assert not list(tmp_path.iterdir())
+
+
+def in_halves(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
+    return [[piece.halved() or piece for piece in pieces] for pieces in _queues(jobs, workers, told)]
+
+
+def test_halves_find_what_the_whole_finds(
+    study: Study, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards: list[int] = []
+    real = Case.portions
+
+    def noted(case: Case, texts: int) -> list[slice]:
+        shards.append(len(real(case, texts)))
+        return real(case, texts)
+
+    monkeypatch.setattr(Case, "portions", noted)
+    monkeypatch.setattr("exegete.runs.run._queues", in_halves)
+    found = run_study(study, tmp_path / "run", None, here())
+    assert set(shards) == {2}
+    assert_frame_equal(table(found), table(whole), abs_tol=1e-6)
+
+
+class Losing(LocalEngine):
+    """An engine whose workers die at one cell."""
+
+    def __init__(self, lost: Cell) -> None:
+        super().__init__(1)
+        self.lost = lost
+
+    def __enter__(self) -> "Losing":
+        return self
+
+    def map(self, job: Any, items: Any, progress: Progress = silent) -> Any:
+        """All pieces but those of the cell."""
+        aside = [piece for piece in items if isinstance(piece, Piece) and piece.work.cell == self.lost]
+        yield from super().map(job, [piece for piece in items if piece not in aside], progress)
+        if aside:
+            raise SetAsideError(aside, len(items))
+
+
+def test_what_is_missing_is_told_and_all_else_is_there(study: Study, whole: Path, tmp_path: Path) -> None:
+    lost, out = study.cells[1], tmp_path / "run"
+    with pytest.raises(SetAsideError, match=f"which are missing: {re.escape(str(lost))}"):
+        run_study(study, out, None, Losing(lost))
+    assert read_manifest(out)["missing"] == [str(lost)]
+    assert notes(out)[0] == f"missing, as workers died at it (out of memory?): {lost}"
+    assert len(finished_cells(out, study)) == len(study.cells) - 1
+    run_study(study, out, None, here())
+    assert read_manifest(out)["missing"] == []
+    assert_frame_equal(table(out), table(whole))
+
+
+def test_the_manifest_tells_what_stages_took(whole: Path) -> None:
+    told = read_manifest(whole)["stages"]
+    assert {"train", "predict", "score", "experiment"} <= set(told)
+    assert told["train"]["count"] == 4
+    assert all(kind["peak_mb"] > 50 and kind["seconds"] >= 0 for kind in told.values())

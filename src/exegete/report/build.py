@@ -159,10 +159,12 @@ def _models(run: Path) -> Table:
 
 def notes(run: Path) -> list[str]:
     """What a reader must know: what was left out of the data, what a model may have seen, which method said nothing."""
-    cells = read_manifest(run)["cells"]
+    manifest = read_manifest(run)
+    cells, missing = manifest["cells"], manifest.get("missing", ())
+    lost = [f"missing, as workers died at it (out of memory?): {piece}" for piece in missing]
     data = {f"{cell['task']}: {note}" for cell in cells for note in cell["data"]["notes"]}
     methods = {f"{cell['task']}, {cell['model']}: {note}" for cell in cells for note in cell["notes"]}
-    return sorted(data) + sorted(methods)
+    return lost + sorted(data) + sorted(methods)
 
 
 def short(run: Path, sentences: Iterable[str]) -> list[str]:

@@ -111,7 +111,7 @@ def _case(work: Work) -> Case:
         task = cached_task(work.cell.task)
         _held.clear()
         _held[at] = Case(work.run, work.study.split, task, trained(work, task), work.tell)
-    return _held[at]._replace(tell=work.tell)
+    return _held[at]._replace(tell=work.tell, halves=work.halves)
 
 
 def train_companions(work: Work) -> None:

@@ -22,12 +22,12 @@ from exegete.models.ours.module import hashed_once
 from exegete.page.drawing import get_ready
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
 from exegete.runs.engine import engine_of
-from exegete.runs.engine.contract import Engine
+from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.needs import own_files
 from exegete.runs.remote import FOUND, address_of, in_step, remote
 from exegete.runs.seal import libraries, seals_of
-from exegete.runs.store import DONE, peak_memory, refuse_address
+from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
 from exegete.runs.study import Cell, Found, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
@@ -72,17 +72,22 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
         jobs = [work._replace(cell=cell, seal=by_cell.get(cell, "")) for cell in missing]
         with engine or engine_of(study.engine) as running:
             running.reach(None if address else out, own_files(study))
-            _work_through(jobs, running, progress)
+            aside = _work_through(jobs, running, progress)
             if address:
                 remote(address).fetch(FOUND)
             finished = finished_cells(out, study)
+            if aside and not finished:
+                raise SetAsideError(aside, len(jobs))
             _one_data_set_each(out, finished)
             # At an address, tables are made here: workers may have other copies of it.
             write_tables(out, study, finished, engine_of("local", 1) if address else running, progress)
         _sweep(out)
         complete = len(finished) == len(study.cells)  # some cells of a study are no seal of all
         kept = {"seal": seals.whole if seals is not None and complete else None, "written": sorted(_written(out))}
-        write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | kept)
+        told = {"stages": stage_costs(out), "missing": [str(piece) for piece in aside]}
+        write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | told | kept)
+    if aside:
+        raise SetAsideError(aside, len(jobs))
     return out
 
 
@@ -138,18 +143,33 @@ class Piece(NamedTuple):
     def __str__(self) -> str:
         return str(self.work)
 
+    def halved(self) -> "Piece | None":
+        """The same with its texts asked about in halves; a training has no halves that would learn the same."""
+        can = self.job in (ask_piece, run_cell) and not self.work.halves
+        return self._replace(work=self.work._replace(halves=True)) if can else None
 
-def _work_through(jobs: list[Work], running: Engine, progress: Progress) -> None:
-    """All queues; what is found of a cell is known to its later pieces, and what a person must know is said."""
+
+def _work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[Piece]:
+    """All queues; what is found of a cell is known to its later pieces, and what a person must know is said.
+
+    Returns the pieces that were set aside; of their cells nothing further is asked.
+    """
     if len(jobs) == 1:  # its model is trained here, and then everybody is needed
         running.warm(_prepare, jobs[0])
     known: dict[Cell, list[Found]] = {}
+    aside: list[Piece] = []
     for pieces in _queues(jobs, running.workers, isinstance(progress, Speaking)):
-        for piece, found in running.map(_done, [_informed(piece, known) for piece in pieces], progress):
-            if isinstance(found, Found):
-                known.setdefault(piece.work.cell, []).append(found)
-            elif isinstance(found, str) and found and isinstance(progress, Speaking):
-                progress.say(found)
+        lost = {piece.work.cell for piece in aside}
+        left = [_informed(piece, known) for piece in pieces if piece.work.cell not in lost]
+        try:
+            for piece, found in running.map(_done, left, progress):
+                if isinstance(found, Found):
+                    known.setdefault(piece.work.cell, []).append(found)
+                elif isinstance(found, str) and found and isinstance(progress, Speaking):
+                    progress.say(found)
+        except SetAsideError as error:
+            aside += [piece for piece in error.pieces if isinstance(piece, Piece)]
+    return aside
 
 
 def _informed(piece: Piece, known: Mapping[Cell, list[Found]]) -> Piece:

@@ -41,6 +41,7 @@ class Case(NamedTuple):
     tell: Callable[[str, int, int], None]
     texts: int | None = None  # how many of the split's texts; all, unless given
     companions: Mapping[str, Companion] = MappingProxyType({})  # models trained beside it, by name
+    halves: bool = False  # whether the texts of a shard are worked on in two halves, which take less memory
 
     @property
     def model(self) -> Predictor:
@@ -64,6 +65,11 @@ class Case(NamedTuple):
     def shards(self) -> Shards:
         """The texts, in the order and the portions in which they are worked on."""
         return cut(self.examples, self.texts)
+
+    def portions(self, texts: int) -> list[slice]:
+        """What is worked on together of the texts of a shard: all, or either half."""
+        middle = (texts + 1) // 2
+        return [slice(0, middle), slice(middle, texts)] if self.halves and texts > 1 else [slice(0, texts)]
 
 
 def predict_stage(case: Case) -> Stage:
@@ -122,9 +128,10 @@ def _score_shard(
             if not part(each.folder, number).is_file():
                 held.enter_context(each.held(number))
         missing = [name for name, each in todo.items() if not part(each.folder, number).is_file()]
-        found = score_frames(case.model, {name: built[name] for name in missing}, examples)
-        for name, frame in found.items():
-            write_parquet(part(todo[name].folder, number), frame)
+        wanted, some = {name: built[name] for name in missing}, case.portions(len(examples))
+        found = [score_frames(case.model, wanted, examples[portion]) for portion in some]
+        for name in missing:
+            write_parquet(part(todo[name].folder, number), pl.concat([frames[name] for frames in found]))
 
 
 _timed: dict[tuple[str, str], float] = {}
@@ -189,8 +196,11 @@ def experiment_stage(
 
 
 def _rows(case: Case, known: "Known", built: Experiment, number: int) -> pl.DataFrame:
-    """What an experiment finds in a shard."""
-    return built.rows(_subject(case, known, number, known.shards[number]))
+    """What an experiment finds in a shard; of halves, in the order that rows of all texts would have."""
+    examples = known.shards[number]
+    found = [built.rows(_subject(case, known, number, examples, some)) for some in case.portions(len(examples))]
+    by_example = len(found) > 1 and all("example" in rows.columns and rows["example"].is_sorted() for rows in found)
+    return pl.concat(found).sort("example", maintain_order=True) if by_example else pl.concat(found)
 
 
 def _what(companion: Companion) -> list[str]:
@@ -226,14 +236,14 @@ class Known(NamedTuple):
     shards: Shards
 
 
-def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...]) -> Subject:
-    """One shard of texts with what was predicted and scored."""
-    frames = {name: pl.read_parquet(part(at.folder, number)) for name, at in known.scored.items()}
+def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...], some: slice) -> Subject:
+    """Some texts of a shard with what was predicted and scored."""
+    frames = {name: pl.read_parquet(part(at.folder, number))[some] for name, at in known.scored.items()}
     return Subject(
         model=case.checkpoint.model,
         task=case.task,
-        examples=examples,
-        predicted=_classes(case, known, number),
+        examples=examples[some],
+        predicted=_classes(case, known, number)[some],
         scores={name: padded(frame["scores"].to_list()) for name, frame in frames.items()},
         mean_length=known.shards.mean_length,
         signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},

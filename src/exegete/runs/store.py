@@ -82,6 +82,21 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
 
 
+def stage_costs(run: Path) -> dict[str, dict[str, float]]:
+    """By kind of stage: how many are complete, their seconds, and the most memory that a process had at the end of one.
+
+    A worker stays, so its peak is that of all that it has done.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for done in sorted((run / "stages").glob(f"*/{DONE}")):
+        facts = read_json(done, "stage")
+        told = found.setdefault(done.parent.name.rpartition("-")[0], {"count": 0, "seconds": 0.0, "peak_mb": 0})
+        told["count"] += 1
+        told["seconds"] = round(told["seconds"] + facts.get("seconds", 0.0), 2)
+        told["peak_mb"] = max(told["peak_mb"], facts.get("peak_mb", 0))
+    return found
+
+
 def write_parquet(path: Path, frame: pl.DataFrame) -> None:
     """Write a table, whole."""
     with whole_file(path) as beside:

@@ -118,6 +118,7 @@ class Work(NamedTuple):
     seal: str = ""  # of all that determines what the cell finds, if that can be told
     found: tuple[Found, ...] = ()  # by pieces of it that are done
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
+    halves: bool = False  # whether texts are asked about in two halves: together, they took too much memory
     address: str = ""  # of the run, whose folder is a copy of what is there
 
     def __str__(self) -> str:

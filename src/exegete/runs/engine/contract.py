@@ -5,15 +5,17 @@ What a piece finds it writes into the run folder under its key; what it returns 
 and one that was lost is done again.
 
 - Pieces begin in the order of the items: whoever hands them over puts the longest first.
-- A worker that dies is replaced, and the piece that it was at is done again, at most RETRIES times: then it is set
-  aside, all others are done, and the error at the end names it. An error of the piece itself ends the map at once.
+- A worker that dies is replaced, and the piece that it was at is done again, at most RETRIES times. Then it is cut in
+  two, if it can be (`Halving`), and tried once more, for memory is what kills most often; where it is known that memory
+  did, at once. If its halves kill, too, it is set aside, all others are done, and the error at the end names it. An
+  error of the piece itself ends the map at once.
 - Leaving the context lets the workers go; after an error or Ctrl-C without waiting for what they do.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
@@ -51,10 +53,27 @@ class Engine(Protocol):
         """Let the workers go."""
 
 
-def set_aside(pieces: Sequence[object], total: int) -> ExegeteError:
-    """What is said at the end of a map where workers kept dying at some pieces."""
-    named = "; ".join(str(piece) for piece in pieces[:5]) + (" …" if len(pieces) > 5 else "")
-    return ExegeteError(
-        f"a worker process died {RETRIES + 1} times (out of memory?) at {len(pieces)} of {total} pieces, which are "
-        f"missing: {named}; all else is kept: run the same command again, with fewer --workers or more memory"
-    )
+@runtime_checkable
+class Halving(Protocol):
+    """A piece that can be done in two halves, one after the other, which together need less memory."""
+
+    def halved(self) -> Any:
+        """The same piece in halves; None if it can't be cut, or is in halves already."""
+
+
+def halved(piece: Item) -> Item | None:
+    """A piece in halves, if it can be cut."""
+    found: Item | None = piece.halved() if isinstance(piece, Halving) else None
+    return found
+
+
+class SetAsideError(ExegeteError):
+    """Workers kept dying at some pieces, which are missing; all others are done."""
+
+    def __init__(self, pieces: Sequence[object], total: int) -> None:
+        self.pieces, self.total = tuple(pieces), total
+        named = "; ".join(str(piece) for piece in pieces[:5]) + (" …" if len(pieces) > 5 else "")
+        super().__init__(
+            f"a worker process died again and again (out of memory?) at {len(pieces)} of {total} pieces, which are "
+            f"missing: {named}; all else is kept: run the same command again, with fewer --workers or more memory"
+        )

@@ -22,7 +22,7 @@ from exegete.base.device import CPU, in_use
 from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
-from exegete.runs.engine.contract import RETRIES, Item, Job, Result, set_aside
+from exegete.runs.engine.contract import RETRIES, Item, Job, Result, SetAsideError, halved
 from exegete.runs.engine.processes import Workers, cores, settle
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
@@ -54,12 +54,26 @@ class LocalEngine:
                     yield item, job(item, progress)
             return
         left = dict(enumerate(items))
-        for _ in range(RETRIES + 1):  # a worker that dies takes its pool with it: nobody knows at which piece
+        for _ in range(RETRIES):  # a worker that dies takes its pool with it: nobody knows at which piece
             for place, result in self._done(job, left, progress):
                 yield left.pop(place), result
             if not left:
                 return
-        raise set_aside(list(left.values()), len(items))
+        aside = []
+        for item in left.values():  # one by one, it is known
+            found = self._alone(job, item, progress)
+            aside += [] if found else [item]
+            yield from found
+        if aside:
+            raise SetAsideError(aside, len(items))
+
+    def _alone(self, job: Job[Item, Result], item: Item, progress: Progress) -> list[tuple[Item, Result]]:
+        """A piece while nothing else is done, whole or else in halves, with its result; nothing if it kills."""
+        smaller = halved(item)
+        for piece in (item,) if smaller is None else (item, smaller):
+            for _, result in self._done(job, {0: piece}, progress):
+                return [(piece, result)]
+        return []
 
     def _done(self, job: Job[Item, Result], items: dict[int, Item], progress: Progress) -> Iterator[tuple[int, Result]]:
         """The pieces that are done until a worker dies."""

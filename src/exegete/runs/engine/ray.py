@@ -21,12 +21,13 @@ from typing import Any
 from exegete.base.device import CPU, in_use
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, Speaking, silent
-from exegete.runs.engine.contract import RETRIES, Item, Job, Result, set_aside
+from exegete.runs.engine.contract import RETRIES, Item, Job, Result, SetAsideError, halved
 from exegete.runs.engine.ray_cluster import connect, environment, library, look_round
 from exegete.runs.engine.ray_worker import Board, Hand, Outcome
 
 LISTENING = 0.3  # seconds between two looks at the board
 NOBODY = 180.0  # seconds without any hand until it is given up: a cluster may have to start a node first
+MEMORY = "out of memory"
 BROKEN = 3  # hands that can't start, one after the other, until it is given up
 
 
@@ -73,11 +74,11 @@ class RayEngine:
         shift = _Shift(self, job, items, progress)
         try:
             for place, outcome in shift.outcomes():
-                yield items[place], outcome.result()
+                yield shift.items[place], outcome.result()
         finally:
             self._dismiss([hand for hand in self._hands if hand.pieces])  # somebody stopped listening
         if shift.aside:
-            raise set_aside([items[place] for place in shift.aside], len(items))
+            raise SetAsideError([items[place] for place in shift.aside], len(items))
 
     def warm(self, job: Job[Item, None], item: Item) -> None:
         """Let every hand start and prepare itself by a job."""
@@ -173,7 +174,7 @@ class _Shift:
     """The pieces of one map: who has which, how often each was lost, and which were set aside."""
 
     def __init__(self, engine: RayEngine, job: Job[Any, Any], items: Sequence[Any], progress: Progress) -> None:
-        self.engine, self.items, self.progress = engine, items, progress
+        self.engine, self.items, self.progress = engine, list(items), progress
         self.aside: list[int] = []
         self._job = library().put(job)
         self._waiting = deque(range(len(items)))
@@ -230,13 +231,24 @@ class _Shift:
                 raise ExegeteError(f"workers can't start on the cluster: {_said(error)}")
         if places:
             self._waiting.extendleft(reversed(places[1:]))
-            self._lost[places[0]] += 1
-            again = self._lost[places[0]] <= RETRIES
-            (self._waiting if again else self.aside).append(places[0])
+            then = self._again(places[0], _said(error) == MEMORY)
             if isinstance(self.progress, Speaking):
-                then = "done again" if again else "set aside"
                 self.progress.say(f"a worker was lost ({_said(error)}); its piece is {then}: {self.items[places[0]]}")
         self.engine.replace(hand)
+
+    def _again(self, place: int, by_memory: bool) -> str:
+        """Put a piece that was lost where it belongs, and say so: memory would kill it again as it is."""
+        self._lost[place] += 1
+        smaller = halved(self.items[place])
+        if not by_memory and self._lost[place] <= RETRIES:
+            self._waiting.append(place)
+            return "done again"
+        if smaller is None:
+            self.aside.append(place)
+            return "set aside"
+        self.items[place] = smaller
+        self._waiting.append(place)
+        return "done again in halves"
 
     def _somebody_is_there(self) -> None:
         """Nobody waits for ever for a cluster that has no room."""
@@ -253,5 +265,5 @@ def _said(error: Exception) -> str:
     """The gist of what Ray says of a death."""
     text = str(error).lower()
     if "oom" in text or "out of memory" in text:
-        return "out of memory"
+        return MEMORY
     return "its node died" if "node" in text and "process has died" not in text else type(error).__name__
