@@ -10,12 +10,17 @@ import polars as pl
 import pytest
 
 from exegete.base.errors import ExegeteError
+from exegete.models.build import build
 from exegete.runs.scoring import Shards
 from exegete.tasks import spooling
+from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
 from exegete.tasks.spooling import SpooledTask
 from exegete.tasks.stored import Stored, any_marked, ids_of, lengths_of, some_of
+from exegete.training.fit import Fit
+from exegete.training.objectives import class_weights
+from exegete.training.settings import TrainingSettings
 
 WORDS = ("a", "fine", "dull", "isn't", "it", "naïve", "film", "\ud800", ".")
 
@@ -135,3 +140,22 @@ def test_a_choice_reads_only_what_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp
 def test_small_files_are_held(tmp_path: Path) -> None:
     assert not isinstance(load_task(f"file:{jsonl(tmp_path / 'reviews.jsonl', rows())}"), SpooledTask)
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("settings", ["", ":question=why,explain=question"])
+def test_batches_are_cut_by_the_index_and_training_is_that_of_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: str
+) -> None:
+    lines = [line | {"why": "is it " + "very " * (i % 4) + "good"} for i, line in enumerate(rows())]
+    whole = [line for line in lines if line["text"]]
+    held, spooled = both(monkeypatch, f"file:{jsonl(tmp_path / 'reviews.jsonl', whole)}{settings}")
+    ours, theirs = held.split("train"), spooled.split("train")
+    with monkeypatch.context() as unread:
+        unread.setattr(Stored, "_read", None)  # nobody may read a text
+        cut = list(batches_of_one_length(theirs, 8, 60, shuffle=3))
+        weights = class_weights(theirs, 2)
+    assert cut == list(batches_of_one_length(ours, 8, 60, shuffle=3))
+    assert weights.tolist() == class_weights(ours, 2).tolist()
+    spec = "pair:size=4,hidden=4" if settings else "bilstm:size=4,hidden=4"
+    fits = [Fit(build(spec, task), task, TrainingSettings(epochs=2, batch=8), 0).run() for task in (held, spooled)]
+    assert fits[0].history == fits[1].history

@@ -13,6 +13,7 @@ from exegete.base.noise import uniform
 from exegete.tasks.example import Example
 from exegete.tasks.reader import Reader
 from exegete.tasks.sentences import sentences
+from exegete.tasks.stored import sizes_of
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 
 
@@ -163,7 +164,7 @@ def batches_of_one_length(
     order = list(range(len(examples)))
     if shuffle is not None:
         order = uniform(shuffle, torch.arange(len(examples))).argsort().tolist()
-    sizes = [(len(e), sum(map(len, e.texts))) for e in examples]  # once: they may lie on disk
+    sizes = sizes_of(examples)
     by_length: dict[int, list[int]] = defaultdict(list)
     for i in sorted(order, key=lambda i: sizes[i][1]):
         by_length[sizes[i][0]].append(i)

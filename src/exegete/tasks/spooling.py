@@ -1,7 +1,7 @@
 """Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
 
 Every row is read, cut into words and written once; what splits, filters and limits need of it (a place, lengths, a
-class) is 64 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
+class) is 72 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
 named by what is in the files and by the code that reads them, so that workers read it once together; the folder may be
 removed at any time.
 """
@@ -42,6 +42,7 @@ COLUMNS = {
     "length": "q",
     "label": "q",
     "marked": "q",
+    "all_words": "q",
     "longest": "q",
     "place": "d",
 }
@@ -168,6 +169,7 @@ class _Spool:
             len(draft.texts[explained]),
             self.classes.setdefault(draft.label, len(self.classes)),
             bool(marked),
+            sum(map(len, draft.texts)),
             len(draft),
             draft.place,
         )

@@ -1,8 +1,8 @@
 """Stored: the examples of a large task on disk and an index of them in memory; a text is read when it is asked for.
 
 An example is one line of a file: its texts and the words that people marked. The index says where each line is, and
-what choosing and sorting need (id, length, class), 29 bytes an example. Lines are read by their place, not mapped: what
-was read once does not stay.
+what choosing, sorting and batching need (id, lengths, class), 33 bytes an example. Lines are read by their place, not
+mapped: what was read once does not stay.
 """
 
 import json
@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 
 from exegete.tasks.example import Example
 
-INDEX = np.dtype([("offset", "i8"), ("size", "i4"), ("id", "i8"), ("length", "i4"), ("label", "i4"), ("marked", "?")])
+INDEX = np.dtype(
+    [
+        ("offset", "i8"),
+        ("size", "i4"),
+        ("id", "i8"),
+        ("length", "i4"),  # words of the text that is explained
+        ("label", "i4"),
+        ("marked", "?"),
+        ("all_words", "i4"),  # of all its texts
+    ]
+)
 Places = NDArray[np.int64]
 
 
@@ -50,8 +60,8 @@ class Stored(Sequence[Example]):
     def __iter__(self) -> Iterator[Example]:
         return (self._read(row.item()) for row in self.rows)
 
-    def _read(self, row: tuple[int, int, int, int, int, bool]) -> Example:
-        offset, size, id_, _, label, _ = row
+    def _read(self, row: tuple[int, int, int, int, int, bool, int]) -> Example:
+        offset, size, id_, _, label, *_ = row
         texts, rationale = json.loads(os.pread(self._file, size, offset))
         words = tuple(tuple(map(intern, text)) for text in texts)  # a word of many texts is there once
         return Example(id_, words, label, tuple(rationale), (), self.explained)
@@ -72,6 +82,20 @@ def lengths_of(examples: Sequence[Example]) -> Places:
     if isinstance(examples, Stored):
         return np.array(examples.rows["length"], np.int64)
     return np.fromiter(map(len, examples), np.int64, len(examples))
+
+
+def sizes_of(examples: Sequence[Example]) -> list[tuple[int, int]]:
+    """Words of the explained text, and of all texts, of each; of stored ones without reading any."""
+    if isinstance(examples, Stored):
+        return list(zip(examples.rows["length"].tolist(), examples.rows["all_words"].tolist(), strict=True))
+    return [(len(e), sum(map(len, e.texts))) for e in examples]
+
+
+def labels_of(examples: Sequence[Example]) -> Places:
+    """The classes of examples; of stored ones without reading any."""
+    if isinstance(examples, Stored):
+        return np.array(examples.rows["label"], np.int64)
+    return np.fromiter((e.label for e in examples), np.int64, len(examples))
 
 
 def any_marked(examples: Sequence[Example]) -> bool:

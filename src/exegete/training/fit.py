@@ -19,6 +19,7 @@ from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example, Task
+from exegete.tasks.stored import lengths_of
 from exegete.training.adam import Adam
 from exegete.training.evaluation import evaluate, mean_loss
 from exegete.training.metrics import Metrics
@@ -107,7 +108,7 @@ class Fit:
 
     def _batches(self, examples: Sequence[Example], shuffle: int) -> list[list[int]]:
         size, budget = self.settings.batch, self.settings.budget
-        lengths = self.model.lengths(examples) if isinstance(self.model, Pretrained) else [len(e) for e in examples]
+        lengths = self.model.lengths(examples) if isinstance(self.model, Pretrained) else lengths_of(examples).tolist()
         cut = (
             batches_by_cost(lengths, size, budget, shuffle)
             if isinstance(self.model, Pretrained)
