@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.models.build import build
 from exegete.runs.scoring import Shards
 from exegete.tasks import spooling
-from exegete.tasks.batching import batches_of_one_length
+from exegete.tasks.batching import batches_of_one_length, collate, with_token_ids
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
 from exegete.tasks.spooling import SpooledTask
 from exegete.tasks.stored import Stored, any_marked, ids_of, lengths_of, some_of
+from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.fit import Fit
 from exegete.training.objectives import class_weights
 from exegete.training.settings import TrainingSettings
@@ -159,3 +161,13 @@ def test_batches_are_cut_by_the_index_and_training_is_that_of_memory(
     spec = "pair:size=4,hidden=4" if settings else "bilstm:size=4,hidden=4"
     fits = [Fit(build(spec, task), task, TrainingSettings(epochs=2, batch=8), 0).run() for task in (held, spooled)]
     assert fits[0].history == fits[1].history
+    with monkeypatch.context() as unread:
+        unread.setattr(Stored, "_read", None)
+        reader = fit_vocabulary(ours)
+        by_ids = collate(some_of(with_token_ids(theirs, reader), np.array([5, 2, 9])), reader)
+    by_words = collate([ours[5], ours[2], ours[9]], reader)
+    for name, column in by_words._asdict().items():
+        same = getattr(by_ids, name)
+        assert torch.equal(same, column) if isinstance(column, torch.Tensor) else same == column, name
+    other = fit_vocabulary(ours, wrap=True)
+    assert torch.equal(collate(theirs, other).tokens, collate(ours, other).tokens)

@@ -13,7 +13,8 @@ from exegete.base.noise import uniform
 from exegete.tasks.example import Example
 from exegete.tasks.reader import Reader
 from exegete.tasks.sentences import sentences
-from exegete.tasks.stored import sizes_of
+from exegete.tasks.stored import Stored, ids_of, labels_of, sizes_of
+from exegete.tasks.token_ids import Numbered, Record, numbered
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 
 
@@ -73,21 +74,20 @@ def _moved(column: Any, device: torch.device) -> Any:
     return column.to(device) if isinstance(column, Tensor) else column
 
 
-Flat = tuple[list[int], list[int], list[int]]
 SHORT = 60  # words of a text that is kept flat: of long ones reading takes longer than this, and 10,000 are many
 
 
-def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Flat:
+def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Record:
     """Tokens, their text, and their sentence (no word, no sentence), of one example; lists that nobody changes."""
     return (_kept_flat if sum(map(len, texts)) <= SHORT else _made_flat)(texts, vocabulary)
 
 
 @lru_cache(maxsize=10_000)  # of an epoch's texts: the next one reads them again
-def _kept_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Flat:
+def _kept_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Record:
     return _made_flat(texts, vocabulary)
 
 
-def _made_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Flat:
+def _made_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Record:
     tokens: list[int] = []
     part: list[int] = []
     sentence: list[int] = []
@@ -111,25 +111,46 @@ def _padded(rows: Sequence[Sequence[int]], fill: int, width: int) -> Tensor:
 
 def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
     """Put examples side by side, padded on the right."""
-    flat = [_flat(e.texts, vocabulary) for e in examples]
+    flat = _records(examples, vocabulary)
     width = max(1, max((len(tokens) for tokens, _, _ in flat), default=1))
     part = _padded([part for _, part, _ in flat], -1, width)
     sentence = _padded([sentence for _, _, sentence in flat], -1, width)
     return Batch(
-        ids=torch.tensor([e.id for e in examples]),
+        ids=torch.from_numpy(ids_of(examples)),
         tokens=_padded([tokens for tokens, _, _ in flat], PAD, width),
         present=part >= 0,
-        words=(sentence >= 0) & (part == torch.tensor([e.explained for e in examples])[:, None]),
+        words=(sentence >= 0) & (part == _explained(examples)),
         part=part,
         sentence=sentence,
-        label=torch.tensor([e.label for e in examples]),
+        label=torch.from_numpy(labels_of(examples)),
         reader=vocabulary,
         candidates=_candidates(examples),
     )
 
 
+def with_token_ids(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
+    """Examples that are read again and again: of those on disk, `collate` then reads numbers in place of words."""
+    return numbered(examples, vocabulary, _made_flat)
+
+
+def _records(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Record]:
+    """Tokens, their text and their sentence, of each."""
+    if isinstance(examples, Numbered) and examples.ids.vocabulary == vocabulary:
+        return examples.records()
+    return [_flat(e.texts, vocabulary) for e in examples]
+
+
+def _explained(examples: Sequence[Example]) -> Tensor | int:
+    """Which text is explained: of stored examples the same everywhere."""
+    if isinstance(examples, Stored):
+        return examples.explained
+    return torch.tensor([e.explained for e in examples])[:, None]
+
+
 def _candidates(examples: Sequence[Example]) -> Tensor | None:
     """None unless some example has its own; one without may choose any class: a row of -1."""
+    if isinstance(examples, Stored):
+        return None
     width = max((len(e.candidates) for e in examples), default=0)
     return _padded([e.candidates for e in examples], -1, width) if width else None
 

@@ -54,8 +54,12 @@ class Stored(Sequence[Example]):
     def __getitem__(self, at: slice) -> "Stored": ...
     def __getitem__(self, at: int | slice) -> "Example | Stored":
         if isinstance(at, slice):
-            return Stored(self.path, self.rows[at], self.explained)
+            return self.some(self.rows[at])
         return self._read(self.rows[at].item())
+
+    def some(self, rows: NDArray[Any]) -> "Stored":
+        """Those of some rows of the index."""
+        return Stored(self.path, rows, self.explained)
 
     def __iter__(self) -> Iterator[Example]:
         return (self._read(row.item()) for row in self.rows)
@@ -108,5 +112,5 @@ def any_marked(examples: Sequence[Example]) -> bool:
 def some_of(examples: Sequence[Example], places: Places) -> Sequence[Example]:
     """Some examples, in the order of their places; stored ones stay where they are."""
     if isinstance(examples, Stored):
-        return Stored(examples.path, examples.rows[places], examples.explained)
+        return examples.some(examples.rows[places])
     return tuple(examples[i] for i in places.tolist())

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal, NoReturn
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -17,9 +18,10 @@ from exegete.base.progress import Progress, silent
 from exegete.interventions.contract import bound, renewed
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.contract import Intervention
-from exegete.tasks.batching import batches_by_cost, batches_of_one_length
+from exegete.tasks.batching import batches_by_cost, batches_of_one_length, with_token_ids
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import lengths_of
+from exegete.tasks.stored import lengths_of, some_of
+from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.adam import Adam
 from exegete.training.evaluation import evaluate, mean_loss
 from exegete.training.metrics import Metrics
@@ -93,7 +95,7 @@ class Fit:
         _load_optimiser(self.optimiser, _named(state.tensors, "optimiser"))
 
     def _epoch(self, progress: Progress) -> None:
-        train, settings, number = self.task.split("train"), self.settings, self.state.epoch + 1
+        train, settings, number = self._texts, self.settings, self.state.epoch + 1
         shuffle = stable_seed("epoch", self.seed, number)
         batches = self._batches(train, shuffle)
         self._all_steps = settings.epochs * len(batches)
@@ -101,10 +103,16 @@ class Fit:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(shuffle)  # whatever is random in a model depends on seed and epoch alone
             for done, members in enumerate(batches):
-                self._step([train[i] for i in members], number)
+                self._step(some_of(train, np.array(members)), number)
                 progress(f"epoch {number}", done + 1, len(batches))
         self.model.eval()
         self.state.epoch = number
+
+    @cached_property
+    def _texts(self) -> Sequence[Example]:
+        """What is learnt from; of texts on disk that a vocabulary of ours reads, with their token ids."""
+        train, reader = self.task.split("train"), self.model.reader
+        return with_token_ids(train, reader) if isinstance(reader, Vocabulary) else train
 
     def _batches(self, examples: Sequence[Example], shuffle: int) -> list[list[int]]:
         size, budget = self.settings.batch, self.settings.budget
