@@ -12,7 +12,7 @@ from exegete.cli import app
 from exegete.report.build import write_report
 from exegete.runs import remote as remotely
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.remote import address_of, read_from, remote, shown, worked_on
+from exegete.runs.remote import address_of, in_step, read_from, remote, shown, worked_on
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study
 from exegete.tasks.spooling import CACHE
@@ -181,3 +181,18 @@ def test_the_command_line_takes_an_address(study: Study, tmp_path: Path, monkeyp
     assert heat.exit_code == 0, heat.output
     assert json.loads(heat.stdout)["methods"]
     assert write_report(read_from(address)).is_file()
+
+
+def test_a_piece_puts_the_cells_that_it_made_and_no_old_ones(tmp_path: Path) -> None:
+    address, there = f"file://{tmp_path}/there", tmp_path / "there" / "cells"
+    at = remote(address)
+    (at.copy / "cells").mkdir(parents=True)
+    (at.copy / "cells" / "other.json").write_text("old")
+    there.mkdir(parents=True)
+    (there / "other.json").write_text("made by another machine")
+    with in_step(address) as copy:
+        (copy / "cells" / "mine.json").write_text("new")
+    assert {path.name: path.read_text() for path in there.iterdir()} == {
+        "mine.json": "new",
+        "other.json": "made by another machine",
+    }

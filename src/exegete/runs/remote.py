@@ -11,7 +11,7 @@ store shows an object when all of it is there; other file systems get it under a
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib import import_module
@@ -26,7 +26,8 @@ from exegete.runs.store import DONE, is_address
 from exegete.tasks.spooling import cache
 
 KEPT = ("stages", "inputs")  # named by content: what is there under a name is what is here
-FOUND = (*KEPT, "cells")  # what pieces find
+CELLS = "cells"
+FOUND = (*KEPT, CELLS)  # what pieces find
 MANIFEST = "manifest.json"
 WHOLE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "r2", "memory")  # puts are whole there
 EVERY = 30.0  # seconds between two puts while a piece is done
@@ -66,6 +67,16 @@ class Remote(NamedTuple):
                 top, size = name.partition("/")[0], (self.copy / name).stat().st_size
                 if (not only or top in only) and not (top in KEPT and there.get(name) == size):
                     self._put(name)
+
+    def put_all(self, names: Iterable[str]) -> None:
+        """Put some files, whatever is there under their names."""
+        with _told(self.address, "write"):
+            for name in names:
+                self._put(name)
+
+    def cells(self) -> dict[str, int]:
+        """The cells that are finished here, and when they were written: of others there may be newer ones there."""
+        return {f"{CELLS}/{path.name}": path.stat().st_mtime_ns for path in (self.copy / CELLS).glob("*.json")}
 
     def withdraw(self, name: str) -> None:
         """Remove a file at the address, if it is there."""
@@ -173,7 +184,7 @@ def in_step(address: str) -> Iterator[Path]:
     """A piece of a run at an address, on any machine: fetch what others finished, put what is found, as it is found."""
     at = remote(address)
     at.fetch(KEPT)
-    over = threading.Event()
+    before, over = at.cells(), threading.Event()
     putting = threading.Thread(target=_keep_putting, args=(at, over), daemon=True)
     putting.start()
     try:
@@ -181,7 +192,8 @@ def in_step(address: str) -> Iterator[Path]:
     finally:
         over.set()
         putting.join()
-    at.put(FOUND)
+    at.put(KEPT)
+    at.put_all(name for name, written in at.cells().items() if before.get(name) != written)
 
 
 def _keep_putting(at: Remote, over: threading.Event) -> None:

@@ -95,7 +95,7 @@ def _withdrawn(out: Path, missing: Sequence[Cell]) -> str:
     """The address of a run, if it has one, which knows its study now, and nothing of what is about to be made again."""
     address = address_of(out)
     if address:
-        remote(address).put((STUDY,))
+        remote(address).put((STUDY, INPUTS))
         for name in (MANIFEST, *(_cell_file(cell) for cell in missing)):
             (out / name).unlink(missing_ok=True)
             remote(address).withdraw(name)
