@@ -50,7 +50,6 @@ def audit(
     from exegete.audits.criteria import load_criteria
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
     from exegete.base.errors import UsageError
-    from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
     from exegete.runs.estimate import Estimating
     from exegete.runs.objects import engine_for
@@ -71,8 +70,7 @@ def audit(
             running = engine_for(asked, engine, workers)
             told = bars if bars.quiet else Estimating(asked, folder, bars, running)
             found = audit_study(asked, folder, criteria, aim, running, told)
-        page = write_report(folder, audit=found)
-    _show_audit(found, page, as_json, definitions)
+        _show_audit(found, as_json, definitions)
     for doubt in check(found, needed, strict):
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
 
@@ -86,12 +84,13 @@ def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None
         get_ahead()
 
 
-def _show_audit(found: "Audit", page: Path, as_json: bool, definitions: bool) -> None:
-    """Print the scorecard and the answer, for machines or for people."""
-    from exegete.report.build import for_reader, notes, predictions, questions
+def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
+    """Write the report, then print the scorecard and the answer, for machines or for people."""
+    from exegete.report.build import for_reader, notes, predictions, questions, write_report
     from exegete.runs.remote import shown
 
     assert found.run is not None
+    page = write_report(found.run, audit=found)
     if as_json:
         beside = {"report": shown(page), "notes": notes(found.run), "models": predictions(found.run)}
         print_json(found.to_json() | beside)

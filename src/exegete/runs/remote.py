@@ -52,7 +52,7 @@ class Remote(NamedTuple):
     def fetch(self, only: tuple[str, ...] = ()) -> None:
         """Get what is not here, or may have changed; with `only`, what is not here of some folders."""
         with _told(self.address, "read"):
-            for name in self.there():
+            for name in sorted(self.there(), key=_proof):
                 here, top = self.copy / name, name.partition("/")[0]
                 if (only and top not in only) or (top in (*KEPT, *only) and here.is_file()):
                     continue
@@ -99,9 +99,7 @@ class Remote(NamedTuple):
         training = {path.parts[1] for path in whole if path.parts[0] == "stages" and path.parts[1].startswith("train-")}
         begun = {name for name in training if not (self.copy / "stages" / name / DONE).is_file()}
         kept = [path for path in whole if not (path.parts[0] == "stages" and path.parts[1] in begun)]
-        proofs = (DONE, MANIFEST)
-        order = {path: (path.name in proofs, path.name == MANIFEST, path.as_posix()) for path in kept}
-        return [path.as_posix() for path in sorted(order, key=lambda path: order[path])]
+        return sorted((path.as_posix() for path in kept), key=_proof)
 
     def _put(self, name: str) -> None:
         source, target = str(self.copy / name), f"{self.root}/{name}"
@@ -200,6 +198,12 @@ def _keep_putting(at: Remote, over: threading.Event) -> None:
     while not over.wait(EVERY):
         with suppress(ExegeteError):  # the put at the end will say it, if it lasts
             at.put(KEPT)
+
+
+def _proof(name: str) -> tuple[bool, bool, str]:
+    """What proves others comes after them, on either way: of a stage `stage.json`, of all the manifest."""
+    last = name.rpartition("/")[2]
+    return last in (DONE, MANIFEST), name == MANIFEST, name
 
 
 def _is_beside(name: str) -> bool:
