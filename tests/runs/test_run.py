@@ -25,7 +25,8 @@ from exegete.runs.companions import needed
 from exegete.runs.engine.contract import SetAsideError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
-from exegete.runs.run import Piece, _queues, finished_cells, locked, read_manifest, run_study
+from exegete.runs.pieces import Piece, queues
+from exegete.runs.run import finished_cells, locked, read_manifest, run_study
 from exegete.runs.stages import Case
 from exegete.runs.study import Cell, Study, Work, narrowed
 from exegete.training.checkpoint import Checkpoint
@@ -95,11 +96,11 @@ def test_few_cells_are_taken_apart_and_the_longest_part_comes_first(study: Study
     assert [(piece.part, piece.split) for piece in apart([work])] == [
         ("faithfulness", "test"), ("faithfulness", "dev"), ("agreement", "test"), ("permutation", "test"),
     ]  # fmt: skip
-    assert [len(pieces) for pieces in _queues([work], 2, False)] == [1, 4, 1]
-    assert [len(pieces) for pieces in _queues([work] * 2, 2, False)] == [10, 2]  # nobody waits for the last training
-    assert [len(pieces) for pieces in _queues([work] * 4, 2, False)] == [4]  # enough for two workers as they are
-    assert [len(pieces) for pieces in _queues([work], 1, False)] == [0, 0, 1]
-    assert [len(pieces) for pieces in _queues([work], 1, True)] == [1, 0, 1]  # trained first, where somebody is told
+    assert [len(pieces) for pieces in queues([work], 2, False)] == [1, 4, 1]
+    assert [len(pieces) for pieces in queues([work] * 2, 2, False)] == [10, 2]  # nobody waits for the last training
+    assert [len(pieces) for pieces in queues([work] * 4, 2, False)] == [4]  # enough for two workers as they are
+    assert [len(pieces) for pieces in queues([work], 1, False)] == [0, 0, 1]
+    assert [len(pieces) for pieces in queues([work], 1, True)] == [1, 0, 1]  # trained first, where somebody is told
 
 
 def test_companions_are_trained_one_by_one_each_once_and_before_what_waits_for_them(
@@ -353,7 +354,7 @@ def test_an_address_is_no_folder(study: Study, tmp_path: Path, monkeypatch: pyte
 
 
 def in_halves(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
-    return [[piece.halved() or piece for piece in pieces] for pieces in _queues(jobs, workers, told)]
+    return [[piece.halved() or piece for piece in pieces] for pieces in queues(jobs, workers, told)]
 
 
 def test_halves_find_what_the_whole_finds(
@@ -367,7 +368,7 @@ def test_halves_find_what_the_whole_finds(
         return real(case, texts)
 
     monkeypatch.setattr(Case, "portions", noted)
-    monkeypatch.setattr("exegete.runs.run._queues", in_halves)
+    monkeypatch.setattr("exegete.runs.pieces.queues", in_halves)
     found = run_study(study, tmp_path / "run", None, here())
     assert set(shards) == {2}
     assert_frame_equal(table(found), table(whole), abs_tol=1e-6)

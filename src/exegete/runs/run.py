@@ -4,10 +4,10 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import torch
@@ -17,18 +17,16 @@ from exegete.base.device import CPU, for_questions, in_use, on_device
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
-from exegete.base.progress import Progress, Speaking, silent
-from exegete.models.ours.module import hashed_once
-from exegete.page.drawing import get_ready
-from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
+from exegete.base.progress import Progress, silent
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.needs import own_files
-from exegete.runs.remote import FOUND, address_of, in_step, remote
+from exegete.runs.pieces import work_through
+from exegete.runs.remote import FOUND, address_of, remote
 from exegete.runs.seal import libraries, seals_of
 from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
-from exegete.runs.study import Cell, Found, Study, Work
+from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
 from exegete.runs.training import INPUTS
 from exegete.training.checkpoint import is_trained
@@ -72,7 +70,7 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
         jobs = [work._replace(cell=cell, seal=by_cell.get(cell, "")) for cell in missing]
         with engine or engine_of(study.engine) as running:
             running.reach(None if address else out, own_files(study))
-            aside = _work_through(jobs, running, progress)
+            aside = work_through(jobs, running, progress)
             if address:
                 remote(address).fetch(FOUND)
             finished = finished_cells(out, study)
@@ -132,78 +130,6 @@ def _written(out: Path) -> set[str]:
     """The tables and figures of a run, and its stages that are complete."""
     shown = {f"{name}/{path.name}" for name in ("tables", "figures") for path in (out / name).glob("*")}
     return shown | {f"stages/{done.parent.name}" for done in (out / "stages").glob(f"*/{DONE}")}
-
-
-class Piece(NamedTuple):
-    """A part of a cell's work, and what does it."""
-
-    job: Callable[[Work], Any]
-    work: Work
-
-    def __str__(self) -> str:
-        return str(self.work)
-
-    def halved(self) -> "Piece | None":
-        """The same with its texts asked about in halves; a training has no halves that would learn the same."""
-        can = self.job in (ask_piece, run_cell) and not self.work.halves
-        return self._replace(work=self.work._replace(halves=True)) if can else None
-
-
-def _work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[Piece]:
-    """All queues; what is found of a cell is known to its later pieces, and what a person must know is said.
-
-    Returns the pieces that were set aside; of their cells nothing further is asked.
-    """
-    if len(jobs) == 1:  # its model is trained here, and then everybody is needed
-        running.warm(_prepare, jobs[0])
-    known: dict[Cell, list[Found]] = {}
-    aside: list[Piece] = []
-    for pieces in _queues(jobs, running.workers, isinstance(progress, Speaking)):
-        lost = {piece.work.cell for piece in aside}
-        left = [_informed(piece, known) for piece in pieces if piece.work.cell not in lost]
-        try:
-            for piece, found in running.map(_done, left, progress):
-                if isinstance(found, Found):
-                    known.setdefault(piece.work.cell, []).append(found)
-                elif isinstance(found, str) and found and isinstance(progress, Speaking):
-                    progress.say(found)
-        except SetAsideError as error:
-            aside += [piece for piece in error.pieces if isinstance(piece, Piece)]
-    return aside
-
-
-def _informed(piece: Piece, known: Mapping[Cell, list[Found]]) -> Piece:
-    """A piece that knows what was found of its cell."""
-    return piece._replace(work=piece.work._replace(found=tuple(known.get(piece.work.cell, ()))))
-
-
-def _done(piece: Piece, progress: Progress) -> Any:
-    work = piece.work
-    with hashed_once(), in_step(work.address) if work.address else nullcontext(work.run) as run:
-        return piece.job(work._replace(run=run, progress=progress))
-
-
-def _prepare(work: Work, progress: Progress) -> None:
-    """What a worker needs whatever it is asked: the texts, and what draws."""
-    del progress
-    prepare(work)
-    get_ready()
-
-
-def _queues(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
-    """What is done side by side, queue after queue; cells too few to keep every worker busy are taken apart.
-
-    A queue has no steps: a piece that needs a model which another worker is training waits for it, and whoever is free
-    takes the next. Where somebody is told how well models predict, they are trained before anything is asked of them;
-    a single one in this process, which is warm already.
-    """
-    bases, whole = ([Piece(job, work) for work in jobs] for job in (train_base, run_cell))
-    beside = [Piece(train_companions, part) for part in accompanied(jobs)]
-    parts = [Piece(ask_piece, part) for part in apart(jobs)] if workers > 1 and len(jobs) < 2 * workers else []
-    first = bases if told or beside or parts else []
-    if len(jobs) == 1:
-        return [first, beside + parts, whole]
-    return [first + beside + parts, whole] if parts else [first + beside + whole]
 
 
 def claim(out: Path, study: Study) -> None:
