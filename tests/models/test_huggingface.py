@@ -11,7 +11,7 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.models.capabilities import Paired, Pooling, Pretrained, SelfAttentive
 from exegete.models.contract import Site
-from exegete.models.huggingface.attention import NAME
+from exegete.models.huggingface.attention import NAME, PieceSoftmax
 from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.make import made, wrapped
 from exegete.models.huggingface.model import HuggingFace, check_lengths
@@ -202,6 +202,42 @@ def test_a_model_that_reads_its_padding_is_refused(monkeypatch: pytest.MonkeyPat
     )
     with pytest.raises(ExegeteError, match="reads its padding"):
         proven(model)
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("sinks", [None, torch.tensor([0.5, -1.0, 2.0])])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_weights_in_the_place_of_scores_are_the_same_bits(heads: int, sinks: Tensor | None, dtype: torch.dtype) -> None:
+    """With keys that are hidden, and rows that may look at nothing."""
+    torch.manual_seed(0)
+    scores = (8 * torch.randn(4, 3, 5, 5)).to(dtype)
+    mask = torch.rand(4, heads, 5, 5) < 0.7
+    mask[1, :, 2], mask[2] = False, True
+    project = PieceSoftmax(sinks)
+    assert torch.equal(project(scores.clone(), mask), project.spending(scores.clone(), mask))
+
+
+def test_scores_that_need_a_gradient_are_not_spent() -> None:
+    scores = torch.randn(1, 2, 3, 3, requires_grad=True)
+    PieceSoftmax().spending(scores, torch.ones(1, 1, 3, 3, dtype=torch.bool)).square().sum().backward()
+    assert scores.grad is not None
+    assert scores.grad.abs().sum() > 0
+
+
+def test_an_intervention_sees_scores_as_they_were() -> None:
+    """What it may look at is not spent: log-sum-exps of scores give the weights once more."""
+    model = in_memory(*bert())
+    batch = model.collate([Example(0, (("a", "good", "film"),), 0), Example(1, (("dull",),), 0)])
+    seen: list[bool] = []
+
+    def look(site: Site) -> Tensor:
+        again = site.scores.masked_fill(~site.mask, -torch.inf).softmax(-1).nan_to_num()
+        seen.append(bool(torch.allclose(again, site.weights, atol=1e-6)))
+        return site.weights
+
+    model.logits(batch, intervene=look)
+    assert seen
+    assert all(seen)
 
 
 def test_transformers_uses_the_model_as_before() -> None:

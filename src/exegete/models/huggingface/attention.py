@@ -46,6 +46,21 @@ class PieceSoftmax(Projection):
         weights = low.softmax(-1, dtype=precision).to(scores.dtype)[..., : scores.shape[-1]]
         return _filled(weights, outside)
 
+    def spending(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """The same to the last bit, in the place of the scores, which are gone afterwards.
+
+        Fresh memory takes longer than the softmax of short texts. The exponential of the lowest number is exactly 0,
+        so that only rows without any key are left to be emptied.
+        """
+        narrow = torch.promote_types(scores.dtype, torch.float32) != scores.dtype
+        if scores.requires_grad or narrow or self.sinks is not None:
+            weights: Tensor = self(scores, mask)
+            return weights
+        low = torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, torch.finfo(scores.dtype).min)
+        torch.softmax(scores.add_(low), -1, out=scores)
+        some = mask.any(-1, keepdim=True)
+        return scores if some.all() else scores.mul_(some)
+
 
 def _filled(weights: Tensor, outside: Tensor) -> Tensor:
     """0 outside; in place where nobody will ask for a gradient, since another copy is slower than the softmax."""
@@ -57,7 +72,7 @@ class Look(NamedTuple):
 
     scores: Tensor  # [batch, head, query, key]
     mask: Tensor  # the same, or as many as go round
-    project: Projection
+    project: PieceSoftmax
     value: Tensor  # [batch, head, key, d]
 
 
@@ -77,12 +92,12 @@ class Run:
         """What is looked at where a module attends now."""
         return self.look(self.names[id(module)][self.calls[id(module)]], look)
 
-    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
-        """The weights to go on with at the site that a module computes now."""
+    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: PieceSoftmax, states: Tensor) -> Tensor:
+        """The weights to go on with at the site that a module computes now; the scores are spent."""
         name = self.site(module)
         mask = real_queries(mask, scores, name)
-        weights: Tensor = project(scores, mask)
         hook = self.at(name)
+        weights: Tensor = project.spending(scores, mask) if hook is None else project(scores, mask)
         if hook is not None:
             weights = hook(scores, weights, mask, project)
         if self.keep is None or name in self.keep:
@@ -108,8 +123,8 @@ class Weighing(Protocol):
     def seen(self, module: nn.Module, look: Look) -> Look:
         """What is looked at, or what is to be looked at instead."""
 
-    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
-        """The weights to go on with."""
+    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: PieceSoftmax, states: Tensor) -> Tensor:
+        """The weights to go on with; the scores may be spent."""
 
 
 _run: ContextVar[Weighing | None] = ContextVar("exegete_run", default=None)
@@ -133,12 +148,17 @@ def attend(
     shared = query.shape[1] // key.shape[1]
     if shared > 1:
         key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
-    scores = query @ key.mT * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    scores = _scaled(query @ key.mT, query.shape[-1] ** -0.5 if scaling is None else scaling)
     scores, mask = masked(_capped_and_placed(scores, more), attention_mask)
     look = run.seen(module, Look(scores, mask, PieceSoftmax(more.get("s_aux")), value))
     weights = run.weigh(module, look.scores, look.mask, look.project, look.value.transpose(1, 2).flatten(2))
     mixed = dropped(weights, dropout, module.training) @ look.value
     return mixed.transpose(1, 2).contiguous(), weights
+
+
+def _scaled(scores: Tensor, by: float) -> Tensor:
+    """In place where nobody will ask for a gradient: no fresh memory."""
+    return scores * by if scores.requires_grad else scores.mul_(by)
 
 
 def _capped_and_placed(scores: Tensor, more: Mapping[str, Any]) -> Tensor:

@@ -15,10 +15,9 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.architectures import ARCHITECTURES, refusal
-from exegete.models.huggingface.attention import CROSS, Look, Run, active, embedding_swapped, switched
+from exegete.models.huggingface.attention import CROSS, Look, PieceSoftmax, Run, active, embedding_swapped, switched
 from exegete.models.huggingface.softmax import caught
 from exegete.models.ours.self_attention import Hook
-from exegete.models.projections import Projection
 
 Inputs = Mapping[str, Any]  # what a model is called with
 ACROSS = ("encoder_attn", "encdecattention", "crossattention")  # modules between texts, also of equal length
@@ -43,7 +42,7 @@ class _Probe:
         del module
         return look
 
-    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: Projection, states: Tensor) -> Tensor:
+    def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: PieceSoftmax, states: Tensor) -> Tensor:
         """Note the call, and go on with its own weights."""
         del states
         self.met.append((module, _kind(scores, mask)))
