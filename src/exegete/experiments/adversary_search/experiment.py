@@ -123,15 +123,18 @@ class AdversarySearch(Search, OfDistributions):
         empty = self.summary(rows).head(0)  # no text has two keys
         return {"by_entropy": (found if kept else empty).drop("class").rename({"bin": "entropy"})}
 
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """A histogram, violins over bins of the largest weight, and pairs of heat maps; the first ε."""
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """A histogram, violins over bins of the largest weight, pairs of heat maps, and layers; the first ε."""
         from exegete.experiments.adversary_search.figure import pairs, spread
+        from exegete.experiments.common.depth_figure import by_place
         from exegete.page.violin import Axis, violin
 
         first = at_readout(rows).filter(pl.col("epsilon") == self.epsilons[0])
         own = first.filter(pl.col("who") == MODEL)
         axis = Axis("ε-max JSD of the weights", log(2), (0, 0.2, 0.4, 0.6))
-        return {"histogram": spread(first), "violins": violin(own, "jsd", axis), "pairs": pairs(own)}
+        charts = {"histogram": spread(first), "violins": violin(own, "jsd", axis), "pairs": pairs(own)}
+        all_ = pl.col("class") == "all", pl.col("bin") == "all", pl.col("who") == MODEL
+        return charts | by_place(summary.filter(*all_, pl.col("epsilon") == self.epsilons[0]), axis.title)
 
 
 def _framed(parts: Sequence[Mapping[str, Any]], subject: Subject) -> pl.DataFrame:

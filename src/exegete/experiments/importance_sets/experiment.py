@@ -112,6 +112,15 @@ class ImportanceSets(OfWeights):
         """Schemes in pairs on the same texts; mean ± std of fraction and mass as the paper gives them."""
         return {"paired": paired(rows), "serrano_smith": serrano_smith(rows)}
 
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """Boxes of fractions by scheme; and their means by layer, where several were asked about."""
+        from exegete.experiments.common.depth_figure import by_place
+
+        return {
+            **super().figures(rows, summary),
+            **by_place(summary, "fraction of keys removed at the first flip", "scheme"),
+        }
+
 
 class Flips(NamedTuple):
     """First flips along some orders: [batch, order] each."""

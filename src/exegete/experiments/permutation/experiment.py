@@ -107,8 +107,9 @@ class Permutation(OfWeights):
         moved = (pl.col("median_tvd") > MOVED).mean().alias("moved")
         return {"seeds": placed(rows).group_by(*KEYS, "seed", maintain_order=True).agg(*counted, means, moved)}
 
-    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:  # noqa: ARG002
-        """Violins of both medians over bins of the largest weight, by class; and by kind, where tasks have several."""
+    def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+        """Violins of both medians over bins of the largest weight, by class; by kind and by layer, where several."""
+        from exegete.experiments.common.depth_figure import by_place
         from exegete.experiments.permutation.kinds_figure import across
         from exegete.page.violin import Axis, violin
 
@@ -120,7 +121,8 @@ class Permutation(OfWeights):
         }
         if rows["kind"].n_unique() > 1:
             charts["kinds"] = across(rows, "median_tvd", tvd, KINDS)
-        return charts
+        all_ = summary.filter(pl.col("class") == "all", pl.col("bin") == "all", pl.col("measure") == "median_tvd")
+        return charts | by_place(all_, TVD)
 
 
 def _medians(own: Tensor, logits: Tensor, predicted: Tensor, several: Tensor) -> dict[str, Tensor]:
