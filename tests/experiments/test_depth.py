@@ -15,6 +15,7 @@ from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.statistic import Evidence
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.importance_sets.statistics import ranks_decisions
+from exegete.experiments.permutation.experiment import Permutation
 from exegete.interventions.search import find
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.example import Example, Task
@@ -108,6 +109,32 @@ def test_the_audit_goes_by_the_readout(model: Predictor) -> None:
     assert ranked[0] is not None
     assert ranked[1] is not None
     assert torch.equal(ranked[0].values.nan_to_num(9), ranked[1].values.nan_to_num(9))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Permutation(draws=2, sites=("readout", "each", "every")),
+        ImportanceSets(SETS.schemes, SETS.orders, sites=("readout", "each")),
+        AdversarySearch(count=2, steps=3, epsilons=(0.05,), sites=("readout", "each")),
+    ],
+    ids=lambda asked: type(asked).__name__,
+)
+def test_layers_are_drawn_where_several_were_asked_about(
+    model: Predictor, asked: Permutation | ImportanceSets | AdversarySearch
+) -> None:
+    """A dot for every place and scheme at the summary's mean, the readout above its layers; else no figure."""
+    rows = cell(asked.rows(subject_of(model, TASK)))
+    summary = asked.summary(rows)
+    drawn = asked.figures(rows, summary)["layers"].to_dict()
+    (found,) = drawn["datasets"].values()
+    all_ = [pl.col(name) == "all" for name in ("class", "bin") if name in summary.columns]
+    wanted = summary.filter(*all_, *([pl.col("measure") == "median_tvd"] if "measure" in summary.columns else []))
+    assert {(dot["place"], dot["mean"]) for dot in found} == set(wanted.select("sites", "mean").iter_rows())
+    sorts = [layer["encoding"]["y"]["sort"] for layer in drawn["spec"]["layer"]]
+    assert sorts[0][:2] == [BELOW, "readout"]
+    top = at_readout(rows)
+    assert "layers" not in asked.figures(top, asked.summary(top))
 
 
 def test_what_is_no_layer_is_refused(model: Predictor) -> None:
