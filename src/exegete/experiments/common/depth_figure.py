@@ -23,7 +23,7 @@ def by_place(found: pl.DataFrame, axis: str, group: str | None = None) -> dict[s
     )
     table = named.select("panel", "column", "place", "group", *(pl.col(name).cast(pl.Float64) for name in NUMBERS))
     faceted = grid(_dots(table, axis).properties(width=420, height=alt.Step(26)), table, "column")
-    told = f"{axis[0].upper()}{axis[1:]}, by where weights are changed. Means with 95 % intervals."
+    told = f"By where weights are changed: {axis}. Means with 95 % intervals."
     return {"layers": themed(faceted.properties(title=told), f"{told} A line per layer, a panel per model.", table)}
 
 
