@@ -13,7 +13,7 @@ from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.checks import complaints
 from exegete.importance.contract import Target, refusal
 from exegete.importance.erasure import sharing
-from exegete.importance.integrated_gradients import IntegratedGradients
+from exegete.importance.integrated_gradients import KINKS, WAVES, IntegratedGradients
 from exegete.models.contract import Site
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
@@ -110,6 +110,21 @@ def test_flow_from_one_state_is_cautioned() -> None:
         batch = model.collate(EXAMPLES)
         scores = IMPORTANCES.make("flow")(model, batch)
         assert [complaint is not None for complaint in complaints(scores, batch)] == [said] * len(EXAMPLES)
+
+
+def test_the_way_through_a_transformer_starts_with_more_points() -> None:
+    """With few points the sum may be right by chance while words are not; a number that is given is taken."""
+    asked = IntegratedGradients(bound=0)
+    theirs, ours = model_of("bert"), small_model(SPECS[0], texts(4))
+    for model, examples, points in ((theirs, EXAMPLES, WAVES), (ours, texts(4), KINKS)):
+        batch = model.collate(examples)
+        for importance, wanted in ((asked, points), (IntegratedGradients(bound=0, steps=5), 5)):
+            spent = importance(model, batch).cost
+            assert spent is not None
+            assert set(spent.backward.tolist()) == {wanted}
+    few = IntegratedGradients(bound=0, most=9)(theirs, theirs.collate(EXAMPLES)).cost
+    assert few is not None
+    assert set(few.backward.tolist()) == {9}
 
 
 @pytest.mark.parametrize("baseline", ["unknown", "padding"])
