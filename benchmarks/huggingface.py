@@ -10,6 +10,8 @@
   ways. Methods agree about many words, a short text has the same word for 1 and 5 per cent, and words that are kept
   alone are short texts: each different text is run once, beside others of its length.
 - *Integrated gradients*, complete to 1 %, against captum's from the same baseline with as few steps as are as complete.
+  No bar: texts need 14 to 27 Gauss points each, captum takes the most for all, and who knew every text's number
+  beforehand would be 1.2 times as fast.
 """
 
 import sys

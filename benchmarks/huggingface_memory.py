@@ -1,6 +1,6 @@
 """Memory of a transformer's audit: does it grow with the texts that are asked about, and how far beyond one pass?
 
-    python benchmarks/huggingface_memory.py results/memory     50, 200 and 800 film reviews, minutes of a core
+    python benchmarks/huggingface_memory.py results/memory     50, 200 and 550 film reviews, minutes of a core
     python benchmarks/huggingface_memory.py --small            a few texts: that nothing here has rotted
 
 MiniLM (its last layer trained on 64 texts, enough to be asked about) is asked about faithfulness and mediation, the two
@@ -23,9 +23,9 @@ import polars as pl
 from common import SMALL
 from exegete.runs.tables import write_csv
 
-SIZES = (8, 16) if SMALL else (50, 200, 800)
+SIZES = (8, 16) if SMALL else (50, 200, 550)
 FLAT, PASS = 1.1, 1.5
-TASK = "rotten_tomatoes:tokenizer=whitespace,lower=false,train_limit=64,dev_limit=32"
+TASK = "rotten_tomatoes:tokenizer=whitespace,lower=false,train_limit=64,dev_limit=32,max_length=25"
 MODEL = "hf:minilm:head=cls,frozen=5"
 CONTROLS = ["attention", "random"]
 ONE_PASS, PIECES = "one pass", 32
