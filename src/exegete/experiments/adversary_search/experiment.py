@@ -126,15 +126,14 @@ class AdversarySearch(Search, OfDistributions):
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """A histogram, violins over bins of the largest weight, pairs of heat maps, and layers; the first ε."""
         from exegete.experiments.adversary_search.figure import pairs, spread
-        from exegete.experiments.common.depth_figure import by_place
+        from exegete.experiments.common.depth_figure import ALL, by_place
         from exegete.page.violin import Axis, violin
 
         first = at_readout(rows).filter(pl.col("epsilon") == self.epsilons[0])
         own = first.filter(pl.col("who") == MODEL)
         axis = Axis("ε-max JSD of the weights", log(2), (0, 0.2, 0.4, 0.6))
         charts = {"histogram": spread(first), "violins": violin(own, "jsd", axis), "pairs": pairs(own)}
-        all_ = pl.col("class") == "all", pl.col("bin") == "all", pl.col("who") == MODEL
-        return charts | by_place(summary.filter(*all_, pl.col("epsilon") == self.epsilons[0]), axis.title)
+        return charts | by_place(summary, axis.title, ALL | {"who": MODEL, "epsilon": self.epsilons[0]})
 
 
 def _framed(parts: Sequence[Mapping[str, Any]], subject: Subject) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """What a question finds at the readout and at other layers, one below the other, with intervals."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
@@ -12,13 +13,14 @@ from exegete.page.theme import inline, themed
 
 NUMBERS = ("mean", "low", "high")
 ONE = ""  # the group of dots where there is one at each place
+ALL = {"class": "all", "bin": "all"}  # texts of every class and largest weight
 
 
-def by_place(found: pl.DataFrame, axis: str, group: str | None = None) -> dict[str, Any]:
-    """Dots with intervals of a summary that has a row per place (and group); none where only the readout was asked."""
-    if "sites" not in found.columns or found["sites"].n_unique() < 2:
+def by_place(summary: pl.DataFrame, axis: str, of: Mapping[str, Any], group: str | None = None) -> dict[str, Any]:
+    """Dots with intervals, by place (and group), of a summary's rows of one thing; none where one place was asked."""
+    if "sites" not in summary.columns or summary["sites"].n_unique() < 2:
         return {}
-    named = with_panel(found).with_columns(
+    named = with_panel(summary.filter(**of)).with_columns(
         place=pl.col("sites"), group=pl.lit(ONE) if group is None else pl.col(group), column=pl.lit("")
     )
     table = named.select("panel", "column", "place", "group", *(pl.col(name).cast(pl.Float64) for name in NUMBERS))

@@ -118,7 +118,7 @@ class ImportanceSets(OfWeights):
 
         return {
             **super().figures(rows, summary),
-            **by_place(summary, "fraction of keys removed at the first flip", "scheme"),
+            **by_place(summary, "fraction of keys removed at the first flip", {}, "scheme"),
         }
 
 

@@ -109,7 +109,7 @@ class Permutation(OfWeights):
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Violins of both medians over bins of the largest weight, by class; by kind and by layer, where several."""
-        from exegete.experiments.common.depth_figure import by_place
+        from exegete.experiments.common.depth_figure import ALL, by_place
         from exegete.experiments.permutation.kinds_figure import across
         from exegete.page.violin import Axis, violin
 
@@ -121,8 +121,7 @@ class Permutation(OfWeights):
         }
         if rows["kind"].n_unique() > 1:
             charts["kinds"] = across(rows, "median_tvd", tvd, KINDS)
-        all_ = summary.filter(pl.col("class") == "all", pl.col("bin") == "all", pl.col("measure") == "median_tvd")
-        return charts | by_place(all_, TVD)
+        return charts | by_place(summary, TVD, ALL | {"measure": "median_tvd"})
 
 
 def _medians(own: Tensor, logits: Tensor, predicted: Tensor, several: Tensor) -> dict[str, Tensor]:
