@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from exegete.experiments.common.pooling import Pooled
 from exegete.models.build import build, make_classifier
 from exegete.models.contract import Predictor
-from exegete.models.opened import Decoder
+from exegete.models.opened import OpenedPooling
 from exegete.models.ours.classifier import Classifier, PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
@@ -132,9 +132,9 @@ def vocabulary(examples: Sequence[Example], wrap: bool = False) -> Vocabulary:
     return fit_vocabulary(examples, wrap=wrap)
 
 
-def decoder_of(part: Pooled) -> Decoder:
+def decoder_of(part: Pooled) -> OpenedPooling:
     """Texts of a model that pools, as they were encoded."""
-    assert isinstance(part.opened, Decoder)
+    assert isinstance(part.opened, OpenedPooling)
     return part.opened
 
 

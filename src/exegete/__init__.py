@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from exegete.runs.study_of_objects import StudyOfObjects
     from exegete.tasks.example import Task
     from exegete.training.checkpoint import Checkpoint
-    from exegete.training.pretrained import Given
+    from exegete.training.pretrained import GivenModel
 
     Study = StudyOfObjects
 
@@ -43,7 +43,7 @@ __version__ = "0.2.0"
 
 
 @checked
-def load(folder: str | Path, *, device: str = "cpu") -> "Loaded | Given":
+def load(folder: str | Path, *, device: str = "cpu") -> "Loaded | GivenModel":
     """A trained model, from its checkpoint folder, or a classifier of the Hugging Face hub by its name or folder.
 
     `device` is where it computes, also under `score`, `explain` and `words`: cpu, cuda, cuda:N, mps or auto.
@@ -86,7 +86,7 @@ def train(
 @checked
 def wrap(
     module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyTask | None" = None
-) -> "Wrapped | Given":
+) -> "Wrapped | GivenModel":
     """A PyTorch module of your own, with its adapter: a subclass of `OwnPooling` or `OwnModel`, or an object of one.
 
     A sequence classifier of transformers needs no adapter, only its tokenizer: its classes are those of its config.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from exegete.interventions.cut import Cut as Cut
     from exegete.interventions.impose import Impose as Impose
     from exegete.interventions.permute import permuted as permuted
-    from exegete.interventions.table import Table as Table
+    from exegete.interventions.table import WeightTable as WeightTable
     from exegete.interventions.where import Head as Head
     from exegete.measures.bleu import bleu_counts as bleu_counts
     from exegete.measures.bleu import bleu_difference as bleu_difference
@@ -100,7 +100,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "interventions.cut": ("Cut",),
     "interventions.impose": ("Impose",),
     "interventions.permute": ("permuted",),
-    "interventions.table": ("Table",),
+    "interventions.table": ("WeightTable",),
     "interventions.where": ("Head",),
     # an experiment
     "experiments.common.contract": ("Subject",),

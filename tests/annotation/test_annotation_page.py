@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from exegete.annotation.page import checked_format, page
-from exegete.annotation.sheets import Item, Key, Secret, read_sheet
+from exegete.annotation.sheets import Item, ItemKey, Secret, read_sheet
 from exegete.base.errors import UsageError
 from tests.report.test_report_html import HOSTILE, Reader
 
@@ -19,7 +19,7 @@ WORDS = ("a", "fine", HOSTILE, "film")
 ITEMS = tuple(Item(f"kabc-{n:03d}", (WORDS, ("who", "?")), 0, (2, 1), HOSTILE) for n in range(1, 6))
 PAGE = page(ITEMS, "kabc")
 READ = Reader(PAGE)
-KEY = Key("kabc", {}, {item.name: Secret(0, "original", "a", "a", True, "a", ()) for item in ITEMS})
+KEY = ItemKey("kabc", {}, {item.name: Secret(0, "original", "a", "a", True, "a", ()) for item in ITEMS})
 
 
 def test_nothing_is_fetched_and_hostile_words_are_text() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from exegete.annotation.draw import Draw, draw, drawn
-from exegete.annotation.sheets import Drawn, to_csv
+from exegete.annotation.sheets import DrawnItems, to_csv
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.noise import stable_seed
 from exegete.interventions.permute import Permute
@@ -35,15 +35,15 @@ def model() -> Checkpoint:
 
 
 @pytest.fixture(scope="module")
-def found(model: Checkpoint) -> Drawn:
+def found(model: Checkpoint) -> DrawnItems:
     return drawn(model, TASK, ASKED)
 
 
-def of(model: Checkpoint, task: Task = TASK, **settings: object) -> Drawn:
+def of(model: Checkpoint, task: Task = TASK, **settings: object) -> DrawnItems:
     return drawn(model, task, replace(ASKED, **settings))  # type: ignore[arg-type]
 
 
-def test_as_many_of_each_condition_and_no_text_twice(found: Drawn) -> None:
+def test_as_many_of_each_condition_and_no_text_twice(found: DrawnItems) -> None:
     secrets = list(found.key.secrets.values())
     assert [s.condition for s in secrets].count("original") == [s.condition for s in secrets].count("permuted") == 12
     assert len({s.example for s in secrets}) == 24
@@ -51,13 +51,13 @@ def test_as_many_of_each_condition_and_no_text_twice(found: Drawn) -> None:
     assert all(len(EXAMPLES[s.example].words) >= 3 for s in secrets)
 
 
-def test_the_conditions_are_shuffled_together(found: Drawn) -> None:
+def test_the_conditions_are_shuffled_together(found: DrawnItems) -> None:
     conditions = [s.condition for s in found.key.secrets.values()]
     changes = sum(a != b for a, b in pairwise(conditions))
     assert changes > 5  # one after the other there is 1
 
 
-def test_words_and_predictions_one_text_at_a_time(model: Checkpoint, found: Drawn) -> None:
+def test_words_and_predictions_one_text_at_a_time(model: Checkpoint, found: DrawnItems) -> None:
     """α from the scores by hand; permuted ones are the same numbers elsewhere, and decide the prediction."""
     permute, moved, classifier = Permute(seed=stable_seed("annotate", ASKED.seed)), 0, deepcopy(model.model)
     assert isinstance(classifier, PoolingClassifier)
@@ -85,7 +85,7 @@ def test_words_and_predictions_one_text_at_a_time(model: Checkpoint, found: Draw
     assert moved > 8
 
 
-def test_the_models_own_prediction_if_asked(model: Checkpoint, found: Drawn) -> None:
+def test_the_models_own_prediction_if_asked(model: Checkpoint, found: DrawnItems) -> None:
     other = of(model, prediction="original")
     assert all(secret.predicted == secret.original for secret in other.key.secrets.values())
     changed = [s for s in found.key.secrets.values() if s.predicted != s.original]
@@ -94,7 +94,7 @@ def test_the_models_own_prediction_if_asked(model: Checkpoint, found: Drawn) -> 
     assert other.key.id != found.key.id
 
 
-def test_the_same_draw_is_the_same_key(model: Checkpoint, found: Drawn) -> None:
+def test_the_same_draw_is_the_same_key(model: Checkpoint, found: DrawnItems) -> None:
     assert of(model) == found
     again = of(model, seed=4)
     assert again.key.id != found.key.id
@@ -103,7 +103,7 @@ def test_the_same_draw_is_the_same_key(model: Checkpoint, found: Drawn) -> None:
     assert of(model, several).items[0].texts == found.items[0].texts  # the order in the file means nothing
 
 
-def test_nothing_that_annotators_see_tells_the_condition(found: Drawn) -> None:
+def test_nothing_that_annotators_see_tells_the_condition(found: DrawnItems) -> None:
     assert set(found.items[0]._fields) == {"name", "texts", "explained", "marked", "predicted"}
     sheet = to_csv(found.items)
     assert not any(word in sheet for word in ("original", "permuted", "gold", "example", "seed"))
@@ -181,7 +181,7 @@ def test_a_pair_shows_both_texts_and_ranks_one() -> None:
     assert ",where is it ?," in lines[1]
 
 
-def test_what_annotators_call_the_classes(model: Checkpoint, found: Drawn) -> None:
+def test_what_annotators_call_the_classes(model: Checkpoint, found: DrawnItems) -> None:
     named = of(model, labels={"no": "without a", "yes": "with a"})
     assert {item.predicted for item in named.items} == {"without a", "with a"}
     assert {s.predicted for s in named.key.secrets.values()} == {"no", "yes"}

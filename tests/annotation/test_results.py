@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from exegete.annotation.results import ALL, CELLS, Annotated, annotated, read_answers
-from exegete.annotation.sheets import FACTS, Drawn, Key, Secret, Sheet, claim
+from exegete.annotation.sheets import FACTS, DrawnItems, ItemKey, Secret, Sheet, claim
 from exegete.annotation.table import tables
 from exegete.base.errors import ExegeteError, UsageError
 
 Z = 1.959963984540054
 
 
-def key_of(*items: tuple[str, bool]) -> Key:
+def key_of(*items: tuple[str, bool]) -> ItemKey:
     """Items of a condition whose prediction is correct or not."""
     secrets = {
         f"k-{n:03d}": Secret(n, condition, "a", "a" if correct else "b", correct, "a", ("x", "y"))  # type: ignore[arg-type]
         for n, (condition, correct) in enumerate(items)
     }
-    return Key("k", dict.fromkeys(FACTS), secrets)
+    return ItemKey("k", dict.fromkeys(FACTS), secrets)
 
 
 def sheet(name: str, answers: str) -> Sheet:
@@ -151,7 +151,7 @@ def test_whatever_is_answered(first: str, second: str) -> None:
 
 
 def test_from_files(tmp_path: Path) -> None:
-    claim(tmp_path, Drawn((), KEY, ()))
+    claim(tmp_path, DrawnItems((), KEY, ()))
     lines = [f"{item},yes" for item in list(KEY.secrets)[:5]]
     (tmp_path / "ann.csv").write_text("\n".join(["item,relevant", *lines]) + "\n")
     found = read_answers(tmp_path, [tmp_path / "ann.csv"])

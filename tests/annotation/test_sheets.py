@@ -13,9 +13,9 @@ from exegete.annotation.sheets import (
     FACTS,
     KEY,
     SHEET,
-    Drawn,
+    DrawnItems,
     Item,
-    Key,
+    ItemKey,
     Secret,
     claim,
     load_key,
@@ -28,7 +28,7 @@ from exegete.base.errors import ExegeteError
 TEXTS = ("a fine film", "= dull , dull film", '"odd" ; [x] , film', "-1 of 10")
 
 
-def made(identity: str = "kabc", texts: tuple[str, ...] = TEXTS) -> Drawn:
+def made(identity: str = "kabc", texts: tuple[str, ...] = TEXTS) -> DrawnItems:
     names = [f"{identity}-{n:03d}" for n in range(1, len(texts) + 1)]
     items = tuple(
         Item(name, (tuple(text.split()),), 0, (1, 0), "good") for name, text in zip(names, texts, strict=True)
@@ -37,7 +37,7 @@ def made(identity: str = "kabc", texts: tuple[str, ...] = TEXTS) -> Drawn:
         item.name: Secret(n, "permuted" if n % 2 else "original", "good", "good", True, "good", item.words)
         for n, item in enumerate(items)
     }
-    return Drawn(items, Key(identity, dict.fromkeys(FACTS), secrets), ())
+    return DrawnItems(items, ItemKey(identity, dict.fromkeys(FACTS), secrets), ())
 
 
 DRAWN = made()

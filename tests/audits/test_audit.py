@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from exegete.audits.audit import Asking, study_for, with_scores
+from exegete.audits.audit import AuditRequest, study_for, with_scores
 from exegete.audits.criteria import load_criteria
 from exegete.audits.goals import uncalibrated
 from exegete.audits.retrained import RETRAINED, left_out, said, trainable
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.estimate import Estimating, Piece, Plan, _told, planned, seconds_of
+from exegete.runs.estimate import DonePiece, Estimating, Plan, _told, planned, seconds_of
 from exegete.runs.passes import OF_HUB
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, load_study
@@ -24,16 +24,16 @@ from tests.models.tiny import bert_folder
 
 
 def test_the_quick_audit_trains_once_and_reads_few_texts() -> None:
-    study = study_for(Asking(quick=True))
+    study = study_for(AuditRequest(quick=True))
     assert len(study.cells) == 1
     built = study.built_experiments()
     assert all(each.texts is not None and each.texts <= 200 for each in built.values())
     assert not {"necessity", "seed_stability", "diagnostic", "adversary_training"} & set(built)
-    other = study_for(Asking(task="rotten_tomatoes", model="average", quick=True))
+    other = study_for(AuditRequest(task="rotten_tomatoes", model="average", quick=True))
     assert other.tasks == ("rotten_tomatoes",)  # no planted words: they need a training of their own
     assert other.name != study.name
     with pytest.raises(UsageError, match="built-in audit"):
-        study_for(Asking(source="audit", quick=True))
+        study_for(AuditRequest(source="audit", quick=True))
 
 
 def hub_model() -> str:
@@ -42,8 +42,11 @@ def hub_model() -> str:
 
 @pytest.mark.slow
 def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
-    own, hub = study_for(Asking(task="sst", model="average")), study_for(Asking(task="sst", model=hub_model()))
-    quick = study_for(Asking(task="sst", model=hub_model(), quick=True))
+    own, hub = (
+        study_for(AuditRequest(task="sst", model="average")),
+        study_for(AuditRequest(task="sst", model=hub_model())),
+    )
+    quick = study_for(AuditRequest(task="sst", model=hub_model(), quick=True))
     assert set(RETRAINED) <= set(own.built_experiments())
     assert not set(RETRAINED) & (set(hub.built_experiments()) | set(quick.built_experiments()))
     assert hub.tasks == ("sst:lower=false",)  # nothing planted: that would be another fine-tuning
@@ -59,19 +62,22 @@ def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
 
 @pytest.mark.slow
 def test_what_needs_fine_tunings_is_named_with_its_command_and_asked_by_it() -> None:
-    study = study_for(Asking(task="sst", model=hub_model()))
+    study = study_for(AuditRequest(task="sst", model=hub_model()))
     assert set(left_out(study)) == {"known_answer", "needed", "stable", "informative", "hard_to_fake"}
     (sentence,) = said(study)
     further = f"{hub_model()}:tune=true"
     assert f"`exegete audit --task sst:lower=false --model {further} --retrain`" in sentence
-    again = study_for(Asking(task="sst", model=further, retrain=True))
+    again = study_for(AuditRequest(task="sst", model=further, retrain=True))
     assert set(RETRAINED) <= set(again.built_experiments())
     assert again.tasks == ("sst:lower=false", "sst:lower=false,planted=token")
     assert said(again) == []
-    assert said(study_for(Asking(task="sst", model="average"))) == []
+    assert said(study_for(AuditRequest(task="sst", model="average"))) == []
     encoder = f"{hub_model()}:head=cls"
     assert trainable(encoder) == encoder
-    for asking in (Asking(task="sst", model="average", retrain=True), Asking(model=further, retrain=True, quick=True)):
+    for asking in (
+        AuditRequest(task="sst", model="average", retrain=True),
+        AuditRequest(model=further, retrain=True, quick=True),
+    ):
         with pytest.raises(UsageError, match="--retrain is for the whole audit"):
             study_for(asking)
 
@@ -91,26 +97,26 @@ def test_a_checkpoint_of_hugging_face_is_named_by_what_it_was_made_of(tmp_path: 
 @pytest.mark.parametrize("before", ["", "hf:"])
 def test_a_checkpoint_is_given_texts_as_it_was_trained_on_them(tmp_path: Path, before: str) -> None:
     folder = Path(shutil.copytree(bert_folder(("negative", "positive")), tmp_path / "saved"))
-    alone = study_for(Asking(task="sst", model=f"hf:{folder}", quick=True))
+    alone = study_for(AuditRequest(task="sst", model=f"hf:{folder}", quick=True))
     assert alone.tasks == ("sst:lower=false",)  # saved by transformers: as people wrote them
     for lower, task in ((True, "sst:tokenizer=words"), (False, "sst:tokenizer=words,lower=false")):
         facts = {"model": "hf:BertForSequenceClassification", "tokenizer": "words", "lower": lower}
         (folder / "checkpoint.json").write_text(json.dumps(facts))
-        assert study_for(Asking(task="sst", model=f"{before}{folder}", quick=True)).tasks == (task,)
-    said = study_for(Asking(task="sst:tokenizer=whitespace", model=f"{before}{folder}", quick=True))
+        assert study_for(AuditRequest(task="sst", model=f"{before}{folder}", quick=True)).tasks == (task,)
+    said = study_for(AuditRequest(task="sst:tokenizer=whitespace", model=f"{before}{folder}", quick=True))
     assert said.tasks == ("sst:tokenizer=whitespace,lower=false",)  # what the name says stands
 
 
 def test_a_folder_that_transformers_saved_is_named_so(tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match=f"if transformers saved it, write hf:{bert_folder()}$"):
-        study_for(Asking(task="sst", model=str(bert_folder()), quick=True))
+        study_for(AuditRequest(task="sst", model=str(bert_folder()), quick=True))
     with pytest.raises(ExegeteError, match="train one there, or name another folder"):
-        study_for(Asking(task="sst", model=str(tmp_path), quick=True))
+        study_for(AuditRequest(task="sst", model=str(tmp_path), quick=True))
 
 
 def test_questions_are_asked_about_their_facts_too() -> None:
-    assert "supporting_facts" in study_for(Asking(task="stories", model="pair")).built_experiments()
-    assert "supporting_facts" not in study_for(Asking(task="sst", model="average")).built_experiments()
+    assert "supporting_facts" in study_for(AuditRequest(task="stories", model="pair")).built_experiments()
+    assert "supporting_facts" not in study_for(AuditRequest(task="sst", model="average")).built_experiments()
 
 
 def test_scores_of_another_tool_are_one_more_method(tmp_path: Path) -> None:
@@ -163,10 +169,10 @@ def test_slow_first_steps_and_loading_are_not_the_speed(study: Study, monkeypatc
     monkeypatch.setattr("exegete.runs.estimate.time.monotonic", lambda: now[0])
 
     class Slow(Estimating):
-        def _piece(self, label: str, share: float, took: float) -> Piece:
+        def _piece(self, label: str, share: float, took: float) -> DonePiece:
             now[0] += 1000  # it loads the texts
             pieces.append((share, took))
-            return Piece(1.0, 1.0)
+            return DonePiece(1.0, 1.0)
 
     listening = Slow(study, Path("nowhere"), heard, LocalEngine(1))
     for step in range(1, 101):
@@ -188,14 +194,14 @@ def test_a_plan_is_counted_from_words_epochs_and_methods(study: Study) -> None:
 
 
 def test_time_is_work_over_speed() -> None:
-    fixed = seconds_of(Plan(0, 0, 1, 0), [Piece(1, 1)], 2)
+    fixed = seconds_of(Plan(0, 0, 1, 0), [DonePiece(1, 1)], 2)
     plan = Plan(training=5000, asking=5000, trainings=1, experiments=0)
-    trained = seconds_of(plan, [Piece(500, 10)], 2) - fixed  # 0.02 s a pass
+    trained = seconds_of(plan, [DonePiece(500, 10)], 2) - fixed  # 0.02 s a pass
     assert trained == pytest.approx(5000 * 0.02 + 5000 * 0.02 / 2)  # one training keeps one core busy
-    assert seconds_of(plan, [Piece(500, 20)], 2) - fixed == pytest.approx(2 * trained)
-    beside = seconds_of(plan._replace(trainings=2), [Piece(500, 10)], 2) - fixed
+    assert seconds_of(plan, [DonePiece(500, 20)], 2) - fixed == pytest.approx(2 * trained)
+    beside = seconds_of(plan._replace(trainings=2), [DonePiece(500, 10)], 2) - fixed
     assert beside == pytest.approx(trained - 50)
-    alone = seconds_of(plan._replace(longest=4000), [Piece(500, 10)], 2) - fixed  # of 5000: the other core waits
+    alone = seconds_of(plan._replace(longest=4000), [DonePiece(500, 10)], 2) - fixed  # of 5000: the other core waits
     assert alone == pytest.approx(trained + 30)
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from exegete.audits.audit import Asking, study_for
+from exegete.audits.audit import AuditRequest, study_for
 from exegete.audits.gate import AuditFailedError, check, named_tests, refuse_unanswerable
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
@@ -39,7 +39,7 @@ def test_tests_are_named_with_commas() -> None:
     [("known_answer", "does not ask known_answer"), ("needed", "does not ask necessity"), ("stable", "seed_stability")],
 )
 def test_what_a_study_cannot_answer_is_refused_before_it_runs(name: str, why: str) -> None:
-    quick = study_for(Asking(quick=True))
+    quick = study_for(AuditRequest(quick=True))
     assert named_tests("reads,ranks,used,faithful", quick) == ("reads", "ranks", "used", "faithful")
     with pytest.raises(UsageError, match=why):
         named_tests(f"reads,{name}", quick)

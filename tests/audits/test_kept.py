@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.audits.audit import audit_study, judge_run
-from exegete.audits.context import Cost
+from exegete.audits.context import MethodCost
 from exegete.audits.criteria import load_criteria
 from exegete.audits.instead import Readable
 from exegete.audits.judge import judge
@@ -67,7 +67,7 @@ def test_other_criteria_are_another_judgement(study: Study, run: Path) -> None:
 
 def test_all_of_it_reads_back_or_nothing_is_kept(study: Study, run: Path) -> None:
     (where, _), *_ = judge_run(study, run).decisions.items()
-    found = replace(judge_run(study, run), instead={where: (Readable("lrp", 0.5, 0.4, 0.6, 9, Cost(1, 1, 2.5)),)})
+    found = replace(judge_run(study, run), instead={where: (Readable("lrp", 0.5, 0.4, 0.6, 9, MethodCost(1, 1, 2.5)),)})
     keep_judgement(run, "key", found)
     back = kept_judgement(run, "key", found.frame)
     assert back is not None

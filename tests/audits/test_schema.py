@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from exegete.audits.answer import answer, decisions
-from exegete.audits.context import Cost
+from exegete.audits.context import MethodCost
 from exegete.audits.instead import Readable
 from exegete.audits.schema import FILE, schema
 from exegete.audits.scorecard import Audit
@@ -22,7 +22,7 @@ BESIDE = {"report": "report.html", "notes": ["a note"], "models": ["it predicts 
 
 def written(*lines: Verdict, goal: Any = "faithful") -> dict[str, Any]:
     """An audit as the command line prints it."""
-    best = Readable("lrp", 0.9, 0.8, 0.95, 100, Cost(1.0, 1.0, 2.5))
+    best = Readable("lrp", 0.9, 0.8, 0.95, 100, MethodCost(1.0, 1.0, 2.5))
     instead = {("t", "m"): (best, Readable("x", 0.9, 0.8, 1.0, 60))}
     audit = Audit(
         answer(lines), lines, 6, decisions(lines, goal), instead, goal, "a developer", ("It was not asked.",),

@@ -11,9 +11,9 @@ from scipy.stats import norm
 
 from exegete.audits import goals
 from exegete.audits.answer import answer
-from exegete.audits.context import GUESS, Context, Cost, Prediction, context_of
+from exegete.audits.context import GUESS, Context, MethodCost, Prediction, context_of
 from exegete.audits.criteria import load_criteria
-from exegete.audits.judge import Asked, judge, judged, settling
+from exegete.audits.judge import Unjudged, judge, judged, settling
 from exegete.base.errors import UsageError
 from exegete.experiments.common.statistic import Measured
 from exegete.experiments.common.test import Goal
@@ -27,14 +27,14 @@ from tests.audits.cards import verdict
 CRITERIA = load_criteria()
 
 
-def asked(mean: float, n: int = 400, name: str = "used", seeds: int = 1, recipe: bool = False) -> Asked:
+def asked(mean: float, n: int = 400, name: str = "used", seeds: int = 1, recipe: bool = False) -> Unjudged:
     """A test with the standard error 1/√n around a mean, against the threshold 0."""
     ranks = (torch.arange(n, dtype=torch.float64) + 0.5) / n
     values = mean + torch.from_numpy(norm.ppf(ranks.numpy()))
     about = "recipe" if recipe else "checkpoint"
     test = replace(declared()["used"], name=name, bound=100.0, about=about)  # type: ignore[arg-type]
     criterion = CRITERIA["used"].model_copy(update={"margin": 0.0})
-    return Asked(test, "t", "m", criterion, Measured(values.expand(seeds, n), 0.0))
+    return Unjudged(test, "t", "m", criterion, Measured(values.expand(seeds, n), 0.0))
 
 
 def holm(p: Sequence[float], error: float = 0.05) -> list[bool]:
@@ -146,7 +146,7 @@ def test_the_context_of_a_run_is_read_from_its_cells() -> None:
     assert context.predictions["t", "m"].accuracy == pytest.approx(0.7)
     assert context.predictions["t", "m"][1:] == (0.5, 50, None)
     assert context.unasked["t", "m"] == {"necessity": "why"}
-    assert context.costs["t", "m"]["lrp"] == Cost(1.0, 1.0, 2.0)
+    assert context.costs["t", "m"]["lrp"] == MethodCost(1.0, 1.0, 2.0)
     assert context.goal == "sanity"
     sure, unsure = (Skill("auc", 0.8, low, 0.9, 0.5, 50)._asdict() for low in (0.7, 0.4))
     both = context_of([cell | {"skill": sure}, cell | {"skill": unsure}]).predictions["t", "m"].skill

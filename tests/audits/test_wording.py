@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exegete.audits.answer import DECIDING, answer, decisions
-from exegete.audits.context import GUESS, Context, Cost
+from exegete.audits.context import GUESS, Context, MethodCost
 from exegete.audits.decision import PARTLY
 from exegete.audits.goals import votes
 from exegete.audits.instead import Readable
@@ -89,7 +89,9 @@ def scorecards(draw: st.DrawFn) -> tuple[Goal, list[Verdict]]:
 def readables(draw: st.DrawFn) -> tuple[Readable, ...]:
     methods = draw(st.lists(st.sampled_from(["lrp", "attention_x_gradient", "gradient"]), unique=True, max_size=3))
     return tuple(
-        Readable(method, g := draw(values), g - 0.04, g + 0.04, 100, Cost(1.0, 1.0, draw(st.integers(1, 99)) / 10))
+        Readable(
+            method, g := draw(values), g - 0.04, g + 0.04, 100, MethodCost(1.0, 1.0, draw(st.integers(1, 99)) / 10)
+        )
         for method in methods
     )
 

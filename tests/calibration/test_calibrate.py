@@ -13,9 +13,9 @@ from exegete.audits import goals
 from exegete.audits.criteria import VERSION, Criteria, load_criteria
 from exegete.base.errors import ExegeteError
 from exegete.calibration import calibrate as calibrating
-from exegete.calibration.calibrate import LINES, Calibration, Wanted, calibrate, keep
+from exegete.calibration.calibrate import LINES, Calibration, CalibrationPlan, calibrate, keep
 from exegete.calibration.count import bound
-from exegete.calibration.draws import Asked, line_of, mediation_of
+from exegete.calibration.draws import AuditedDraw, line_of, mediation_of
 from exegete.calibration.figure import calibration
 from exegete.calibration.thresholds import answer_at
 from exegete.calibration.votes import votes_file, why
@@ -36,7 +36,7 @@ def criteria() -> Criteria:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Calibration]:
     folder = tmp_path_factory.mktemp("calibration")
-    return folder, calibrate(Wanted(SOME, 2, ("quick",)), folder)
+    return folder, calibrate(CalibrationPlan(SOME, 2, ("quick",)), folder)
 
 
 def test_it_asks_as_the_audits_do() -> None:
@@ -49,7 +49,7 @@ def test_it_asks_as_the_audits_do() -> None:
 
 
 def test_a_copy_that_is_not_read_is_a_no(criteria: Criteria) -> None:
-    line = line_of(Asked("unread copy", 1, "quick"), criteria)
+    line = line_of(AuditedDraw("unread copy", 1, "quick"), criteria)
     assert (line["truth"], line["answer"], line["verdicts"]["reads"]) == ("no", "no", "fails")
 
 
@@ -69,18 +69,18 @@ def test_a_draw_is_audited_once(kept: tuple[Path, Calibration], monkeypatch: pyt
     monkeypatch.setattr(calibrating, "line_of", never)
     with (folder / LINES).open("a", encoding="utf8") as file:
         file.write('{"family": "sharp')  # stopped while it wrote
-    again = calibrate(Wanted(SOME, 2, ("quick",)), folder)
+    again = calibrate(CalibrationPlan(SOME, 2, ("quick",)), folder)
     assert again.draws.equals(found.draws)
 
 
 def test_a_table_that_is_broken_in_the_middle_is_refused(tmp_path: Path) -> None:
     (tmp_path / LINES).write_text('{"family"\n{}\n', encoding="utf8")
     with pytest.raises(ExegeteError, match="broken in line 1"):
-        calibrate(Wanted(SOME, 1, ("quick",)), tmp_path)
+        calibrate(CalibrationPlan(SOME, 1, ("quick",)), tmp_path)
 
 
 def test_what_is_kept(kept: tuple[Path, Calibration], tmp_path: Path) -> None:
-    keep(kept[1], Wanted(SOME, 2, ("quick",)), tmp_path)
+    keep(kept[1], CalibrationPlan(SOME, 2, ("quick",)), tmp_path)
     assert pl.read_csv(tmp_path / "draws.csv").height == 4
     assert pl.read_csv(tmp_path / "families.csv")["family"].to_list() == [*SOME, "all families"]
     assert set(pl.read_csv(tmp_path / "left_out.csv")["family"]) == set(SOME)

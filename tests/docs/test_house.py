@@ -4,6 +4,7 @@ import re
 import shutil
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import CO_OPTIMIZED
@@ -27,6 +28,13 @@ def test_the_rooms_are_those_that_are_checked_in_their_order() -> None:
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
     assert [f"exegete.{room}" for room in reversed(told)] == layers
     assert {*told} == {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    found = Counter(
+        name for path in SOURCE.rglob("*.py") for name in re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE)
+    )
+    assert [name for name, count in found.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("name", WAY)

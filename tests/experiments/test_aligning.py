@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from exegete.experiments.alignment.aligning import Asked, align, links_of, of_words, steps_of
+from exegete.experiments.alignment.aligning import AlignmentTarget, align, links_of, of_words, steps_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, on_words
 from exegete.models.contract import Predictor
@@ -47,7 +47,7 @@ def test_the_scores_that_were_told_come_back() -> None:
         for e in SENTENCES
         for step in range(len(e.texts[1]))
     }
-    found = align(translator(), TASK, SENTENCES, {"told": Told(told)}, Asked(pieces="max"))
+    found = align(translator(), TASK, SENTENCES, {"told": Told(told)}, AlignmentTarget(pieces="max"))
     assert found.signed == {"told": True}
     assert found.scores["told"][0].tolist() == [[301, 302], [(311 + 321) / 2, (312 + 322) / 2]]
     assert found.scores["told"][1].tolist() == [[400]]
@@ -61,7 +61,7 @@ def test_attention_is_that_of_the_step_that_writes_the_word(spec: str, site: str
     """From one trace of the whole reference: the query that has read the words before, mean over heads."""
     model = translator(spec)
     name = "attention" if site is None else f"attention:site={site}"
-    found = align(model, TASK, SENTENCES, {name: IMPORTANCES.make(name)}, Asked()).scores[name]
+    found = align(model, TASK, SENTENCES, {name: IMPORTANCES.make(name)}, AlignmentTarget()).scores[name]
     for e, matrix in zip(SENTENCES, found, strict=True):
         trace = model.trace(collate([e], model.vocabulary))
         weights = trace.attention[site or model.sites[-1]][0].mean(0).double()  # [step, key], with wrappers
@@ -74,7 +74,7 @@ def test_attention_is_that_of_the_step_that_writes_the_word(spec: str, site: str
 def test_the_reference_is_explained_and_not_the_models_own_choice(of: Any) -> None:
     """Occlusion again: one piece's embedding zeroed, the change of the reference's next piece."""
     model = translator()
-    found = align(model, TASK, SENTENCES, {"o": IMPORTANCES.make("occlusion")}, Asked(of=of)).scores["o"]
+    found = align(model, TASK, SENTENCES, {"o": IMPORTANCES.make("occlusion")}, AlignmentTarget(of=of)).scores["o"]
     view = next_word(model)
 
     def value(prefix: Example, zeroed: int | None, label: int) -> float:
@@ -101,9 +101,9 @@ def test_the_reference_is_explained_and_not_the_models_own_choice(of: Any) -> No
 def test_a_sentence_is_scored_the_same_alone() -> None:
     model = translator()
     made = {name: IMPORTANCES.make(name) for name in FEW}
-    every = align(model, TASK, SENTENCES, made, Asked())
+    every = align(model, TASK, SENTENCES, made, AlignmentTarget())
     for i, e in enumerate(SENTENCES):
-        alone = align(model, TASK, [e], made, Asked())
+        alone = align(model, TASK, [e], made, AlignmentTarget())
         for name in FEW:
             torch.testing.assert_close(alone.scores[name][0], every.scores[name][i], atol=1e-5, rtol=1e-4)
         assert alone.right[0] == every.right[i]

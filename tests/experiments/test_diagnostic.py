@@ -11,7 +11,7 @@ from exegete.experiments.common.summaries import interval_of
 from exegete.experiments.diagnostic.experiment import Diagnostic
 from exegete.experiments.diagnostic.figure import levels
 from exegete.interventions.impose import Impose
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import paired_difference
 from exegete.models.settings import MODELS
@@ -32,7 +32,7 @@ CONDITIONS = ["base", "own", "uniform", "imposed", "adversary", "imposed_adversa
 def companions() -> dict[str, Companion]:
     base, adversary = small_model(SPEC, EXAMPLES), shaken(SPEC, EXAMPLES, 9)
     words = {name: shaken(WORDS, EXAMPLES, seed) for seed, name in enumerate(("own", "uniform", "imposed", "faked"))}
-    ours, theirs = (Table.of(m, EXAMPLES) for m in (base, adversary))
+    ours, theirs = (WeightTable.of(m, EXAMPLES) for m in (base, adversary))
     return {
         "own": Companion(words["own"]),
         "uniform": Companion(words["uniform"], Uniform()),

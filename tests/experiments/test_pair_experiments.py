@@ -30,7 +30,7 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.permute import permuted
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.models.contract import Readout
 from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example, Task
@@ -259,7 +259,7 @@ def companions_of(experiment: Experiment, subject: Subject) -> dict[str, Compani
         at = bound(INTERVENTIONS.make(recipe.attention), model) if recipe.attention else None
         if recipe.imposed:
             assert isinstance(subject.model, Pair)
-            at = bound(Impose(table=Table.of(subject.model, subject.examples)), model)
+            at = bound(Impose(table=WeightTable.of(subject.model, subject.examples)), model)
         found[name] = Companion(model, at)
     return found
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from exegete.experiments.common.parts import Part, Parts
+from exegete.experiments.common.parts import AllRows, RowsPart
 from exegete.experiments.faithfulness.experiment import Faithfulness
 
 CELL = ("task", "model", "seed", "split")
@@ -30,19 +30,19 @@ def rows() -> pl.DataFrame:
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Parts:
+def parts(tmp_path: Path) -> AllRows:
     """A file for every five texts of a cell and split."""
     found = []
     frame = rows().with_columns(shard=pl.col("example") // 5)
     for number, (key, part) in enumerate(frame.group_by(*CELL, "shard", maintain_order=True)):
         path = tmp_path / f"part-{number}.parquet"
         part.drop(*CELL, "shard").write_parquet(path)
-        found.append(Part(path, dict(zip(CELL, key, strict=False))))
-    return Parts(found)
+        found.append(RowsPart(path, dict(zip(CELL, key, strict=False))))
+    return AllRows(found)
 
 
 @pytest.mark.slow
-def test_tables_are_those_of_all_rows(parts: Parts) -> None:
+def test_tables_are_those_of_all_rows(parts: AllRows) -> None:
     asked = Faithfulness(methods=("attention", "random", "lrp"), removals=("zero", "delete"))
     every = parts.whole()
     assert parts.rows == len(every) == len(rows())
@@ -55,14 +55,14 @@ def test_tables_are_those_of_all_rows(parts: Parts) -> None:
     assert len(tables["survival"]) > 0
 
 
-def test_the_file_of_all_rows_is_the_same_every_time(parts: Parts, tmp_path: Path) -> None:
+def test_the_file_of_all_rows_is_the_same_every_time(parts: AllRows, tmp_path: Path) -> None:
     parts.sink(tmp_path / "one.parquet")
     parts.sink(tmp_path / "two.parquet")
     assert_frame_equal(pl.read_parquet(tmp_path / "one.parquet"), parts.whole(), check_exact=True)
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
 
 
-def test_groups_come_in_the_order_of_their_first_rows(parts: Parts) -> None:
+def test_groups_come_in_the_order_of_their_first_rows(parts: AllRows) -> None:
     kept = pl.col("measure") != "flip"
     found = dict(parts.groups(("split", "measure"), ["task", "example", "value"], kept))
     expected = parts.whole().filter(kept).partition_by("split", "measure", as_dict=True, maintain_order=True)

@@ -14,7 +14,7 @@ from exegete.experiments.readings.candidates import candidates
 from exegete.experiments.readings.cuts import Cuts
 from exegete.experiments.readings.experiment import Readings
 from exegete.experiments.readings.statistics import by_reading
-from exegete.experiments.readings.unread import Asked, Moving, unread
+from exegete.experiments.readings.unread import Moving, TextEffects, unread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.reading import Reading
 from exegete.interventions.where import Head
@@ -92,10 +92,10 @@ def test_unread_heads(truth: Wired) -> None:
     model, texts = truth.model, truth.task.split("dev")[:8]
     batch = model.collate(texts)
     label = torch.tensor([text.label for text in texts])
-    shown = [Asked(batch, label, torch.ones(batch.tokens.shape).where(batch.words, torch.nan))]
+    shown = [TextEffects(batch, label, torch.ones(batch.tokens.shape).where(batch.words, torch.nan))]
     assert unread(model, shown, HEADS, one=True) == frozenset(HEADS)
     read = wired("planted")
-    shown = [Asked(read.model.collate(texts), label, shown[0].removed)]
+    shown = [TextEffects(read.model.collate(texts), label, shown[0].removed)]
     assert unread(read.model, shown, HEADS, one=True) == {head for head in HEADS if head.site == "encoder.0"}
 
 
@@ -115,7 +115,7 @@ def test_how_far_flat_heads_move(truth: Wired) -> None:
         return weights
 
     change = log_odds(model.logits(batch, intervene=flat), label) - log_odds(model.logits(batch), label)
-    shown = Asked(batch, label, torch.full(batch.tokens.shape, 2.0).where(batch.words, torch.nan))
+    shown = TextEffects(batch, label, torch.full(batch.tokens.shape, 2.0).where(batch.words, torch.nan))
     expected = (change.square().sum() / (4 * batch.words.sum())).sqrt()
     assert Moving(model, [shown], one=True).by([Head("encoder.1", 0)]) == pytest.approx(float(expected), rel=1e-4)
 

@@ -18,7 +18,7 @@ from exegete.explanations.compare import Removals
 from exegete.explanations.explain import explain, explain_all, explain_file
 from exegete.explanations.question import Contrast, texts_of
 from exegete.explanations.result import Explanation, Method
-from exegete.explanations.verdict import Reading, read
+from exegete.explanations.verdict import TextVerdict, read
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Target
 from exegete.models.contract import Predictor
@@ -309,12 +309,12 @@ def test_a_missing_or_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None
         explain(str(folder), "a")
 
 
-def reading(**numbers: object) -> Reading:
+def reading(**numbers: object) -> TextVerdict:
     plain = {
         "n": 20, "others": ("lrp", "lime"), "with_others": 0.5, "among_others": 0.55, "flip": 2, "best": "lrp",
         "best_flip": 2, "random_flip": 9.0, "decided": True,
     }  # fmt: skip
-    return Reading(**(plain | numbers))  # type: ignore[arg-type]
+    return TextVerdict(**(plain | numbers))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

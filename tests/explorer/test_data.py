@@ -19,22 +19,22 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.ties import levels
 from exegete.explorer.busy import Busy, Room
 from exegete.explorer.data import Data, page_of_texts, run_of, some_words
-from exegete.explorer.messages import Texts, Words
-from exegete.explorer.reading import Opened, keep, words_of
-from exegete.explorer.replies import Cell
+from exegete.explorer.messages import RunTexts, RunWords
+from exegete.explorer.reading import JudgedRun, keep, words_of
+from exegete.explorer.replies import ServedCell
 from exegete.explorer.server import REPORT_POLICY, make_app
 from exegete.runs.results import Run
 from tests.report.test_telling import tau_b
 
 pytestmark = pytest.mark.slow  # a server, a model and a run of their own
 
-CELL = Cell(cell=0, label="x", texts=0, scored=0, searched=0, method="lrp", method_label="LRP")
+CELL = ServedCell(cell=0, label="x", texts=0, scored=0, searched=0, method="lrp", method_label="LRP")
 MANY = 100_000
 
 
 @pytest.fixture(scope="module")
-def opened(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return Opened(run, tmp_path_factory.mktemp("tables"))
+def opened(run: Path, tmp_path_factory: pytest.TempPathFactory) -> JudgedRun:
+    return JudgedRun(run, tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def scores(run: Path, method: str, seed: int) -> dict[int, list[float]]:
     return dict(zip(rows["example"], rows["scores"].to_list(), strict=True))
 
 
-def test_every_number_of_a_text_is_that_of_the_run(opened: Opened, run: Path) -> None:
+def test_every_number_of_a_text_is_that_of_the_run(opened: JudgedRun, run: Path) -> None:
     for seed in (0, 1):
         found = opened.texts(seed)
         rows = pl.read_parquet(found["texts"]).rows(named=True)
@@ -132,7 +132,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str,
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_page_of_many_is_that_of_a_loop(many: tuple[Path, list[Any]], sort: Any, turned: bool) -> None:
     path, rows = many
-    found = page_of_texts(path, Texts(run=0, sort=sort, turned=turned, first=70, count=30, search="W7 w3"), CELL)
+    found = page_of_texts(path, RunTexts(run=0, sort=sort, turned=turned, first=70, count=30, search="W7 w3"), CELL)
     match = [row for row in rows if {"w7", "w3"} <= set(row["text"].split())]
     down = (sort in ("jsd", "error", "n")) != turned
     known = [row for row in match if row[sort] is not None]
@@ -144,12 +144,12 @@ def test_a_page_of_many_is_that_of_a_loop(many: tuple[Path, list[Any]], sort: An
 
 def test_only_errors_and_beyond_the_end(many: tuple[Path, list[Any]]) -> None:
     path, rows = many
-    wrong = page_of_texts(path, Texts(run=0, only="wrong", count=200), CELL)
+    wrong = page_of_texts(path, RunTexts(run=0, only="wrong", count=200), CELL)
     assert wrong["total"] == sum(row["wrong"] for row in rows)
     assert all(row["wrong"] for row in wrong["rows"])
-    assert page_of_texts(path, Texts(run=0, only="right", count=1), CELL)["total"] == MANY - wrong["total"]
-    assert page_of_texts(path, Texts(run=0, first=MANY), CELL)["rows"] == []
-    assert page_of_texts(path, Texts(run=0, search="w.*"), CELL)["total"] == 0  # a word, and no pattern
+    assert page_of_texts(path, RunTexts(run=0, only="right", count=1), CELL)["total"] == MANY - wrong["total"]
+    assert page_of_texts(path, RunTexts(run=0, first=MANY), CELL)["rows"] == []
+    assert page_of_texts(path, RunTexts(run=0, search="w.*"), CELL)["total"] == 0  # a word, and no pattern
 
 
 def test_words_by_what_each_likes(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_words_by_what_each_likes(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "w.parquet")
 
     def order(**asked: Any) -> list[str]:
-        return [row["word"] for row in some_words(tmp_path / "w.parquet", Words(run=0, **asked), CELL)["rows"]]
+        return [row["word"] for row in some_words(tmp_path / "w.parquet", RunWords(run=0, **asked), CELL)["rows"]]
 
     assert order(least=1) == ["a", "b", "c"]
     assert order(least=1, order="loved") == ["c", "b", "a"]
@@ -278,13 +278,13 @@ def test_which_words_of_the_command_line_are_runs(
 
 def test_a_run_without_scores_has_texts_and_a_sentence(run: Path, tmp_path: Path) -> None:
     answer = keep(lambda _: None, str(run), str(tmp_path))
-    opened = Opened(run, tmp_path)
+    opened = JudgedRun(run, tmp_path)
     opened.cells = [cell | {"experiments": {}} for cell in opened.cells]
     found = opened.texts(0)
     assert found["cell"]["method"] is None
     assert "no scores of attention" in found["cell"]["said"]
     assert not Path(found["words"]).exists()
-    assert page_of_texts(Path(found["texts"]), Texts(run=0), Cell(**found["cell"]))["rows"][0]["tau"] is None
+    assert page_of_texts(Path(found["texts"]), RunTexts(run=0), ServedCell(**found["cell"]))["rows"][0]["tau"] is None
     with pytest.raises(UsageError, match="2 models"):
         answer("texts", {"cell": 9}, lambda _: None)
     with pytest.raises(ExegeteError, match="is not complete"):

@@ -12,9 +12,9 @@ import pytest
 
 from exegete.audits.audit import judge_run
 from exegete.explorer.data import page_of_texts
-from exegete.explorer.messages import Texts
-from exegete.explorer.reading import Opened
-from exegete.explorer.replies import Cell
+from exegete.explorer.messages import RunTexts
+from exegete.explorer.reading import JudgedRun
+from exegete.explorer.replies import ServedCell
 from exegete.runs.results import Run
 from tests.browser import Browser
 from tests.explorer.serving import Running, running
@@ -50,8 +50,8 @@ def opened(browser: Browser, served: Running, fragment: str, refused: str = "not
 
 def texts(run: Path, at: Path, **asked: Any) -> list[str]:
     """As Python sorts them."""
-    found = Opened(run, at).texts(asked.pop("cell", 0))
-    rows = page_of_texts(Path(found["texts"]), Texts(run=0, count=25, **asked), Cell(**found["cell"]))["rows"]
+    found = JudgedRun(run, at).texts(asked.pop("cell", 0))
+    rows = page_of_texts(Path(found["texts"]), RunTexts(run=0, count=25, **asked), ServedCell(**found["cell"]))["rows"]
     return [row["text"] for row in rows]
 
 

@@ -10,7 +10,7 @@ from exegete.importance.contract import Target
 from exegete.importance.gradient import Gradient
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.omission import windows
-from exegete.importance.random import Random
+from exegete.importance.random import RandomImportance
 from exegete.importance.written import write
 from exegete.models.ours import deletion
 from exegete.models.ours.classifier import SITE, PoolingClassifier
@@ -175,7 +175,10 @@ def test_attention_is_the_models_weights_and_knows_its_sites() -> None:
 def test_random_depends_on_example_and_word_alone() -> None:
     examples = texts(10)
     plain, wrapped = (small_model(SPECS[0], examples, wrap) for wrap in (False, True))
-    a, b = Random()(plain, batch_of(plain, examples)), Random()(wrapped, batch_of(wrapped, examples[3:5]))
+    a, b = (
+        RandomImportance()(plain, batch_of(plain, examples)),
+        RandomImportance()(wrapped, batch_of(wrapped, examples[3:5])),
+    )
     batch = batch_of(wrapped, examples[3:5])
     assert torch.equal(a.values[3][~a.values[3].isnan()], b.values[0][batch.words[0]])
     assert a.values[0, 0] != a.values[1, 0]

@@ -7,7 +7,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
 from exegete.importance.flow import Flow
-from exegete.importance.reading import Place, Reading
+from exegete.importance.reading import Reading, ReadingPlace
 from exegete.importance.rollout import Rollout
 from exegete.interventions.where import Head
 from exegete.models.contract import Predictor
@@ -89,9 +89,9 @@ def test_a_layer_without_heads_is_its_residual(model: Predictor, batch: Batch) -
 
 
 def test_where_a_reading_looks_is_said(model: Predictor) -> None:
-    assert Reading().place(model) == Place("encoder.1", "mean", "the first token")
-    assert Reading(site="encoder.0", head=1).place(model) == Place("encoder.0", "1", "the first token")
-    assert Reading("rollout", "every").place(model) == Place("encoder.0 to encoder.1", "mean", "every token")
+    assert Reading().place(model) == ReadingPlace("encoder.1", "mean", "the first token")
+    assert Reading(site="encoder.0", head=1).place(model) == ReadingPlace("encoder.0", "1", "the first token")
+    assert Reading("rollout", "every").place(model) == ReadingPlace("encoder.0 to encoder.1", "mean", "every token")
 
 
 def test_what_there_is_not(model: Predictor, batch: Batch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exegete.importance.relevance import RULES, Dials, Layers, Received
+from exegete.importance.relevance import RULES, Dials, Received, RelevantLayers
 from tests.importance.slow_lrp import linear_down, shares
 
 DIALS = [Dials(0.001, True), Dials(0.001, False), Dials(0.3, True)]
@@ -21,7 +21,7 @@ def numbers(*shape: int) -> Tensor:
 def handed_down(kind: str, dials: Dials, relevance: Tensor, *arguments: Tensor) -> tuple[Tensor | None, ...]:
     """The relevance of every argument, through autograd as LRP has it."""
     inputs = [a.clone().requires_grad_() if a.is_floating_point() else a for a in arguments]
-    z = Layers(dials)(kind, *inputs)
+    z = RelevantLayers(dials)(kind, *inputs)
     z.backward(relevance)
     return tuple(a.grad for a in inputs)
 

@@ -12,7 +12,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import make_classifier
 from exegete.models.projections import Softmax
@@ -30,7 +30,7 @@ ROWS = {("a", "b", "c"): torch.tensor([0.5, 0.3, 0.2]), ("c",): torch.tensor([1.
 def test_the_weights_of_another_model(wrap: bool) -> None:
     """Another model's weights on the same texts, wherever they stand in the batch."""
     source, target = small_model(SPECS[0], EXAMPLES), small_model(SPECS[4], EXAMPLES, wrap)
-    at = Impose(table=Table.of(source, EXAMPLES))
+    at = Impose(table=WeightTable.of(source, EXAMPLES))
     batch = batch_of(target, EXAMPLES)
     with torch.no_grad():
         imposed = target.trace(batch, intervene=at).attention["attention"]
@@ -42,14 +42,14 @@ def test_the_weights_of_another_model(wrap: bool) -> None:
 
 def test_the_weights_of_an_altered_model() -> None:
     source = small_model(SPECS[0], EXAMPLES)
-    table = Table.of(source, EXAMPLES, Uniform())
+    table = WeightTable.of(source, EXAMPLES, Uniform())
     assert all(torch.allclose(row, torch.full_like(row, 1 / len(row))) for row in table.rows.values())
 
 
 def test_a_key_that_is_no_word_is_left_out() -> None:
     """A null key takes most of the mass; the words' own shares of the rest are what is stored."""
     model = make_classifier("ladder:size=4,scale=1", fit_vocabulary(EXAMPLES), ("no", "yes")).eval()
-    table = Table.of(model, EXAMPLES)
+    table = WeightTable.of(model, EXAMPLES)
     for example in EXAMPLES:
         batch = batch_of(model, [example])
         own = model.trace(batch).attention["attention"][0, 0, 0][batch.words[0]].detach()
@@ -60,14 +60,14 @@ def test_a_key_that_is_no_word_is_left_out() -> None:
 def test_weights_of_sentences_are_not_of_words() -> None:
     model = make_classifier("hierarchical:size=4,hidden=4", fit_vocabulary(EXAMPLES), ("no", "yes"))
     with pytest.raises(UsageError, match="is not over words"):
-        Table.of(model, EXAMPLES)
+        WeightTable.of(model, EXAMPLES)
 
 
 def test_a_file_by_name(tmp_path: Path) -> None:
     source, target = (small_model(spec, EXAMPLES) for spec in (SPECS[0], SPECS[4]))
-    table = Table.of(source, EXAMPLES)
+    table = WeightTable.of(source, EXAMPLES)
     table.write(tmp_path / "weights.parquet")
-    again = Table.read(tmp_path / "weights.parquet")
+    again = WeightTable.read(tmp_path / "weights.parquet")
     assert again.hash == table.hash
     assert repr(again) == repr(table)
     at = bound(INTERVENTIONS.make(f"impose:file={tmp_path / 'weights.parquet'}"), target)
@@ -78,13 +78,13 @@ def test_words_that_the_model_does_not_know() -> None:
     """Two texts that look the same to the model have the mean of their weights."""
     vocabulary = fit_vocabulary([Example(0, (("a", "b"),), 0)])
     rows: dict[tuple[str, ...], Tensor] = {("a", "x"): torch.tensor([0.8, 0.2]), ("a", "y"): torch.tensor([0.4, 0.6])}
-    seen = Table(rows).seen(vocabulary)
+    seen = WeightTable(rows).seen(vocabulary)
     assert [row.tolist() for row in seen.values()] == [pytest.approx([0.6, 0.4])]
 
 
 def test_a_text_without_words_needs_no_weights() -> None:
     model = small_model(SPECS[0], EXAMPLES, wrap=True)
-    at = Impose(table=Table(ROWS))
+    at = Impose(table=WeightTable(ROWS))
     empty, batch = (batch_of(model, (Example(0, ((),), 0), Example(1, (("c",),), 1))[:n]) for n in (1, 2))
     assert model.trace(empty, intervene=at).attention["attention"].sum() == 0
     assert model.trace(batch, intervene=at).attention["attention"].sum((1, 2, 3)).tolist() == [0, 1]
@@ -95,13 +95,13 @@ def test_every_head_and_query_gets_the_same() -> None:
     site = site_of(torch.zeros(1, 2, 3, 6), torch.ones(1, 6).bool(), [5], Softmax())
     row = torch.tensor([0.1, 0.1, 0.1, 0.2, 0.2, 0.3])
     site = site._replace(batch=site.batch._replace(reader=vocabulary))
-    found = Impose(table=Table({tuple("abcdef"): row}))(site)
+    found = Impose(table=WeightTable({tuple("abcdef"): row}))(site)
     torch.testing.assert_close(found, row.expand(1, 2, 3, 6))
 
 
 def test_no_stored_row() -> None:
     model = small_model(SPECS[0], EXAMPLES)
-    at = Impose(table=Table(ROWS))
+    at = Impose(table=WeightTable(ROWS))
     with pytest.raises(ExegeteError, match="no weights are stored for the words of text 12"):
         predict(model, [Example(12, (("b", "c"),), 0)], at)
 
@@ -111,7 +111,7 @@ def test_a_row_of_another_length() -> None:
     vocabulary = fit_vocabulary([Example(0, (tuple("abcdef"),), 0)])
     site = site_of(torch.zeros(1, 1, 1, 3), torch.ones(1, 3).bool(), [5])
     one = random_site(0, Softmax()).batch.rows(torch.tensor([0]))._replace(reader=vocabulary)
-    at = Impose(table=Table({tuple("abcdef"): torch.full((6,), 1 / 6)}))
+    at = Impose(table=WeightTable({tuple("abcdef"): torch.full((6,), 1 / 6)}))
     with pytest.raises(ExegeteError, match="stored for text 4 are 6, but at site 'attention' it has 3 keys"):
         at(site._replace(batch=one))
 
@@ -130,16 +130,16 @@ def test_a_row_of_another_length() -> None:
 )
 def test_weights_that_are_no_distribution(row: list[float], said: str, tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match=said):
-        Table({**ROWS, ("a", "b", "c"): torch.tensor(row, dtype=torch.float64)})
+        WeightTable({**ROWS, ("a", "b", "c"): torch.tensor(row, dtype=torch.float64)})
     path = tmp_path / "w.parquet"
     pl.DataFrame({"words": [["c"], ["a", "b", "c"]], "weights": [[1.0], row]}).write_parquet(path)
     with pytest.raises(ExegeteError, match=rf"w\.parquet: .*{said}"):
-        Table.read(path)
+        WeightTable.read(path)
 
 
 def test_rounded_weights_are_fine() -> None:
-    Table({("a", "b", "c"): torch.tensor([0.3333, 0.3333, 0.3333 + 1e-5])})
-    Table({("a",): torch.tensor([1]), (): torch.zeros(0)})
+    WeightTable({("a", "b", "c"): torch.tensor([0.3333, 0.3333, 0.3333 + 1e-5])})
+    WeightTable({("a",): torch.tensor([1]), (): torch.zeros(0)})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_rounded_weights_are_fine() -> None:
 def test_files_that_hold_something_else(frame: pl.DataFrame, said: str, tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "w.parquet")
     with pytest.raises(ExegeteError, match=said):
-        Table.read(tmp_path / "w.parquet")
+        WeightTable.read(tmp_path / "w.parquet")
 
 
 def test_no_file(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_no_file(tmp_path: Path) -> None:
         bound(Impose(file=str(tmp_path / "none.parquet")), model)
     (tmp_path / "text.parquet").write_text("hello")
     with pytest.raises(ExegeteError, match="can't be read as parquet"):
-        Table.read(tmp_path / "text.parquet")
+        WeightTable.read(tmp_path / "text.parquet")
 
 
 def test_nothing_to_impose() -> None:

@@ -15,7 +15,7 @@ from exegete.interventions.detach import Detach
 from exegete.interventions.impose import Impose
 from exegete.interventions.permute import Permute
 from exegete.interventions.random import Random
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.interventions.uniform import Uniform
 from exegete.models.contract import Intervention, Site
 from exegete.models.ours.classifier import PoolingClassifier
@@ -40,7 +40,7 @@ OTHERS = tuple(
 def made(text: str, model: PoolingClassifier, examples: Sequence[Example]) -> Intervention:
     """What a name asks for, for a model; imposed weights are those of another model."""
     if text == "impose":
-        return bound(Impose(table=Table.of(small_model(SPECS[0], examples), examples)), model)
+        return bound(Impose(table=WeightTable.of(small_model(SPECS[0], examples), examples)), model)
     intervention: Intervention = bound(INTERVENTIONS.make(text), model)
     return intervention
 

@@ -12,7 +12,7 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.search import Search, find
-from exegete.interventions.table import BESIDE, Table
+from exegete.interventions.table import BESIDE, WeightTable
 from exegete.models.contract import Intervention, Site
 from exegete.models.opened import decoder
 from exegete.models.ours.pair import Pair
@@ -33,7 +33,7 @@ def a_pair(spec: str = PAIRS[0], examples: tuple[Example, ...] = EXAMPLES, wrap:
 
 def made(text: str, model: Pair) -> Intervention:
     if parse(text).name == "impose":
-        return bound(Impose(table=Table.of(a_pair(PAIRS[1]), EXAMPLES)), model)
+        return bound(Impose(table=WeightTable.of(a_pair(PAIRS[1]), EXAMPLES)), model)
     intervention: Intervention = bound(INTERVENTIONS.make(text), model)
     return intervention
 
@@ -80,7 +80,7 @@ def test_imposed_weights_are_found_by_passage_and_question(tmp_path: Path) -> No
     batch = batch_of(model, ASKED)
     own = model.trace(batch)
     assert not torch.allclose(own.attention["attention"][0], own.attention["attention"][1], atol=1e-3)
-    table = Table.of(model, ASKED)
+    table = WeightTable.of(model, ASKED)
     assert list(table.rows) == [(*e.texts[0], BESIDE, *e.texts[1]) for e in sorted(ASKED, key=len)]
     table.write(tmp_path / "weights.parquet")
     for impose in (Impose(table=table), Impose(file=str(tmp_path / "weights.parquet"))):
@@ -95,7 +95,7 @@ def test_a_word_that_is_unknown_does_not_make_two_pairs_one() -> None:
     """Unknown words look alike, and where a passage ends must still be seen."""
     one, other = Example(0, (("a", "new"), ("b",)), 0), Example(1, (("a",), ("new", "b")), 1)
     model = a_pair(examples=ASKED)
-    table = Table.of(model, (one, other))
+    table = WeightTable.of(model, (one, other))
     assert len(table.seen(model.vocabulary)) == 2
     assert [len(row) for row in table.lookup(batch_of(model, (one, other)))] == [2, 1]
 
@@ -103,7 +103,7 @@ def test_a_word_that_is_unknown_does_not_make_two_pairs_one() -> None:
 def test_weights_of_a_question_that_is_explained_are_refused() -> None:
     asked = pairs(3, explained=1)
     with pytest.raises(UsageError, match="not over those of the explained text"):
-        Table.of(a_pair(examples=asked), asked)
+        WeightTable.of(a_pair(examples=asked), asked)
 
 
 def test_adversaries_keep_the_prediction_of_a_decoder_that_is_not_linear() -> None:

@@ -16,7 +16,7 @@ from exegete.interventions import search as module
 from exegete.interventions.climbing import ABSENT, Climb, Slopes
 from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective, watched
 from exegete.models.capabilities import Encoded
-from exegete.models.opened import Decoder, decoder
+from exegete.models.opened import OpenedPooling, decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example
 from tests.small import small_model, texts
@@ -26,8 +26,8 @@ BINARY = "bilstm:size=7,hidden=6,scale=1"
 THREE = ("a", "b", "c")
 
 
-def pools_of(model: PoolingClassifier, examples: tuple[Example, ...] = EXAMPLES) -> list[Decoder]:
-    return [p.opened for p in pooled(model, examples) if isinstance(p.opened, Decoder)]
+def pools_of(model: PoolingClassifier, examples: tuple[Example, ...] = EXAMPLES) -> list[OpenedPooling]:
+    return [p.opened for p in pooled(model, examples) if isinstance(p.opened, OpenedPooling)]
 
 
 def jsd(p: list[float], q: list[float]) -> float:
@@ -100,7 +100,7 @@ def test_the_gradient_is_that_of_autograd(count: int, keys: int, classes: int, s
     torch.testing.assert_close(climb.gradient().permute(2, 0, 1), leaf.grad, atol=1e-8, rtol=1e-8)
 
 
-def slow_search(model: PoolingClassifier, pool: Decoder, search: Search, more: Tensor | float = 0.0) -> Tensor:
+def slow_search(model: PoolingClassifier, pool: OpenedPooling, search: Search, more: Tensor | float = 0.0) -> Tensor:
     """The same steps on the words alone, by autograd and torch's own Adam: weights [batch, candidate, 1, key]."""
     real, values = pool.encoded.mask[0], pool.encoded.values  # texts of one length have the same mask
     assert values is not None

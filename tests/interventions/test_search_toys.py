@@ -10,7 +10,7 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
 from exegete.models.capabilities import Encoded
-from exegete.models.opened import Decoder, decoder
+from exegete.models.opened import OpenedPooling, decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from tests.small import batch_of, small_model, texts
 
@@ -18,7 +18,7 @@ EXAMPLES = texts(40)
 BINARY = "bilstm:size=7,hidden=6,scale=1"
 
 
-def toy(values: list[list[float]], weights: list[float]) -> Decoder:
+def toy(values: list[list[float]], weights: list[float]) -> OpenedPooling:
     """One text whose words have the values z, with the given weights."""
     model = small_model(BINARY, EXAMPLES)
     z = torch.tensor(values)[:, :, None]

@@ -7,7 +7,7 @@ from exegete.base.errors import ExegeteError
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.models.build import build
 from exegete.models.contract import Intervention
 from exegete.models.ours.transformer import Transformer
@@ -30,7 +30,7 @@ def transformer(wrap: bool) -> Transformer:
 
 def made(text: str, model: Transformer) -> Intervention:
     if text == "impose":
-        return bound(Impose("attention", Table.of(model, EXAMPLES)), model)
+        return bound(Impose("attention", WeightTable.of(model, EXAMPLES)), model)
     return bound(INTERVENTIONS.make(text), model)
 
 
@@ -67,7 +67,7 @@ def test_one_site_is_rewritten_and_the_others_follow(site: str) -> None:
 @torch.no_grad()
 def test_weights_of_words_are_refused_where_wrappers_are_keys() -> None:
     model = transformer(True)
-    everywhere = bound(Impose(table=Table.of(model, EXAMPLES)), model)
+    everywhere = bound(Impose(table=WeightTable.of(model, EXAMPLES)), model)
     with pytest.raises(ExegeteError, match=r"at site 'encoder\.0'"):
         model.trace(batch_of(model, EXAMPLES), intervene=everywhere)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.models.build import build
 from exegete.models.contract import Intervention, Site
 from exegete.models.ours.spelled import PooledSpelled, Spelled
@@ -63,11 +63,11 @@ def test_imposed_weights_of_words() -> None:
     texts = EXAMPLES[:6]
     batch = model.collate(texts)
     plain = model.trace(batch)
-    table = Table.of(model, texts)
+    table = WeightTable.of(model, texts)
     again = model.trace(batch, intervene=bound(Impose("attention", table), model))
     torch.testing.assert_close(again.logits, plain.logits)
     read = spelled_model(FIRST)
-    stored = Table.of(read, texts)
+    stored = WeightTable.of(read, texts)
     for e in texts:
         one = read.collate([e])
         row = read.trace(one).attention["encoder.1"][0, :, 0].mean(0)[one.words[0]]

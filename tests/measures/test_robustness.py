@@ -8,7 +8,7 @@ from exegete.importance.contract import Scores, Target
 from exegete.importance.erasure import Removal, erased, sharing
 from exegete.importance.gradient import Gradient
 from exegete.importance.leave_one_out import LeaveOneOut
-from exegete.importance.random import Random
+from exegete.importance.random import RandomImportance
 from exegete.measures.robustness import _subsets, infidelity, sensitivity_max, shaken
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -114,7 +114,7 @@ def test_sensitivity_of_methods_that_write_texts_anew() -> None:
     torch.testing.assert_close(found, again, rtol=1e-4, atol=1e-6)  # whole texts are run another way
     alone = sensitivity_max(LeaveOneOut(of="logit"), model, batch_of(model, EXAMPLES[2:3]), draws=2)
     assert alone.item() == pytest.approx(found[2].item(), abs=1e-4)
-    assert sensitivity_max(Random(), model, batch, draws=2).tolist() == [0.0] * 6
+    assert sensitivity_max(RandomImportance(), model, batch, draws=2).tolist() == [0.0] * 6
 
 
 def test_scores_of_zero_have_no_relative_change() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.architectures import ARCHITECTURES, listing
-from exegete.models.huggingface.attention import CROSS, NAME, Run, input_embeddings
+from exegete.models.huggingface.attention import CROSS, NAME, AttentionPass, input_embeddings
 from exegete.models.huggingface.sites import Access, probed, reading
 from exegete.models.ours.self_attention import Hook
 from exegete.models.projections import Projection
@@ -29,7 +29,7 @@ def access(base: Any) -> Access:
     return probed(base, inputs(base, 0))
 
 
-def run(base: Any, access: Access, hook: Any = None, text: int | None = None) -> tuple[Tensor, Run]:
+def run(base: Any, access: Access, hook: Any = None, text: int | None = None) -> tuple[Tensor, AttentionPass]:
     """Logits where texts are, and the run."""
     at = (lambda name: None) if hook is None else (lambda name: hook(name))
     with torch.no_grad(), reading(base, access, at) as found:

@@ -12,7 +12,7 @@ from exegete.interventions.permute import permuted_together
 from exegete.models import opened as module
 from exegete.models.build import make_classifier
 from exegete.models.contract import Intervention, Site
-from exegete.models.opened import Decoder, Pass, decoder, opened, passing, unopened
+from exegete.models.opened import OpenedPooling, Pass, decoder, opened, passing, unopened
 from exegete.models.ours.module import Model
 from tests.models.own_models import GENERAL, POOLING, own, written
 from tests.small import PAIRS, SPECS, TRANSFORMERS, batch_of, pairs, small_model, texts, vocabulary
@@ -55,7 +55,7 @@ def test_weights_give_the_logits_of_a_trace(tmp_path: Path) -> None:
         batch = batch_of(model, pairs(9) if model.name == "pair" else EXAMPLES)
         with torch.no_grad():
             found, trace = opened(model, batch), model.trace(batch)
-            assert isinstance(found, Decoder if pools else Pass)
+            assert isinstance(found, OpenedPooling if pools else Pass)
             assert torch.allclose(found.own, trace.logits.double(), atol=1e-5), model.spec
             own_weights = trace.attention[model.sites[-1]].flatten(1, 2).double()
             assert torch.allclose(found.weights, own_weights, atol=1e-6)

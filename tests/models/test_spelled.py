@@ -17,7 +17,7 @@ from exegete.importance.occlusion import Occlusion
 from exegete.models.build import build
 from exegete.models.capabilities import Pooling
 from exegete.models.contract import Predictor, Replacement, Site
-from exegete.models.opened import Decoder, Pass, opened
+from exegete.models.opened import OpenedPooling, Pass, opened
 from exegete.models.ours.spelled import Chunks, Spelled
 from exegete.models.settings import MODELS
 from exegete.models.spelling import on_words, rewriting, side_by_side, spelled
@@ -330,7 +330,7 @@ def test_every_query_is_opened_where_all_are_read(monkeypatch: pytest.MonkeyPatc
     )  # text by text: shorter ones are narrower
     torch.testing.assert_close(found.own, model.logits(batch).double(), atol=1e-5, rtol=1e-5)
     pooled = spelled_model(POOLED)
-    assert isinstance(opened(pooled, pooled.collate(EXAMPLES)), Decoder)
+    assert isinstance(opened(pooled, pooled.collate(EXAMPLES)), OpenedPooling)
 
 
 @pytest.mark.parametrize("spec", [POOLED, FIRST, MEAN])

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import BPE, WordPiece
 from torch import nn
 
-from exegete.models.huggingface.load import Parts
+from exegete.models.huggingface.load import LoadedParts
 from exegete.models.huggingface.model import HuggingFace
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -132,4 +132,4 @@ def in_memory(model: Any, tokenizer: Any, spec: str = "hf:tiny") -> HuggingFace:
     from exegete.models.huggingface.make import with_proof
 
     labels = tuple(model.config.id2label.values())
-    return with_proof(OwnHead(spec, Parts(model, tokenizer, ""), labels, tuple(range(len(labels)))))
+    return with_proof(OwnHead(spec, LoadedParts(model, tokenizer, ""), labels, tuple(range(len(labels)))))

@@ -9,19 +9,19 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, Matrix, Row, extracts, lines_of
+from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, HeatRow, Matrix, extracts, lines_of
 from exegete.page.heatmap_terminal import CHIPS, HUES, terminal
 from exegete.page.html import block, page
 from exegete.page.theme import PALETTE
 from tests.page.colours import DEFICIENCIES, contrast, nearest
 
 WORDS = ("a", "fine", "<script>alert(1)</script>", 'x"onmouseover="y', "dull")
-SIGNED = Row("ig", (0.1, 1.0, 0.0, 0.5, -0.9), signed=True, numbers=("0.50",), complaint="odd <b>")
-SIZES = Row("attention", (0.0, 0.2, 0.1, 0.3, 0.4), signed=False, numbers=("",), main=True)
+SIGNED = HeatRow("ig", (0.1, 1.0, 0.0, 0.5, -0.9), signed=True, numbers=("0.50",), complaint="odd <b>")
+SIZES = HeatRow("attention", (0.0, 0.2, 0.1, 0.3, 0.4), signed=False, numbers=("",), main=True)
 MATRIX = Matrix(("ig", "attention"), ((1.0, -0.25), (-0.25, None)), "τ")
 
 
-def drawn(words: tuple[str, ...] = WORDS, rows: tuple[Row, ...] = (SIGNED, SIZES), **more: object) -> HeatMap:
+def drawn(words: tuple[str, ...] = WORDS, rows: tuple[HeatRow, ...] = (SIGNED, SIZES), **more: object) -> HeatMap:
     named = {"columns": ("τ",), "matrix": MATRIX, "question": "May it?", "reading": ("No.", "Because.")} | more
     return HeatMap("Predicted: <i>", words, rows, "good", **named)  # type: ignore[arg-type]
 
@@ -37,12 +37,12 @@ def printed(shown: HeatMap, width: int = 80, colour: bool = False) -> str:
 
 def test_shades_are_fifths_of_the_largest_score() -> None:
     values = (0.0, 0.19, 0.21, 0.41, 0.61, 0.81, 1.0)
-    assert [Row("m", values, True).level(i) for i in range(7)] == [0, 0, 1, 2, 3, 4, 4]
-    assert [Row("m", tuple(-2 * v for v in values), True).level(i) for i in range(7)] == [0, 0, 1, 2, 3, 4, 4]
+    assert [HeatRow("m", values, True).level(i) for i in range(7)] == [0, 0, 1, 2, 3, 4, 4]
+    assert [HeatRow("m", tuple(-2 * v for v in values), True).level(i) for i in range(7)] == [0, 0, 1, 2, 3, 4, 4]
 
 
 def test_a_row_without_any_score_has_no_shade() -> None:
-    row = Row("m", (0.0, 0.0), signed=True)
+    row = HeatRow("m", (0.0, 0.0), signed=True)
     assert [row.level(0), row.intensity(1), row.marks(0)] == [0, 0.0, ""]
 
 
@@ -92,7 +92,7 @@ def test_no_color_wins_over_a_terminal() -> None:
 @pytest.mark.parametrize("n", [3, 40, 500])
 def test_nothing_is_wider_than_the_terminal(width: int, n: int) -> None:
     words = tuple(("字" if i % 7 == 0 else "word") * (1 + i % 3) for i in range(n))
-    row = Row("leave_one_out", tuple(float(i % 11) - 5 for i in range(n)), signed=True, numbers=("0.50",))
+    row = HeatRow("leave_one_out", tuple(float(i % 11) - 5 for i in range(n)), signed=True, numbers=("0.50",))
     shown = printed(drawn(words, (row,)), width)
     assert max(map(cell_len, shown.splitlines())) <= width
 
@@ -100,7 +100,7 @@ def test_nothing_is_wider_than_the_terminal(width: int, n: int) -> None:
 def test_words_stand_under_each_other() -> None:
     """Every row breaks its lines at the same words, so that methods can be compared down the page."""
     words = tuple(f"w{i}" for i in range(30))
-    rows = tuple(Row(f"m{k}", tuple(float((i * k) % 7) for i in range(30)), True) for k in (1, 3))
+    rows = tuple(HeatRow(f"m{k}", tuple(float((i * k) % 7) for i in range(30)), True) for k in (1, 3))
     lines = re.sub(r"\x1b\[[\d;]*m", "", printed(drawn(words, rows, columns=()), 60, colour=True)).splitlines()
     first, second = (next(i for i, line in enumerate(lines) if line.startswith(f"m{k} ")) for k in (1, 3))
     assert [line[3:] for line in lines[first:second]] == [line[3:] for line in lines[second : 2 * second - first]]
@@ -110,7 +110,7 @@ def test_a_long_text_shows_what_each_row_ranks_first() -> None:
     words = tuple(f"w{i}" for i in range(400))
     scores = [0.0] * 400
     scores[200], scores[333] = 1.0, -2.0
-    shown = printed(drawn(words, (Row("m", tuple(scores), True),), columns=()))
+    shown = printed(drawn(words, (HeatRow("m", tuple(scores), True),), columns=()))
     assert "w200++" in shown
     assert "w333−−−−" in shown
     assert "w100" not in shown
@@ -118,7 +118,7 @@ def test_a_long_text_shows_what_each_row_ranks_first() -> None:
 
 
 def test_a_word_can_not_steer_the_terminal() -> None:
-    shown = printed(drawn(("\x1b[31mred", "[bold]b[/bold]"), (Row("m", (1.0, 0.0), True),), columns=()))
+    shown = printed(drawn(("\x1b[31mred", "[bold]b[/bold]"), (HeatRow("m", (1.0, 0.0), True),), columns=()))
     assert "\x1b" not in shown
     assert "[bold]b[/bold]" in shown
 

@@ -12,7 +12,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.page.columns import significant
 from exegete.papers.catalogue import PAPERS
 from exegete.papers.explained import CONTROL, ELSEWHERE, EXPLAINS, NOT_IT, OPEN, PART, reasons_for, worth
-from exegete.papers.paper import Explained, Paper, load_paper, read_paper
+from exegete.papers.paper import Paper, Reason, load_paper, read_paper
 from exegete.papers.published import KEYS, PAPERS_FOLDER
 from exegete.papers.reproduce import Line, asked, compare
 from exegete.papers.rule import Ours, Yardstick
@@ -35,7 +35,7 @@ def words(line: Line) -> dict[str, str]:
     return {key: line.class_ if key == "class" else getattr(line, key) for key in KEYS}
 
 
-def written(paper: Paper, reason: Explained, line: Line) -> set[str]:
+def written(paper: Paper, reason: Reason, line: Line) -> set[str]:
     """Every number of the column that a reason names, and its mean over trainings, as a row would tell it."""
     quantity = paper.quantities[line.quantity]
     column, scale = reason.value or quantity.value, reason.scale or quantity.scale
@@ -117,9 +117,7 @@ def test_a_reason_without_results_names_its_study(tmp_path: Path) -> None:
 
 def test_a_reason_that_leads_nowhere_is_an_error() -> None:
     paper = load_paper("meister_2021")
-    lost = Explained(
-        rows={"table": "T1", "dataset": "SST"}, because="b", study="meister_2021", settings={"hidden": "7"}
-    )
+    lost = Reason(rows={"table": "T1", "dataset": "SST"}, because="b", study="meister_2021", settings={"hidden": "7"})
     with pytest.raises(ExegeteError, match="has no number for the reason 'b'"):
         compare(paper.model_copy(update={"explained": (lost,)}), ("T1",), RESULTS)
 

@@ -12,14 +12,14 @@ from exegete.base.errors import ExegeteError
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.adversary_search.section import examples
 from exegete.experiments.common.section import Found
-from exegete.page.heatmap import HeatMap, Row
+from exegete.page.heatmap import HeatMap, HeatRow
 from exegete.page.section import Section
 from exegete.report import chapters as module
 from exegete.report.chapters import NO_TEXTS, chapters
-from exegete.report.telling import Told
+from exegete.report.telling import HeatMaps
 from tests.report.runs import asked
 
-MAP = HeatMap("t", ("a",), (Row("m", (1.0,), False),), "1")
+MAP = HeatMap("t", ("a",), (HeatRow("m", (1.0,), False),), "1")
 STUDY: Any = None
 
 
@@ -38,7 +38,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Found]]:
 def test_they_follow_the_scorecard(found: list[tuple[Any, Found]]) -> None:
     found += [told("layers"), told("agreement"), told("permutation"), told("faithfulness")]
     tests = [asked("faithful"), asked("used"), asked("agrees")]
-    told_ = Told("faithfulness", (MAP,), "Texts", "why")
+    told_ = HeatMaps("faithfulness", (MAP,), "Texts", "why")
     made = list(chapters(Path(), STUDY, tests, told_))
     assert [section.anchor for section in made] == ["faithfulness", "permutation", "agreement", "layers"]
     assert [part.title for part in made[0].parts] == ["second of faithfulness", "Texts"]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pytest
 
-from exegete.page.heatmap import HeatMap, Matrix, Row
+from exegete.page.heatmap import HeatMap, HeatRow, Matrix
 from exegete.page.html import block
 from exegete.page.html import page as html_page
 from exegete.page.section import Figure, Report, Section, Table
@@ -72,7 +72,7 @@ def test_how_to_read_a_figure_wraps_on_a_phone(browser: Browser, tmp_path: Path)
 
 def test_no_word_of_a_heat_map_is_cut_on_a_phone(browser: Browser, tmp_path: Path) -> None:
     words = (*["a", "film", "that", "nobody", "of", "us", "would", "have", "called", "internationalisation"], "x" * 80)
-    rows = [Row(f"method {i}", tuple(range(len(words))), True, ("0.50", "", "3")) for i in range(3)]
+    rows = [HeatRow(f"method {i}", tuple(range(len(words))), True, ("0.50", "", "3")) for i in range(3)]
     matrix = Matrix(tuple("abcdefghijklmnop"), ((0.5,) * 16,) * 16, "How far the methods rank alike, " * 4)
     drawn = HeatMap("Predicted", words, tuple(rows), "yes", columns=("τ att.", "compr.", "flip"), matrix=matrix)
     path = tmp_path / "it.html"

@@ -14,7 +14,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from exegete.page.drawing import drawing
-from exegete.page.heatmap import HeatMap, Row
+from exegete.page.heatmap import HeatMap, HeatRow
 from exegete.page.html import file_link, filled
 from exegete.page.note import Note
 from exegete.page.section import Figure, Report, Section, Table, Verdict, anchor
@@ -34,7 +34,7 @@ def chart(label: str) -> alt.Chart:
 
 
 def heat(word: str) -> HeatMap:
-    rows = (Row(word, (0.5, 0.2), signed=False), Row("signed", (0.5, -0.2), signed=True))
+    rows = (HeatRow(word, (0.5, 0.2), signed=False), HeatRow("signed", (0.5, -0.2), signed=True))
     return HeatMap(word, (word, "b"), rows, word)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exegete.page.columns import decimal
-from exegete.page.heatmap import HeatMap, Row
+from exegete.page.heatmap import HeatMap, HeatRow
 from exegete.report.heat import heat_block, heat_svg, legend
 from exegete.report.telling import best_methods, telling
 from tests.report.runs import ATTENTION, LRP, MODEL, TASK, WORDS, asked, scored_run
@@ -79,7 +79,10 @@ def test_the_best_method_is_what_attention_was_held_against() -> None:
 
 
 MAP = HeatMap(
-    HOSTILE, (HOSTILE, "good", "bad"), (Row(HOSTILE, (0.5, 0.3, 0.2), False), Row("m", (0.1, 0.4, -0.2), True)), "1"
+    HOSTILE,
+    (HOSTILE, "good", "bad"),
+    (HeatRow(HOSTILE, (0.5, 0.3, 0.2), False), HeatRow("m", (0.1, 0.4, -0.2), True)),
+    "1",
 )
 
 
@@ -107,5 +110,5 @@ def test_a_map_is_a_drawing_too() -> None:
 
 def test_hues_are_explained_where_there_are_several() -> None:
     assert "against it" in legend([MAP])
-    plain = HeatMap("t", ("a",), (Row("m", (1.0,), False),), "1")
+    plain = HeatMap("t", ("a",), (HeatRow("m", (1.0,), False),), "1")
     assert not re.search("matters|class_", legend([plain]))

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.audits.audit import Asking, audit_study, study_for
+from exegete.audits.audit import AuditRequest, audit_study, study_for
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.report.build import headlines, predictions, write_report
 from exegete.runs.engine.local import LocalEngine
@@ -82,7 +82,7 @@ def test_a_study_of_pairs(tmp_path: Path) -> None:
     [("stories:facts=1,train=80,dev=30,test=30,sentences=4", "pair:hidden=4,size=4"), (TOY, TRANSLATOR)],
 )
 def test_the_audit_is_for_every_kind_and_says_what_does_not_apply(tmp_path: Path, task: str, model: str) -> None:
-    asked = study_for(Asking(task=task, model=model))
+    asked = study_for(AuditRequest(task=task, model=model))
     quick = asked.model_copy(update={"training": asked.training.model_copy(update={"epochs": 1})})
     found = audit_study(quick, tmp_path, engine=LocalEngine(1))
     assert {"used", "needed", "agrees", "beats_random"} <= {test.name for test in found.tests}

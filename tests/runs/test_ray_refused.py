@@ -17,13 +17,13 @@ from exegete.base.source import package_hash
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.ray import RayEngine, _Shift
 from exegete.runs.engine.ray_cluster import connect, environment, refuse
-from exegete.runs.engine.ray_worker import Outcome, Seen, look
+from exegete.runs.engine.ray_worker import NodeContents, Outcome, look
 from exegete.runs.needs import own_files
 from exegete.runs.objects import engine_for
 from exegete.runs.study import Study
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-HERE = Seen("here", platform.python_version(), __version__, package_hash())
+HERE = NodeContents("here", platform.python_version(), __version__, package_hash())
 
 
 def test_no_ray(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.catalogue import check_task
 from exegete.tasks.example import Example, Record, Task
 from exegete.tasks.planting import REACH, Kind, Planting, unused_stem
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.vocabulary import UNKNOWN, fit_vocabulary
 
@@ -155,7 +155,7 @@ def test_words_that_would_be_unknown_are_refused() -> None:
 
 def made(**settings: object) -> Task:
     rows = {
-        split: [Row(i, Record((f"{split} text {i}",), str(i % 2))) for i in range(count)]
+        split: [SourceRow(i, Record((f"{split} text {i}",), str(i % 2))) for i in range(count)]
         for split, count in (("train", 100), ("dev", 40), ("test", 40))
     }
     return prepare("mine", rows, TaskSettings(**settings), "here")

@@ -7,19 +7,19 @@ import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.example import Example, Record, Task
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import TaskSettings
 
 
-def rows(*pairs: tuple[str, str]) -> list[Row]:
-    return [Row(i, Record((text,), label)) for i, (text, label) in enumerate(pairs)]
+def rows(*pairs: tuple[str, str]) -> list[SourceRow]:
+    return [SourceRow(i, Record((text,), label)) for i, (text, label) in enumerate(pairs)]
 
 
-def many(count: int, prefix: str = "text") -> list[Row]:
+def many(count: int, prefix: str = "text") -> list[SourceRow]:
     return rows(*((f"{prefix} number {i}", str(i % 2)) for i in range(count)))
 
 
-def made(splits: Mapping[str, Iterable[Row]], **settings: Any) -> Task:
+def made(splits: Mapping[str, Iterable[SourceRow]], **settings: Any) -> Task:
     return prepare("mine", splits, TaskSettings(**settings), "here")
 
 
@@ -48,7 +48,7 @@ def test_lower_case_and_tokenizer() -> None:
 
 def test_empty_texts_are_counted_and_ids_stay() -> None:
     train = rows(("good", "1"), ("", "1"), ("  \n", "0"), ("bad", "0"))
-    task = made({"train": train, "dev": TWO, "test": [*TWO, Row(9, Record(("",), "0"))]})
+    task = made({"train": train, "dev": TWO, "test": [*TWO, SourceRow(9, Record(("",), "0"))]})
     assert [e.id for e in task.split("train")] == [0, 3]
     assert task.notes == ("2 empty texts were left out of train.", "1 empty text was left out of test.")
 
@@ -150,8 +150,8 @@ def test_a_class_that_train_lacks() -> None:
         made({"train": TWO, "dev": TWO, "test": rows(("odd", "2"))})
 
 
-def with_rationale(text: str, *spans: tuple[int, int]) -> dict[str, list[Row]]:
-    return {"train": [Row(0, Record((text,), "1", spans)), TWO[1]], "dev": TWO, "test": TWO}
+def with_rationale(text: str, *spans: tuple[int, int]) -> dict[str, list[SourceRow]]:
+    return {"train": [SourceRow(0, Record((text,), "1", spans)), TWO[1]], "dev": TWO, "test": TWO}
 
 
 def test_rationales_find_their_tokens() -> None:

@@ -23,7 +23,7 @@ from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import load_checkpoint, load_state, save_state
 from exegete.training.evaluation import evaluate, predict
 from exegete.training.fit import Fit, rate_at
-from exegete.training.pretrained import Given
+from exegete.training.pretrained import GivenModel
 from exegete.training.settings import FINE_TUNING, TrainingSettings, by_default
 from tests.models.spelled_models import spelled_task
 from tests.models.tiny import bert, bert_folder
@@ -214,7 +214,7 @@ def test_only_a_pretrained_model_has_its_recipe() -> None:
 def test_a_model_in_memory_is_wrapped_deposited_and_matched_to_a_task(task: Task, tmp_path: Path) -> None:
     base, tokenizer = bert(("yes", "no"))
     model = ex.wrap(base, tokenizer=tokenizer)
-    assert isinstance(model, Given)
+    assert isinstance(model, GivenModel)
     with torch.no_grad():
         base.classifier.weight.zero_()  # what happens to it afterwards doesn't count
     name_here = name_of_model(model, task, tmp_path)
@@ -227,7 +227,7 @@ def test_a_model_in_memory_is_wrapped_deposited_and_matched_to_a_task(task: Task
     assert torch.equal(predict(rebuilt, examples)[:, [1, 0]], predict(model.classifier, examples))
     assert float(predict(rebuilt, examples).abs().max()) > 0
     again = ex.wrap(bert(("yes", "no"))[0], tokenizer=tokenizer, task=task)
-    assert isinstance(again, Given)
+    assert isinstance(again, GivenModel)
     assert again.model.labels == ("no", "yes")
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, get_args
 import torch
 from torch import Tensor
 
-from exegete.annotation.sheets import Condition, Drawn, Item, Key, Secret
+from exegete.annotation.sheets import Condition, DrawnItems, Item, ItemKey, Secret
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.threads import one_thread
@@ -54,7 +54,7 @@ class Draw:
             raise unknown("prediction", self.prediction, get_args(Condition))
 
 
-def draw(model: Path, task: str, asked: Draw) -> Drawn:
+def draw(model: Path, task: str, asked: Draw) -> DrawnItems:
     """Draw items from the test split of a task for a checkpoint."""
     with one_thread():
         loaded, checkpoint = load_task(as_read(task, str(model))), load_checkpoint(model)
@@ -64,7 +64,7 @@ def draw(model: Path, task: str, asked: Draw) -> Drawn:
         return drawn(evaluated(fitting(checkpoint, loaded, model), loaded), loaded, asked)
 
 
-def drawn(checkpoint: Checkpoint, task: Task, asked: Draw) -> Drawn:
+def drawn(checkpoint: Checkpoint, task: Task, asked: Draw) -> DrawnItems:
     """Draw items for a model that fits its task."""
     for label in asked.labels:
         if label not in task.labels:
@@ -83,9 +83,9 @@ def drawn(checkpoint: Checkpoint, task: Task, asked: Draw) -> Drawn:
         Item(name, example.texts, example.explained, view.marked, called.get(secret.predicted, secret.predicted))
         for name, (example, view), secret in zip(names, shuffled, secrets, strict=True)
     )
-    key = Key(identity, facts, dict(zip(names, secrets, strict=True)))
+    key = ItemKey(identity, facts, dict(zip(names, secrets, strict=True)))
     notes = [*_notes(views, left_out, len(task.split(SPLIT)), asked), *_unnamed(task.labels, asked)]
-    return Drawn(items, key, tuple(notes))
+    return DrawnItems(items, key, tuple(notes))
 
 
 def _fingerprint(value: Any) -> str:

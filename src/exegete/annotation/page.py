@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from exegete.annotation.sheets import PAGE, SHEET, Drawn, Item, claim, to_csv
+from exegete.annotation.sheets import PAGE, SHEET, DrawnItems, Item, claim, to_csv
 from exegete.base.errors import unknown
 from exegete.base.files import write_text
 from exegete.page.html import shipped, whole
@@ -25,7 +25,7 @@ def checked_format(name: str) -> Format:
     return name  # type: ignore[return-value]
 
 
-def write_sheets(folder: Path, drawn: Drawn, form: Format) -> list[Path]:
+def write_sheets(folder: Path, drawn: DrawnItems, form: Format) -> list[Path]:
     """Write the key and the sheets; a sheet that is there already may hold answers, and stays as it is."""
     claim(folder, drawn)
     made = {PAGE: lambda: page(drawn.items, drawn.key.id), SHEET: lambda: to_csv(drawn.items)}

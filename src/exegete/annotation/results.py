@@ -16,7 +16,7 @@ from typing import Any, get_args
 import polars as pl
 import torch
 
-from exegete.annotation.sheets import Condition, Key, Sheet, load_key, read_sheets
+from exegete.annotation.sheets import Condition, ItemKey, Sheet, load_key, read_sheets
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.summaries import number
 from exegete.measures.kappa import kappa_interval
@@ -54,7 +54,7 @@ _KAPPA |= dict.fromkeys(("observed", "expected", "kappa", "low", "high"), pl.Flo
 class Annotated:
     """All answers beside the key: a row per annotator and item, `relevant` null where there is no answer yet."""
 
-    key: Key
+    key: ItemKey
     annotators: tuple[str, ...]
     frame: pl.DataFrame
 
@@ -162,7 +162,7 @@ def read_answers(folder: Path, paths: Sequence[Path], strict: bool = False) -> A
     return found
 
 
-def annotated(key: Key, sheets: Sequence[Sheet]) -> Annotated:
+def annotated(key: ItemKey, sheets: Sequence[Sheet]) -> Annotated:
     """Answers beside their key."""
     rows = [
         {

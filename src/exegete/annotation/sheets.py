@@ -52,7 +52,7 @@ class Secret(NamedTuple):
     words: tuple[str, ...]
 
 
-class Key(NamedTuple):
+class ItemKey(NamedTuple):
     """Which item is what."""
 
     id: str
@@ -65,11 +65,11 @@ class Key(NamedTuple):
         return {"format": FORMAT, "key": self.id, **self.facts, "items": items}
 
 
-class Drawn(NamedTuple):
+class DrawnItems(NamedTuple):
     """Items for annotators, the key to them, and what must be said of the draw."""
 
     items: tuple[Item, ...]
-    key: Key
+    key: ItemKey
     notes: tuple[str, ...]
 
 
@@ -106,7 +106,7 @@ def _plain(cell: str) -> str:
     return f" {cell}" if cell.startswith(FORMULAS) else cell
 
 
-def claim(folder: Path, drawn: Drawn) -> None:
+def claim(folder: Path, drawn: DrawnItems) -> None:
     """Keep the key in a folder; one that holds another draw, or sheets of which nobody knows the key, is refused."""
     if (folder / KEY).exists():
         kept = load_key(folder).id
@@ -122,21 +122,21 @@ def claim(folder: Path, drawn: Drawn) -> None:
     write_text(folder / KEY, text + "\n")
 
 
-def load_key(folder: Path) -> Key:
+def load_key(folder: Path) -> ItemKey:
     """The key of a folder; one that is missing, damaged or of another version is one sentence."""
     facts = read_json(folder / KEY, "key")
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise ExegeteError(f"{folder / KEY} is no key of this version: draw the items again")
     try:
         secrets = {name: Secret(**{**s, "words": tuple(s["words"])}) for name, s in facts["items"].items()}
-        return Key(facts["key"], {name: facts[name] for name in FACTS}, secrets)
+        return ItemKey(facts["key"], {name: facts[name] for name in FACTS}, secrets)
     except (KeyError, TypeError, AttributeError) as error:
         raise ExegeteError(
             f"{folder / KEY} is damaged ({error}): draw the items again with the same settings"
         ) from None
 
 
-def read_sheet(path: Path, key: Key) -> Sheet:
+def read_sheet(path: Path, key: ItemKey) -> Sheet:
     """One filled-in sheet, or answers that the page saved, checked against the key."""
     annotator, rows = _saved(path) if path.suffix.lower() == ".json" else (path.stem, _lines(path))
     answers: dict[str, bool] = {}
@@ -152,7 +152,7 @@ def read_sheet(path: Path, key: Key) -> Sheet:
     return Sheet(annotator, path, answers)
 
 
-def read_sheets(paths: Iterable[Path], key: Key) -> list[Sheet]:
+def read_sheets(paths: Iterable[Path], key: ItemKey) -> list[Sheet]:
     """Several sheets, one by each annotator."""
     sheets: dict[str, Sheet] = {}
     for path in paths:
@@ -166,7 +166,7 @@ def read_sheets(paths: Iterable[Path], key: Key) -> list[Sheet]:
     return list(sheets.values())
 
 
-def _check_item(item: str, key: Key, where: str) -> None:
+def _check_item(item: str, key: ItemKey, where: str) -> None:
     if item in key.secrets:
         return
     other = item.rpartition("-")[0]

@@ -57,7 +57,7 @@ ALSO: dict[str, dict[str, Any]] = {
 MODEL: dict[str, str] = {"pair": "pair", "translation": "translator"}  # for kinds of tasks that the default has not
 
 
-class Asking(NamedTuple):
+class AuditRequest(NamedTuple):
     """What a user wants audited: a study's file or name, or the default one with another task or model."""
 
     source: str | None = None
@@ -75,7 +75,7 @@ class Asking(NamedTuple):
         return QUICK if self.quick else DEFAULT
 
 
-def study_for(asking: Asking) -> Study:
+def study_for(asking: AuditRequest) -> Study:
     """The study that answers."""
     if asking.quick and asking.source is not None:
         raise UsageError(
@@ -116,7 +116,7 @@ def needing_training() -> list[dict[str, Any]]:
     return [entry for entry in read_study(DEFAULT).experiments if entry["name"] in RETRAINED]
 
 
-def _name(study: str, asking: Asking, tasks: tuple[str, ...], models: tuple[str, ...]) -> str:
+def _name(study: str, asking: AuditRequest, tasks: tuple[str, ...], models: tuple[str, ...]) -> str:
     """Of its own for every task, model and file of scores."""
     plain = parse(tasks[0]).name.replace(":", "_").replace("/", "_")
     return f"{study}_{plain}_{key_of(tasks=tasks, models=models, scores=asking.scores)[:6]}"
@@ -222,7 +222,7 @@ class Wanted:
         task = None if self.task is None else name_of_task(self.task, run)
         model = None if self.model is None else name_of_model(self.model, self.task or "", run)
         scores = tuple(name_of_scores(each, run) for each in self.scores)
-        study = study_for(Asking(self.study, task, model, self.quick, scores, self.retrain))
+        study = study_for(AuditRequest(self.study, task, model, self.quick, scores, self.retrain))
         changed: dict[str, Any] = {} if self.seeds is None else {"seeds": tuple(self.seeds)}
         if isinstance(self.model, Trained) and is_by_name(self.model, self.task or ""):
             settings = TrainingSettings.model_validate(self.model.training)

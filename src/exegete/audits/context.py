@@ -13,7 +13,7 @@ GUESSES = "the model may only guess ({}): there is nothing to explain"
 GUESS = "the model predicts no better than always naming the most frequent class: there is nothing to explain"
 
 
-class Cost(NamedTuple):
+class MethodCost(NamedTuple):
     """What a method takes per text."""
 
     forward: float
@@ -55,7 +55,7 @@ class Context:
     goal: Goal = "faithful"
     predictions: Mapping[Where, Prediction] = field(default_factory=dict)
     unasked: Mapping[Where, Mapping[str, str]] = field(default_factory=dict)  # experiments, and why not
-    costs: Mapping[Where, Mapping[str, Cost]] = field(default_factory=dict)  # by method
+    costs: Mapping[Where, Mapping[str, MethodCost]] = field(default_factory=dict)  # by method
 
 
 def context_of(cells: Sequence[Mapping[str, Any]], goal: Goal = "faithful") -> Context:
@@ -87,6 +87,6 @@ def _over(found: Sequence[float | None]) -> float | None:
     return sum(there) / len(there) if len(there) == len(found) else None
 
 
-def _costs(cell: Mapping[str, Any]) -> dict[str, Cost]:
+def _costs(cell: Mapping[str, Any]) -> dict[str, MethodCost]:
     told = [row for rows in cell.get("costs", {}).values() for row in rows]
-    return {row["method"]: Cost(row["forward"], row["backward"], row["ms"]) for row in told}
+    return {row["method"]: MethodCost(row["forward"], row["backward"], row["ms"]) for row in told}

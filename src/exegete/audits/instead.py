@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.audits.context import Cost
+from exegete.audits.context import MethodCost
 from exegete.audits.rules import ERROR, TEXTS
 from exegete.base.names import parse
 from exegete.experiments.faithfulness.leaderboard import removal_of
@@ -33,7 +33,7 @@ class Readable:
     low: float
     high: float
     n: int
-    cost: Cost | None = None  # per text, where it is known
+    cost: MethodCost | None = None  # per text, where it is known
 
     @property
     def said(self) -> str:
@@ -53,7 +53,7 @@ class Readable:
 
 
 def readable(
-    rows: pl.DataFrame, choose_on: str, counted: Sequence[str], costs: dict[str, Cost]
+    rows: pl.DataFrame, choose_on: str, counted: Sequence[str], costs: dict[str, MethodCost]
 ) -> tuple[Readable, ...]:
     """The methods that can't be told from the best, the cheapest first; none where no other was asked."""
     split = choose_on or TEST

@@ -44,7 +44,7 @@ SPARE = 1.1  # the mean won't stay exactly where it is
 Rows = Mapping[str, pl.DataFrame]
 
 
-class Asked(NamedTuple):
+class Unjudged(NamedTuple):
     """A test of a model on a task before it is judged."""
 
     test: Test
@@ -104,7 +104,9 @@ def judge(
     )
 
 
-def _instead(asked: Sequence[Asked], rows: Rows, study: Study, context: Context) -> dict[Where, tuple[Readable, ...]]:
+def _instead(
+    asked: Sequence[Unjudged], rows: Rows, study: Study, context: Context
+) -> dict[Where, tuple[Readable, ...]]:
     """What to read, by task and model, by the specifications that count for attention."""
     found = {}
     for each in asked:
@@ -116,7 +118,7 @@ def _instead(asked: Sequence[Asked], rows: Rows, study: Study, context: Context)
     return found
 
 
-def _asked(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Iterator[Asked]:
+def _asked(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Iterator[Unjudged]:
     """The tests of an experiment, of every task and model of its rows; none where others that they need are missing."""
     built, own = study.built_experiments(), [t for t in declared().values() if t.experiments[0] == experiment]
     for (task, model), _ in rows[experiment].group_by("task", "model", maintain_order=True):
@@ -127,17 +129,17 @@ def _asked(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Ite
             margin = criteria[test.name].margin
             measured = test.measured(Evidence(frames, settings, margin)) if all(map(len, frames)) else None
             if measured is not None:
-                yield Asked(test, str(task), str(model), criteria[test.name], measured)
+                yield Unjudged(test, str(task), str(model), criteria[test.name], measured)
 
 
-def _doubt(asked: Asked, context: Context) -> str:
+def _doubt(asked: Unjudged, context: Context) -> str:
     """Why nothing can be told: where a model only guesses, no number says how it comes to its predictions."""
     prediction = context.predictions.get((asked.task, asked.model))
     guess = prediction.guess if prediction is not None else ""
     return guess or (asked.measured.doubt if isinstance(asked.measured, Measured) else "")
 
 
-def judged(asked: Sequence[Asked], context: Context | None = None) -> list[Verdict]:
+def judged(asked: Sequence[Unjudged], context: Context | None = None) -> list[Verdict]:
     """Verdicts, in the order of what was asked: those that inform together (Holm), those that decide by model."""
     context = context or Context()
     doubts = [_doubt(each, context) for each in asked]
@@ -153,7 +155,7 @@ def judged(asked: Sequence[Asked], context: Context | None = None) -> list[Verdi
     return [found[place] for place in range(len(asked))]
 
 
-def _informing(asked: Sequence[Asked], doubts: Sequence[str]) -> dict[int, Verdict]:
+def _informing(asked: Sequence[Unjudged], doubts: Sequence[str]) -> dict[int, Verdict]:
     """Verdicts on tests that are asked in one way, all together."""
     plain = [place for place, each in enumerate(asked) if isinstance(each.measured, Measured)]
     enough = [place for place in plain if _enough(asked[place])]
@@ -167,14 +169,14 @@ def _informing(asked: Sequence[Asked], doubts: Sequence[str]) -> dict[int, Verdi
     return found
 
 
-def _varying(asked: Asked) -> Varying:
+def _varying(asked: Unjudged) -> Varying:
     assert isinstance(asked.measured, Varied)
     few = _few_seeds(asked.seeds, asked.recipe)
     void = dict.fromkeys(asked.measured.values, few) if few else asked.measured.void
     return Varying(asked.threshold, asked.test.bound, asked.measured.values, void)
 
 
-def _ruled(asked: Asked, ruling: Ruled, doubt: str) -> Verdict:
+def _ruled(asked: Unjudged, ruling: Ruled, doubt: str) -> Verdict:
     """The line of a test that is asked in several ways: the numbers of the specification that its verdict hangs on."""
     own = next((variant for variant in ruling.variants if variant.name == ruling.decisive), None)
     empty = "" if own else next((variant.void for variant in ruling.variants if variant.void), "")
@@ -198,7 +200,7 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _enough(asked: Asked) -> bool:
+def _enough(asked: Unjudged) -> bool:
     """Whether there are texts and seeds enough for any verdict."""
     assert isinstance(asked.measured, Measured)
     texts = int((~asked.measured.values.isnan()).sum())
@@ -217,7 +219,7 @@ def _few_seeds(seeds: int, recipe: bool) -> str:
     return f"a claim about training needs {SEEDS_FOR_A_RECIPE} seeds or more; this has {seeds}"
 
 
-def _judged(asked: Asked, level: float, doubt: str) -> Verdict:
+def _judged(asked: Unjudged, level: float, doubt: str) -> Verdict:
     """A test that is asked in one way, by its interval at a level."""
     assert isinstance(asked.measured, Measured)
     interval = one_sided(asked.measured.values, (1 - level) / 2, asked.test.bound)
@@ -235,7 +237,7 @@ def _judged(asked: Asked, level: float, doubt: str) -> Verdict:
     )
 
 
-def _line(asked: Asked, decided: Outcome, level: float, doubt: str) -> Verdict:
+def _line(asked: Unjudged, decided: Outcome, level: float, doubt: str) -> Verdict:
     """What a line says whatever was found."""
     return Verdict(
         name=asked.test.name, task=asked.task, model=asked.model, question=asked.criterion.question, level=level,

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from exegete.audits.context import Cost
+from exegete.audits.context import MethodCost
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
 from exegete.audits.readings import MARGINS, Judged
@@ -34,7 +34,7 @@ def _of(kind: type, **other: Any) -> dict[str, Any]:
 
 def model() -> type[BaseModel]:
     """All that is printed."""
-    cost = _object("Cost", dict(get_type_hints(Cost)))
+    cost = _object("Cost", dict(get_type_hints(MethodCost)))
     readable = _object("Readable", _of(Readable, cost=cost | None))
     variant = _object("Variant", _of(Variant))
     reading = _object("Reading", _of(Judged, **dict.fromkeys(MARGINS, variant | None)))

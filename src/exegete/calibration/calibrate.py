@@ -20,7 +20,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import said_plainly, write_json, write_text
 from exegete.base.progress import Progress, silent
 from exegete.calibration.count import counted, crossed, passes, summary
-from exegete.calibration.draws import AUDITS, Asked, line_of, mediation_of
+from exegete.calibration.draws import AUDITS, AuditedDraw, line_of, mediation_of
 from exegete.calibration.thresholds import left_out
 from exegete.calibration.votes import votes_file
 from exegete.models.truths.families import FAMILIES
@@ -66,7 +66,7 @@ class Calibration:
         return told | {"families": table.to_dicts(), "left_out": self.thresholds.to_dicts()}
 
 
-class Wanted(NamedTuple):
+class CalibrationPlan(NamedTuple):
     """What is drawn and audited."""
 
     families: tuple[str, ...] = tuple(FAMILIES)
@@ -75,17 +75,24 @@ class Wanted(NamedTuple):
     criteria: Path | None = None
 
     @property
-    def asked(self) -> list[Asked]:
+    def asked(self) -> list[AuditedDraw]:
         """Every draw; families side by side, so that one that was stopped has some of each."""
-        return [Asked(f, number, audit) for audit in self.audits for number in range(self.draws) for f in self.families]
+        return [
+            AuditedDraw(f, number, audit)
+            for audit in self.audits
+            for number in range(self.draws)
+            for f in self.families
+        ]
 
 
 class _Work(NamedTuple):
-    asked: Asked
+    asked: AuditedDraw
     criteria: Path | None
 
 
-def calibrate(wanted: Wanted, folder: Path, engine: Engine | None = None, progress: Progress = silent) -> Calibration:
+def calibrate(
+    wanted: CalibrationPlan, folder: Path, engine: Engine | None = None, progress: Progress = silent
+) -> Calibration:
     """Audit every draw, or go on with it."""
     criteria = load_criteria(wanted.criteria)
     keys = {audit: key_for(audit, criteria) for audit in wanted.audits}
@@ -104,8 +111,8 @@ def calibrate(wanted: Wanted, folder: Path, engine: Engine | None = None, progre
     return Calibration([known[asked] for asked in wanted.asked], criteria)
 
 
-def _name(line: dict[str, Any]) -> Asked:
-    return Asked(line["family"], line["number"], line["audit"])
+def _name(line: dict[str, Any]) -> AuditedDraw:
+    return AuditedDraw(line["family"], line["number"], line["audit"])
 
 
 def _audited(work: _Work, progress: Progress) -> dict[str, Any]:  # noqa: ARG001
@@ -131,7 +138,7 @@ def key_for(audit: str, criteria: Criteria) -> str:
     return key_of(asked=asked, criteria=criteria.model_dump(), code=code)
 
 
-def keep(found: Calibration, wanted: Wanted, folder: Path) -> Path:
+def keep(found: Calibration, wanted: CalibrationPlan, folder: Path) -> Path:
     """Write tables, figure, votes and, last, where they come from; returns the figure."""
     from exegete.calibration.figure import calibration
     from exegete.page.drawing import drawing

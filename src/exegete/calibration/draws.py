@@ -28,7 +28,7 @@ DECIDING = ("reads", "ranks")
 LEVELS = (0.05, 0.025)  # one-sided, of one and of two tests
 
 
-class Asked(NamedTuple):
+class AuditedDraw(NamedTuple):
     """One draw of a family, at the settings of one of the audits."""
 
     family: str
@@ -43,7 +43,7 @@ def mediation_of(audit: str) -> Mediation:
     return replace(built, methods=(ATTENTION,), choose_on="")
 
 
-def line_of(asked: Asked, criteria: Criteria) -> dict[str, Any]:
+def line_of(asked: AuditedDraw, criteria: Criteria) -> dict[str, Any]:
     """The truth of a draw and what the audit says of it, as a line of the table."""
     truth, experiment = draw(asked.family, asked.number), mediation_of(asked.audit)
     graded = truth.graded(experiment.draws)

@@ -13,7 +13,7 @@ from exegete.tasks.example import Task
 NAMES = (*FAMILIES, *TRAINED)
 
 
-class Draw(NamedTuple):
+class DrawnTruth(NamedTuple):
     """A model, its task, and what is known of it by construction."""
 
     family: str
@@ -41,11 +41,11 @@ def known(name: str) -> str:
     return name
 
 
-def draw(name: str, number: int) -> Draw:
+def draw(name: str, number: int) -> DrawnTruth:
     """One of a family."""
     if name in FAMILIES:
         truth = drawn(FAMILIES[known(name)], number)
-        return Draw(name, number, truth.family.known, truth.model, truth.task)
+        return DrawnTruth(name, number, truth.family.known, truth.model, truth.task)
     family, dice = TRAINED[known(name)], Dice("trained", name, number)
     task, language = task_of(dice)
-    return Draw(name, number, family.known, family.train(task, language, dice), task)
+    return DrawnTruth(name, number, family.known, family.train(task, language, dice), task)

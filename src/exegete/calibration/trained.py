@@ -24,7 +24,7 @@ BILSTM = "bilstm:size=16,hidden=12,scale=1"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedFamily:
     """A declaration."""
 
     name: str
@@ -87,9 +87,9 @@ def _adversary(task: Task, language: Language, dice: Dice) -> Model:  # noqa: AR
 TRAINED = {
     family.name: family
     for family in (
-        Trained("ladder at 1", "yes", "attention decides the whole logit by construction", _ladder(1)),
-        Trained("ladder at 0", "no", "attention is computed and never read", _ladder(0)),
-        Trained("deceiver", "no", "it learnt to keep attention off the words that decide", _deceiver),
-        Trained("adversary", "no", "it learnt to predict the same with other weights", _adversary),
+        TrainedFamily("ladder at 1", "yes", "attention decides the whole logit by construction", _ladder(1)),
+        TrainedFamily("ladder at 0", "no", "attention is computed and never read", _ladder(0)),
+        TrainedFamily("deceiver", "no", "it learnt to keep attention off the words that decide", _deceiver),
+        TrainedFamily("adversary", "no", "it learnt to predict the same with other weights", _adversary),
     )
 }

@@ -54,7 +54,7 @@ class Population(NamedTuple):
         return "no" if max(self.ranks) < RANKS_NO or max(self.reads) < READS_NO else "between"
 
 
-class Told(Protocol):
+class TextFunction(Protocol):
     """Texts of one length in, as rows; attention and log-odds of the second class out."""
 
     def attention(self, texts: Rows) -> Floats:
@@ -177,7 +177,9 @@ class Passes:
         return self.model.collate([Example(i, (words,), 0) for i, words in enumerate(spelled)])
 
 
-def population(told: Told, texts: Sequence[Sequence[int]], key: tuple[object, ...], draws: int = 8) -> Population:
+def population(
+    told: TextFunction, texts: Sequence[Sequence[int]], key: tuple[object, ...], draws: int = 8
+) -> Population:
     """Γ, M and opposition of a model, over texts that no audit sees."""
     random = np.random.default_rng(stable_seed("population", *key))
     rows = [np.array(text) for text in texts]
@@ -189,13 +191,15 @@ def population(told: Told, texts: Sequence[Sequence[int]], key: tuple[object, ..
     return Population(means[:, 0].tolist(), means[:, 1].tolist(), opposed)
 
 
-def effects(told: Told, text: Rows) -> tuple[Floats, Floats]:
+def effects(told: TextFunction, text: Rows) -> tuple[Floats, Floats]:
     """e and w of every word of a text, of its second class: [word] twice."""
     (e,), (w,) = _of_bases(told, text[None])
     return e, w
 
 
-def effects_in_company(told: Told, text: Rows, random: np.random.Generator, draws: int) -> tuple[Floats, Floats]:
+def effects_in_company(
+    told: TextFunction, text: Rows, random: np.random.Generator, draws: int
+) -> tuple[Floats, Floats]:
     """The same in what is left when half of the text is gone: either half of every cut is asked about."""
     n, cut = len(text), (len(text) + 1) // 2
     order = np.argsort(random.random((draws, n)), 1)
@@ -206,7 +210,7 @@ def effects_in_company(told: Told, text: Rows, random: np.random.Generator, draw
     return e.mean(0), w.mean(0)
 
 
-def _of_bases(told: Told, bases: Rows) -> tuple[Floats, Floats]:
+def _of_bases(told: TextFunction, bases: Rows) -> tuple[Floats, Floats]:
     """e and w of every word of texts of one length: [text, word] twice."""
     n = bases.shape[1]
     others = np.array([[s for s in range(n) if s != t] for t in range(n)])  # [word, word]: all but one
@@ -215,7 +219,7 @@ def _of_bases(told: Told, bases: Rows) -> tuple[Floats, Floats]:
     return whole - without, whole - told.odds_unweighted(bases)
 
 
-def numbers(told: Told, text: Rows, e: Floats, w: Floats) -> tuple[float, float, float] | None:
+def numbers(told: TextFunction, text: Rows, e: Floats, w: Floats) -> tuple[float, float, float] | None:
     """Γ, M and the share of attention on words that hold the prediction back; None where no word matters."""
     if abs(e).max() < MATTERS:
         return None

@@ -26,17 +26,17 @@ def calibrate(
     quiet: Quiet = False,
 ) -> None:
     """What does the audit answer of models whose truth is known? Goes on where it was stopped."""
-    from exegete.calibration.calibrate import Wanted, keep
+    from exegete.calibration.calibrate import CalibrationPlan, keep
     from exegete.calibration.calibrate import calibrate as calibrated
     from exegete.calibration.draws import AUDITS
     from exegete.calibration.families import known
     from exegete.report.terminal import ProgressBars
     from exegete.runs.engine import engine_of
 
-    families = tuple(known(name) for name in family) if family else Wanted().families
+    families = tuple(known(name) for name in family) if family else CalibrationPlan().families
     of_hub = [name for name in AUDITS if name.startswith("hf")]
     audits = of_hub if hub else list(AUDITS)
-    wanted = Wanted(families, draws, tuple(audits[:1] if quick else audits), criteria)
+    wanted = CalibrationPlan(families, draws, tuple(audits[:1] if quick else audits), criteria)
     with ProgressBars(quiet or as_json) as bars:
         found = calibrated(wanted, out, engine_of(engine or "local", workers), bars)
     figure = keep(found, wanted, out)

@@ -22,7 +22,7 @@ Compared = Literal["score", "magnitude"]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MethodAgreement:
     """Kendall's τ-b of every pair of methods: of scores if both are signed, of their sizes otherwise."""
 
     names: tuple[str, ...]
@@ -34,13 +34,13 @@ class Agreement:
         return self.tau[self.names.index(first)][self.names.index(second)]
 
 
-def agreement(values: Mapping[str, Tensor], signed: Mapping[str, bool]) -> Agreement:
+def agreement(values: Mapping[str, Tensor], signed: Mapping[str, bool]) -> MethodAgreement:
     """Compare every pair of methods on one text: [word] each."""
     names = tuple(values)
     pairs = list(combinations_with_replacement(names, 2))
     found = dict(zip(pairs, taus([_pair(values, signed, pair) for pair in pairs]), strict=True))
 
-    return Agreement(
+    return MethodAgreement(
         names,
         tuple(tuple(found[(a, b) if (a, b) in found else (b, a)] for b in names) for a in names),
         tuple(tuple("score" if signed[a] and signed[b] else "magnitude" for b in names) for a in names),

@@ -15,7 +15,7 @@ import polars as pl
 
 from exegete.base.errors import UsageError
 from exegete.explanations.result import Explanation, Unit, class_said
-from exegete.page.heatmap import Beside, HeatMap, Row
+from exegete.page.heatmap import Beside, HeatMap, HeatRow
 
 Pair = tuple[int | None, int | None]
 
@@ -67,7 +67,7 @@ class Difference:
         return [(one, other) for one, other in self.pairs if one is not None and other is not None]
 
     @property
-    def rows(self) -> dict[str, tuple[Row, Row]]:
+    def rows(self) -> dict[str, tuple[HeatRow, HeatRow]]:
         """By method, in the order of the first text; those that both were explained with."""
         theirs = {m.name: row for m, row in zip(self.second.methods, self.maps[1].rows, strict=True)}
         mine = zip(self.first.methods, self.maps[0].rows, strict=True)
@@ -139,12 +139,12 @@ class Difference:
             f"Predicted: {said[0]}, then {said[1]}. Explained: the {self.first.of} of {self.maps[0].toward}. {shared}."
         )
 
-    def _row(self, one: Row, other: Row) -> tuple[Row, Row, Row]:
+    def _row(self, one: HeatRow, other: HeatRow) -> tuple[HeatRow, HeatRow, HeatRow]:
         """Two rows in shades of one scale, and their difference in shades of its own."""
         most = max(one.largest, other.largest)
         apart = tuple(other.values[j] - one.values[i] for i, j in self.common)
         return (
-            Row(one.name, one.values, one.signed, main=one.main, most=most),
-            Row(other.name, other.values, other.signed, most=most),
-            Row(one.name, apart, signed=True),
+            HeatRow(one.name, one.values, one.signed, main=one.main, most=most),
+            HeatRow(other.name, other.values, other.signed, most=most),
+            HeatRow(one.name, apart, signed=True),
         )

@@ -46,7 +46,7 @@ LIKELIEST = 10  # next words whose probabilities are kept
 SATURATED = 1e-3  # a probability that is nearer to 0 or 1 hardly changes with a word
 
 
-class Question(NamedTuple):
+class TextQuestion(NamedTuple):
     """What is asked of every text."""
 
     checkpoint: Checkpoint
@@ -98,7 +98,7 @@ def explain_all(
     for parts in pairs:
         check_parts(parts, checkpoint)
     classes, step = classes_of(target, checkpoint), step_of(target, checkpoint)
-    asked = Question(checkpoint, wanted, *classes, of, trust, progress, methods is not None, step)
+    asked = TextQuestion(checkpoint, wanted, *classes, of, trust, progress, methods is not None, step)
     with one_thread():
         return [explained(asked, parts) for parts in pairs]
 
@@ -113,7 +113,7 @@ class _Scored(NamedTuple):
     milliseconds: float
 
 
-def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
+def explained(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation:
     """All methods on one text, perhaps with its question; of a translator, on one word of its output."""
     if not isinstance(asked.checkpoint.model, Writing):
         return _explained(asked, parts, example_of(asked.checkpoint, parts))
@@ -130,7 +130,7 @@ def explained(asked: Question, parts: tuple[str, ...]) -> Explanation:
     )
 
 
-def _explained(asked: Question, parts: tuple[str, ...], example: Example) -> Explanation:
+def _explained(asked: TextQuestion, parts: tuple[str, ...], example: Example) -> Explanation:
     model, (text, *question) = asked.checkpoint.model, parts
     words, batch = example.texts[0], model.collate([example])
     with torch.no_grad():
@@ -203,7 +203,7 @@ def _unexplained(method: str, of: Of) -> str | None:
     return None if explains(IMPORTANCES.make(method), of) else f"{name} explains the logit of a class, not its {of}"
 
 
-def _scores(asked: Question, batch: Batch, label: str, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:
+def _scores(asked: TextQuestion, batch: Batch, label: str, names: Sequence[str]) -> Iterator[tuple[str, _Scored]]:
     labels = asked.checkpoint.model.labels
     chosen = torch.tensor([labels.index(label)])
     contrast = None if asked.contrast is None else torch.tensor([labels.index(asked.contrast)])

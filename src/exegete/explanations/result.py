@@ -12,12 +12,12 @@ from exegete.base.errors import UsageError
 from exegete.base.extras import to_pandas
 from exegete.base.files import write_json, write_text
 from exegete.base.names import parse
-from exegete.explanations.compare import Agreement
-from exegete.explanations.verdict import Reading, decimal
+from exegete.explanations.compare import MethodAgreement
+from exegete.explanations.verdict import TextVerdict, decimal
 from exegete.explanations.vouch import Trust
 from exegete.explanations.written import THE_END, spelled
 from exegete.importance.aggregation import aggregate
-from exegete.page.heatmap import HeatMap, Matrix, Row
+from exegete.page.heatmap import HeatMap, HeatRow, Matrix
 from exegete.page.labels import importance_labels
 from exegete.tasks.pieces import MARK, joined
 
@@ -61,8 +61,8 @@ class Explanation:
     of: str  # logit or probability
     methods: tuple[Method, ...]  # most trusted first
     refused: dict[str, str]  # methods that are not for this model, and why
-    agreement: Agreement
-    reading: Reading | None  # None without attention among the methods
+    agreement: MethodAgreement
+    reading: TextVerdict | None  # None without attention among the methods
     trust: Trust
     notes: tuple[str, ...] = ()
     named: bool = False  # whether the methods were asked for by name; else they are all that there are
@@ -237,9 +237,9 @@ def _summed(scores: Sequence[float], owner: Sequence[int] | None) -> tuple[float
     return tuple(aggregate(values, of, "sum")[0].tolist())
 
 
-def _row(found: Explanation, method: Method, by: Unit, vouched: bool) -> Row:
+def _row(found: Explanation, method: Method, by: Unit, vouched: bool) -> HeatRow:
     run = ("–" if method.vouched is None else decimal(method.vouched),) if vouched else ()
-    return Row(
+    return HeatRow(
         name=importance_labels(each.name for each in found.methods)[method.name],
         values=_summed(method.scores, _owners(found, by)),
         signed=method.signed,

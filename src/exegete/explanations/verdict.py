@@ -51,7 +51,7 @@ _CONCLUSIONS: dict[tuple[bool | None, bool | None], str] = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextVerdict:
     """What this text says on reading attention, with the numbers that it follows from."""
 
     n: int  # words
@@ -138,7 +138,7 @@ class Reading:
         return f"Words deleted before the decision changes, of {self.n}{steps}: {said}."
 
 
-def read(values: Mapping[str, Tensor], signed: Mapping[str, bool], gone: Removals, decided: bool) -> Reading | None:
+def read(values: Mapping[str, Tensor], signed: Mapping[str, bool], gone: Removals, decided: bool) -> TextVerdict | None:
     """The numbers for one text, from [word] scores by method; None if attention was not asked for."""
     attention = next((name for name in values if name.partition(":")[0] == ATTENTION), None)
     if attention is None:
@@ -147,7 +147,7 @@ def read(values: Mapping[str, Tensor], signed: Mapping[str, bool], gone: Removal
     sizes = {name: values[name].abs() for name in (attention, *others)}
     rivals = [name for name in values if not name.startswith((ATTENTION, NOISE))]
     best = min(rivals, key=lambda name: _or_never(gone.flip[name]), default=None)
-    return Reading(
+    return TextVerdict(
         n=len(values[attention]),
         others=others,
         with_others=_mean(taus([(sizes[attention], sizes[name]) for name in others])),

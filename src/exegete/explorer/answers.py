@@ -13,10 +13,30 @@ from exegete.explanations.question import Word
 from exegete.explanations.result import Explanation
 from exegete.explanations.written import spelled
 from exegete.explorer.attack import Attack
-from exegete.explorer.attack import Found as Effect
+from exegete.explorer.attack import RewrittenPrediction as Effect
 from exegete.explorer.lab import Lab, lab
-from exegete.explorer.messages import Adversary, Cut, Differ, Explain, Open, Permute, Rewrite, Row, Text, Weigh
-from exegete.explorer.replies import Differed, Explained, Method, Model, Opened, Outcomes, Weighed, Written
+from exegete.explorer.messages import (
+    Differ,
+    Explain,
+    FindAdversary,
+    KnockOut,
+    Open,
+    PermuteWeights,
+    RewriteRows,
+    RowWeights,
+    Text,
+    Weigh,
+)
+from exegete.explorer.replies import (
+    Differed,
+    ExplainedText,
+    OfferedMethod,
+    OpenedSite,
+    Outcomes,
+    ServedModel,
+    Weighed,
+    WrittenWords,
+)
 from exegete.interventions.search import Search
 from exegete.page.html import block
 from exegete.page.labels import importance_labels
@@ -45,10 +65,10 @@ def keep(tell: Tell, source: str | None) -> Answer:
         "write": lambda given, _: _write(kept, Text(**given)).model_dump(),
         "open": lambda given, _: _open(kept, Open(**given)).model_dump(),
         "weigh": lambda given, _: _weigh(kept, Weigh(**given)).model_dump(),
-        "rewrite": lambda given, _: _rewrite(kept, Rewrite(**given)).model_dump(),
-        "cut": lambda given, _: _cut(kept, Cut(**given)).model_dump(),
-        "permute": lambda given, _: _permute(kept, Permute(**given)).model_dump(),
-        "adversary": lambda given, tell: _adversary(kept, Adversary(**given), tell),
+        "rewrite": lambda given, _: _rewrite(kept, RewriteRows(**given)).model_dump(),
+        "cut": lambda given, _: _cut(kept, KnockOut(**given)).model_dump(),
+        "permute": lambda given, _: _permute(kept, PermuteWeights(**given)).model_dump(),
+        "adversary": lambda given, tell: _adversary(kept, FindAdversary(**given), tell),
     }
 
     def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
@@ -69,11 +89,11 @@ def without_paths(sentence: str) -> str:
     return PATH.sub(r"\1", sentence)
 
 
-def _about(kept: Lab, source: str | None) -> Model:
+def _about(kept: Lab, source: str | None) -> ServedModel:
     model, methods = kept.checkpoint.model, kept.methods
     labels = importance_labels(methods)
-    listed = [Method(name=name, label=labels[name], cheap=cheap) for name, cheap in methods.items()]
-    return Model(
+    listed = [OfferedMethod(name=name, label=labels[name], cheap=cheap) for name, cheap in methods.items()]
+    return ServedModel(
         model=0, name=kept.name, state="ready", labels=list(model.labels), sites=list(model.sites), layers=kept.layers,
         pair=kept.pair, writes=kept.writes, methods=listed, source=source,
     )  # fmt: skip
@@ -99,9 +119,9 @@ def _explanation(kept: Lab, asked: Explain, tell: Tell) -> Explanation:
     return kept.explain(_text(asked), asked.methods, target, asked.of, progress)
 
 
-def _explain(kept: Lab, asked: Explain, tell: Tell) -> Explained:
+def _explain(kept: Lab, asked: Explain, tell: Tell) -> ExplainedText:
     found = _explanation(kept, asked, tell)
-    return Explained(explanation=found.to_json(asked.by), html=str(block(found.heatmap(asked.by), styled=False)))
+    return ExplainedText(explanation=found.to_json(asked.by), html=str(block(found.heatmap(asked.by), styled=False)))
 
 
 def _differ(kept: Lab, asked: Differ, tell: Tell) -> Differed:
@@ -111,19 +131,19 @@ def _differ(kept: Lab, asked: Differ, tell: Tell) -> Differed:
     return Differed(difference=found.to_json(), html=str(found.html(styled=False)))
 
 
-def _write(kept: Lab, asked: Text) -> Written:
+def _write(kept: Lab, asked: Text) -> WrittenWords:
     pieces = kept.written(_text(asked))
-    return Written(pieces=list(pieces), text=spelled(pieces))
+    return WrittenWords(pieces=list(pieces), text=spelled(pieces))
 
 
 def _attack(kept: Lab, asked: Text, site: str | None = None) -> Attack:
     return kept.attack(_text(asked), site, asked.step)
 
 
-def _open(kept: Lab, asked: Open) -> Opened:
+def _open(kept: Lab, asked: Open) -> OpenedSite:
     found = _attack(kept, asked, asked.site)
     readout = kept.checkpoint.model.readout
-    return Opened(
+    return OpenedSite(
         site=found.site,
         keys=found.keys,
         queries=found.keys if found.queries > 1 else [""],
@@ -143,17 +163,17 @@ def _weigh(kept: Lab, asked: Weigh) -> Weighed:
     return _weighed(kept, found, found.rows({row.row: row.weights for row in asked.rows}))
 
 
-def _rewrite(kept: Lab, asked: Rewrite) -> Weighed:
+def _rewrite(kept: Lab, asked: RewriteRows) -> Weighed:
     """Some rows rewritten, and what is predicted then."""
     found = _attack(kept, asked, asked.site)
     weights = found.rows({row.row: row.weights for row in asked.rows})
     over = [row for row in (asked.over if asked.over is not None else range(len(weights))) if row < len(weights)]
     weights[over] = found.rewritten(weights[over], asked.how, asked.count, asked.key, asked.draw)
-    rows = [Row(row=row, weights=weights[row].clamp(0, 1).tolist()) for row in over]
+    rows = [RowWeights(row=row, weights=weights[row].clamp(0, 1).tolist()) for row in over]
     return _weighed(kept, found, weights).model_copy(update={"rows": rows})
 
 
-def _cut(kept: Lab, asked: Cut) -> Weighed:
+def _cut(kept: Lab, asked: KnockOut) -> Weighed:
     found = _attack(kept, asked)
     last = kept.layers - 1 if asked.last is None else asked.last
     return _found(kept, found, found.cut(asked.word, asked.by, (asked.first, last)))
@@ -175,12 +195,12 @@ def _found(kept: Lab, of: Attack, said: Effect) -> Weighed:
     )
 
 
-def _permute(kept: Lab, asked: Permute) -> Outcomes:
+def _permute(kept: Lab, asked: PermuteWeights) -> Outcomes:
     tvd, jsd, flipped = _attack(kept, asked, asked.site).outcomes(asked.first, asked.count)
     return Outcomes(tvd=tvd, jsd=jsd, flipped=flipped, median=median(tvd))
 
 
-def _adversary(kept: Lab, asked: Adversary, tell: Tell) -> Found:
+def _adversary(kept: Lab, asked: FindAdversary, tell: Tell) -> Found:
     """The last look is the answer; all before are told."""
     found = _attack(kept, asked, asked.site)
     looked: Found = {}

@@ -23,7 +23,7 @@ from exegete.interventions.silence import sinks_of
 from exegete.measures.divergence import jsd, tvd
 from exegete.models.capabilities import SelfAttentive, Stepwise
 from exegete.models.contract import Predictor, Site
-from exegete.models.opened import Decoder, Opened, Pass, opened, passing
+from exegete.models.opened import Opened, OpenedPooling, Pass, opened, passing
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.pieces import MARK
@@ -47,7 +47,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Found:
+class RewrittenPrediction:
     """A prediction under other weights."""
 
     probabilities: Tensor  # [class]
@@ -101,7 +101,7 @@ class Attack:
     @property
     def pools(self) -> bool:
         """Whether it is decoded and not run as a whole."""
-        return isinstance(self.opened, Decoder)
+        return isinstance(self.opened, OpenedPooling)
 
     @cached_property
     def keys(self) -> list[str]:
@@ -134,21 +134,21 @@ class Attack:
             weights[row] = torch.tensor(values, dtype=weights.dtype)
         return weights
 
-    def weigh(self, rows: Mapping[int, Sequence[float]]) -> Found:
+    def weigh(self, rows: Mapping[int, Sequence[float]]) -> RewrittenPrediction:
         """What is predicted with some rows of weights in the place of the model's own.
 
         >>> exegete.lab("checkpoints/mine", "a charming film").weigh({0: [0.2, 0.5, 0.3]}).tvd  # doctest: +SKIP
         """
         return self.weighed(self.rows(rows))
 
-    def weighed(self, weights: Tensor) -> Found:
+    def weighed(self, weights: Tensor) -> RewrittenPrediction:
         """What is predicted under weights [row, key]."""
         with torch.no_grad():
             found = self.opened.logits(self._whole(weights[None]))[0, 0].softmax(-1)
             held = None if self.frozen is None else self.frozen.logits(self._whole(weights[None]))[0, 0].softmax(-1)
-        return Found(found, float(tvd(found, self.probabilities)), self._apart(weights), held)
+        return RewrittenPrediction(found, float(tvd(found, self.probabilities)), self._apart(weights), held)
 
-    def cut(self, word: int, by: int | None = None, layers: tuple[int, int] | None = None) -> Found:
+    def cut(self, word: int, by: int | None = None, layers: tuple[int, int] | None = None) -> RewrittenPrediction:
         """What is predicted where nobody, or `by` alone, looks at a word from one layer to another (all unless given).
 
         Attention knockout (Geva et al. 2023, section 5), as in the experiment of that name. Words are counted from 0
@@ -167,7 +167,7 @@ class Attack:
         with torch.no_grad():
             logits = self.model.logits(self.batch, intervene=Cut(marks[0], names[first : last + 1], marks[1]))
         found = logits[0].double().softmax(-1)
-        return Found(found, float(tvd(found, self.probabilities)), None, None)
+        return RewrittenPrediction(found, float(tvd(found, self.probabilities)), None, None)
 
     def rewritten(self, weights: Tensor, how: str, count: int, key: int, draw: int) -> Tensor:
         """Weights [row, key] as an intervention leaves them; keys that may not move keep theirs, but for `zero`."""

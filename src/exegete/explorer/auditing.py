@@ -17,7 +17,7 @@ from exegete.runs.estimate import Estimating
 from exegete.runs.objects import engine_for, load
 
 
-class Told:
+class Relay:
     """A listener that passes on what it hears."""
 
     def __init__(self, tell: Tell) -> None:
@@ -48,7 +48,7 @@ def audited(source: str | None, quick: bool, tell: Tell) -> Found:
     folder = wanted.folder(None)
     study = wanted.named(folder)
     engine = engine_for(study, "local", 1)
-    listener = Estimating(study, folder, Told(tell), engine, stop="Stop")
+    listener = Estimating(study, folder, Relay(tell), engine, stop="Stop")
     found = audit_study(study, folder, engine=engine, progress=listener)
     write_report(folder, audit=found)
     return {"folder": str(folder)}

@@ -13,8 +13,8 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json
 from exegete.base.source import digest_of
 from exegete.explorer.busy import Room
-from exegete.explorer.messages import Texts, Words
-from exegete.explorer.replies import Cell
+from exegete.explorer.messages import RunTexts, RunWords
+from exegete.explorer.replies import ServedCell
 from exegete.runs.engine.warm import Found, Warm
 
 KEEP = "exegete.explorer.reading:keep"
@@ -51,18 +51,18 @@ class Data:
         """The scorecard, as the report has it."""
         return await self._once("card") | {"run": number, "report": self.page is not None}
 
-    async def texts(self, asked: Texts) -> Found:
+    async def texts(self, asked: RunTexts) -> Found:
         """A page of texts."""
         with self.room.place():
             found = await self._once("texts", asked.cell)
-            cell = Cell.model_validate(found["cell"])
+            cell = ServedCell.model_validate(found["cell"])
             return await asyncio.to_thread(page_of_texts, Path(found["texts"]), asked, cell)
 
-    async def words(self, asked: Words) -> Found:
+    async def words(self, asked: RunWords) -> Found:
         """Words over all texts that both scored."""
         with self.room.place():
             found = await self._once("texts", asked.cell)
-            cell = Cell.model_validate(found["cell"])
+            cell = ServedCell.model_validate(found["cell"])
             if cell.method is None:
                 raise UsageError(cell.said)
             return await asyncio.to_thread(some_words, Path(found["words"]), asked, cell)
@@ -101,7 +101,7 @@ class Data:
         return await asyncio.wrap_future(self._worker.ask(name, {"cell": cell})[1])
 
 
-def page_of_texts(path: Path, asked: Texts, cell: Cell) -> Found:
+def page_of_texts(path: Path, asked: RunTexts, cell: ServedCell) -> Found:
     """The texts that match, sorted, from `first` on; those without the number that they are sorted by come last."""
     found = pl.scan_parquet(path)
     for word in asked.search.lower().split():
@@ -115,7 +115,7 @@ def page_of_texts(path: Path, asked: Texts, cell: Cell) -> Found:
     return {"cell": cell.model_dump(), "total": total.item(), "first": asked.first, "rows": rows.to_dicts()}
 
 
-def some_words(path: Path, asked: Words, cell: Cell) -> Found:
+def some_words(path: Path, asked: RunWords, cell: ServedCell) -> Found:
     """The words that occur often enough: the most frequent, or those that one of the two likes more than the other."""
     found = pl.scan_parquet(path).filter(pl.col("count") >= asked.least)
     rows = found.sort(LIKED[asked.order], pl.col("word"), descending=[True, False]).head(asked.count)

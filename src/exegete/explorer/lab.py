@@ -11,7 +11,7 @@ from pathlib import Path
 from exegete.base.errors import UsageError
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
-from exegete.explanations.explain import Question, example_of, explained
+from exegete.explanations.explain import TextQuestion, example_of, explained
 from exegete.explanations.question import Of, Text, Wanted, check_parts, classes_of, methods_of, parts_of, step_of
 from exegete.explanations.result import Explanation
 from exegete.explanations.vouch import MANIFEST, Model, Trust, subject
@@ -77,7 +77,7 @@ class Lab:
         parts = self._parts(text)
         wanted = [name for name, cheap in self.methods.items() if cheap] if methods is None else methods
         classes, step = classes_of(target, self.checkpoint), step_of(target, self.checkpoint)
-        asked = Question(self.checkpoint, methods_of(wanted, of), *classes, of, self.trust, progress, step=step)
+        asked = TextQuestion(self.checkpoint, methods_of(wanted, of), *classes, of, self.trust, progress, step=step)
         with one_thread():
             return explained(asked, parts)
 

@@ -21,7 +21,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Row(Message):
+class RowWeights(Message):
     """Weights of one row of a site: of a query of a head, rows being counted head by head."""
 
     row: int = Field(ge=0, lt=ROWS)
@@ -64,10 +64,10 @@ class Open(Text):
 class Weigh(Open):
     """The same under other weights: rows that are not given stay the model's own."""
 
-    rows: list[Row] = Field(default=[], max_length=ROWS)
+    rows: list[RowWeights] = Field(default=[], max_length=ROWS)
 
 
-class Rewrite(Weigh):
+class RewriteRows(Weigh):
     """Change some rows, from what they are now."""
 
     how: Literal["uniform", "reverse", "permute", "remove", "sinks", "without", "zero"]
@@ -79,7 +79,7 @@ class Rewrite(Weigh):
     draw: int = Field(default=0, ge=0, lt=10_000, description="permute: which draw")
 
 
-class Cut(Text):
+class KnockOut(Text):
     """Knock a word out: the edges to it are cut in a window of layers (Geva et al. 2023), those of all or of one."""
 
     word: int = Field(ge=0, lt=KEYS, description="that nobody looks at: its place among the keys of a layer")
@@ -88,14 +88,14 @@ class Cut(Text):
     last: int | None = Field(default=None, ge=0, lt=ROWS, description="the highest; that of the model unless given")
 
 
-class Permute(Open):
+class PermuteWeights(Open):
     """What random orders of the model's own weights do to the prediction: draws as in the audit."""
 
     first: int = Field(default=0, ge=0, lt=10_000)
     count: int = Field(default=DRAWS, ge=1, le=DRAWS)
 
 
-class Adversary(Open):
+class FindAdversary(Open):
     """Search weights as far as possible from the model's own under which it predicts the same."""
 
     epsilon: Annotated[FiniteFloat, Field(ge=0, le=1)] = 0.01
@@ -104,21 +104,21 @@ class Adversary(Open):
     seed: int = Field(default=0, ge=0, lt=2**31)
 
 
-class Audit(Message):
+class StartAudit(Message):
     """Run the audit of a model on the task that it was trained on."""
 
     model: int = Field(ge=0, lt=100, description="its place on the command line")
     quick: bool = Field(default=True, description="one seed, at most 200 texts, no second training")
 
 
-class Run(Message):
+class OfRun(Message):
     """A run of the command line; one of its models, where it has several."""
 
     run: int = Field(ge=0, lt=100, description="its place on the command line")
     cell: int = Field(default=0, ge=0, lt=10_000, description="which of its models")
 
 
-class Texts(Run):
+class RunTexts(OfRun):
     """The texts of a run, sorted: first those that are worth looking at."""
 
     sort: Literal["tau", "jsd", "confidence", "error", "n"] = Field(
@@ -133,7 +133,7 @@ class Texts(Run):
     count: int = Field(default=50, ge=1, le=PAGE)
 
 
-class Words(Run):
+class RunWords(OfRun):
     """The words of all texts, and how important they are on average."""
 
     order: Literal["count", "loved", "needed"] = Field(

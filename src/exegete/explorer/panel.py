@@ -16,7 +16,7 @@ from exegete.explanations.question import Text, parts_of
 from exegete.explanations.vouch import Model
 from exegete.explorer.attack import Attack
 from exegete.explorer.lab import Lab, lab
-from exegete.page.heatmap import HeatMap, Row
+from exegete.page.heatmap import HeatMap, HeatRow
 from exegete.page.html import block, filled
 from exegete.training.checkpoint import Checkpoint, save_checkpoint
 
@@ -45,7 +45,9 @@ class Panel(Attack):
         """The model's own weights as a heat map, without a server: a row for every head, the mean over its queries."""
         heads = self.own.unflatten(0, (-1, self.queries)).mean(1)
         named = [self.site] if len(heads) == 1 else [f"{self.site}, head {n + 1}" for n in range(len(heads))]
-        rows = [Row(name, tuple(weights.tolist()), signed=False) for name, weights in zip(named, heads, strict=True)]
+        rows = [
+            HeatRow(name, tuple(weights.tolist()), signed=False) for name, weights in zip(named, heads, strict=True)
+        ]
         title = f"Predicted: {', '.join(f'{label} {p:.3f}' for label, p in self.likeliest.items())}."
         return str(block(HeatMap(title, tuple(self.keys), tuple(rows), toward=self.site)))
 

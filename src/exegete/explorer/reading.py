@@ -22,7 +22,7 @@ from exegete.page.labels import method_label, model_label, model_labels, shorten
 from exegete.page.section import Verdict, anchor
 from exegete.report.card import card
 from exegete.report.chapters import of_this_version
-from exegete.report.telling import Scored, best_methods, scores_of
+from exegete.report.telling import ScoredTexts, best_methods, scores_of
 from exegete.report.verdicts import for_reader, place_of, places, plain, verdicts
 from exegete.runs.engine.warm import Answer, Found, Tell
 from exegete.runs.run import STUDY, read_manifest
@@ -37,7 +37,7 @@ UNSCORED = (
 NUMBERS = ("tau", "jsd", "confidence", "error")
 
 
-class Opened:
+class JudgedRun:
     """A complete run, its study, and what it was judged to say."""
 
     def __init__(self, run: Path, place: Path) -> None:
@@ -111,7 +111,7 @@ class Opened:
             for cell in self.cells
         ]
 
-    def _said(self, number: int, frame: pl.DataFrame, scored: Scored | None) -> Found:
+    def _said(self, number: int, frame: pl.DataFrame, scored: ScoredTexts | None) -> Found:
         return {
             "cell": number,
             "label": self._labels()[number],
@@ -123,7 +123,7 @@ class Opened:
             "said": UNSCORED if scored is None else "",
         }
 
-    def _texts(self, cell: dict[str, Any], scored: Scored | None) -> pl.DataFrame:
+    def _texts(self, cell: dict[str, Any], scored: ScoredTexts | None) -> pl.DataFrame:
         """One row per text: what was predicted, how surely, how wrongly, and where the two rankings part."""
         texts = pl.read_parquet(read_shards(self.run / "stages" / cell["predict"]))
         labels = {label: place for place, label in enumerate(cell["data"].get("labels") or ())}
@@ -168,7 +168,7 @@ def _joined(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     return frame.join(other, on="example", how="left", maintain_order="left")
 
 
-def _apart(scored: Scored | None) -> pl.DataFrame:
+def _apart(scored: ScoredTexts | None) -> pl.DataFrame:
     """τ, and the word that each of the two ranks first; nothing where nothing was scored."""
     if scored is None:
         kinds = {"example": pl.Int64, "tau": pl.Float64, "top_attention": pl.String, "top_other": pl.String}
@@ -191,7 +191,7 @@ def keep(tell: Tell, run: str, place: str) -> Answer:
     """In a worker: a run, ready to answer."""
     del tell
     try:
-        opened = Opened(Path(run), Path(place))
+        opened = JudgedRun(Path(run), Path(place))
     except ExegeteError as error:
         raise type(error)(without_paths(str(error))) from None
 

@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from exegete.explorer.messages import Row
+from exegete.explorer.messages import RowWeights
 
 Classes = dict[str, float]  # probabilities by class
 
 
-class Method(BaseModel):
+class OfferedMethod(BaseModel):
     """An importance that can be asked for."""
 
     name: str
@@ -18,7 +18,7 @@ class Method(BaseModel):
     milliseconds: float | None = None  # for a text of ten words, as measured here; None: not measured yet
 
 
-class Model(BaseModel):
+class ServedModel(BaseModel):
     """A model of the command line, and how far it is."""
 
     model: int
@@ -32,19 +32,19 @@ class Model(BaseModel):
     layers: int = 0  # of self-attention, in which words can be knocked out
     pair: bool = False
     writes: bool = False  # whether it translates: then its output has words, each of which can be explained
-    methods: list[Method] = []
+    methods: list[OfferedMethod] = []
     source: str | None = None  # as on the command line; None: the default audit's
     run: bool = False  # whether it is a run, with texts and a scorecard
 
 
-class Written(BaseModel):
+class WrittenWords(BaseModel):
     """What a translator writes, always the likeliest next word; nothing, where a model predicts a class."""
 
     pieces: list[str]  # steps, in their order; the end symbol last, unless the text was cut
     text: str
 
 
-class Explained(BaseModel):
+class ExplainedText(BaseModel):
     """What `exegete explain --json` prints, and its heat map."""
 
     explanation: dict[str, Any]
@@ -58,7 +58,7 @@ class Differed(BaseModel):
     html: str
 
 
-class Opened(BaseModel):
+class OpenedSite(BaseModel):
     """The attention of one site for one text."""
 
     site: str
@@ -83,7 +83,7 @@ class Weighed(BaseModel):
     tvd: float  # of the predictions
     jsd: float | None  # of the weights, the mean over rows; None where a row has another sum than the model's own
     frozen: Classes | None = None  # the same with the weights of all other sites held; None: there are none after it
-    rows: list[Row] = []  # the rows that were rewritten
+    rows: list[RowWeights] = []  # the rows that were rewritten
     openings: int
 
 
@@ -96,7 +96,7 @@ class Outcomes(BaseModel):
     median: float  # of the TVD
 
 
-class Read(BaseModel):
+class ServedRun(BaseModel):
     """A run."""
 
     run: int
@@ -106,7 +106,7 @@ class Read(BaseModel):
     report: bool  # whether its report can be opened
 
 
-class Cell(BaseModel):
+class ServedCell(BaseModel):
     """One model of a run, and what is known of its texts."""
 
     cell: int
@@ -139,7 +139,7 @@ class TextRow(BaseModel):
 class TextPage(BaseModel):
     """Some of them."""
 
-    cell: Cell
+    cell: ServedCell
     total: int  # that match
     first: int
     rows: list[TextRow]
@@ -157,7 +157,7 @@ class WordRow(BaseModel):
 class WordPage(BaseModel):
     """Some of them."""
 
-    cell: Cell
+    cell: ServedCell
     total: int  # that occur often enough
     rows: list[WordRow]
 

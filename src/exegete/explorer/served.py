@@ -18,8 +18,8 @@ from typing import Any
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.busy import WAITING, Busy
 from exegete.explorer.data import Data, run_of
-from exegete.explorer.messages import Audit, Message
-from exegete.explorer.replies import Method, Model
+from exegete.explorer.messages import Message, StartAudit
+from exegete.explorer.replies import OfferedMethod, ServedModel
 from exegete.runs.engine.warm import Found, Warm
 
 KEEP, AUDIT = "exegete.explorer.answers:keep", "exegete.explorer.auditing:keep"
@@ -34,7 +34,7 @@ class Served:
     def __init__(self, number: int, source: str | None) -> None:
         run = run_of(source)
         self.data = None if run is None else Data(run)
-        self.about = Model(
+        self.about = ServedModel(
             model=number, name=source or DEFAULT, state="loading", said="starting", source=source, run=run is not None
         )
         self._kept: OrderedDict[str, Found] = OrderedDict()
@@ -62,7 +62,7 @@ class Served:
             async for kind, said in parts:
                 yield kind, self._keep(key, dict(said)) if kind == "found" else said
 
-    async def audit(self, asked: Audit) -> AsyncGenerator[Said, None]:
+    async def audit(self, asked: StartAudit) -> AsyncGenerator[Said, None]:
         """The audit of this model, by a worker of its own; then it is a run, with texts and a scorecard."""
         self.check()
         if self.data is not None:
@@ -147,7 +147,7 @@ class Served:
             self._fail(error)
             return
         said = found.result() | {"model": self.about.model, "run": self.about.run}
-        self.about = Model.model_validate(said)
+        self.about = ServedModel.model_validate(said)
         self._slow = Warm(KEEP, self.about.source)
         self._measure([method.name for method in self.about.methods if not method.cheap])
 
@@ -165,7 +165,7 @@ class Served:
 
     def _cost(self, name: str, measured: float) -> None:
 
-        def timed(method: Method) -> Method:
+        def timed(method: OfferedMethod) -> OfferedMethod:
             return method.model_copy(update={"milliseconds": measured}) if method.name == name else method
 
         self.about = self.about.model_copy(update={"methods": [timed(method) for method in self.about.methods]})

@@ -18,32 +18,32 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.busy import Busy
 from exegete.explorer.data import Data
 from exegete.explorer.messages import (
-    Adversary,
-    Audit,
-    Cut,
     Differ,
     Explain,
+    FindAdversary,
+    KnockOut,
+    OfRun,
     Open,
-    Permute,
-    Rewrite,
-    Run,
+    PermuteWeights,
+    RewriteRows,
+    RunTexts,
+    RunWords,
+    StartAudit,
     Text,
-    Texts,
     Weigh,
-    Words,
 )  # fmt: skip
 from exegete.explorer.replies import (
     Card,
     Differed,
-    Explained,
-    Model,
-    Opened,
+    ExplainedText,
+    OpenedSite,
     Outcomes,
-    Read,
+    ServedModel,
+    ServedRun,
     TextPage,
     Weighed,
     WordPage,
-    Written,
+    WrittenWords,
     Wrong,
 )  # fmt: skip
 from exegete.explorer.served import Said, Served
@@ -85,16 +85,22 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     app.add_api_route("/static/{name}", _file, include_in_schema=False)
     app.add_api_route("/api", _reference, include_in_schema=False)
     add = partial(app.add_api_route, responses=WRONG)
-    add("/api/models", _models, response_model=list[Model], summary="The models, and how far they are")
-    add("/api/explain", _explain, methods=["POST"], response_model=Explained, summary="Heat maps of cheap methods")
+    add("/api/models", _models, response_model=list[ServedModel], summary="The models, and how far they are")
+    add("/api/explain", _explain, methods=["POST"], response_model=ExplainedText, summary="Heat maps of cheap methods")
     add("/api/differ", _differ, methods=["POST"], response_model=Differed, summary="Two texts side by side")
-    add("/api/write", _write, methods=["POST"], response_model=Written, summary="What a translator writes for a text")
-    add("/api/open", _open, methods=["POST"], response_model=Opened, summary="The attention of a text at a site")
+    add(
+        "/api/write",
+        _write,
+        methods=["POST"],
+        response_model=WrittenWords,
+        summary="What a translator writes for a text",
+    )
+    add("/api/open", _open, methods=["POST"], response_model=OpenedSite, summary="The attention of a text at a site")
     add("/api/weigh", _weigh, methods=["POST"], response_model=Weighed, summary="The prediction under other weights")
     add("/api/rewrite", _rewrite, methods=["POST"], response_model=Weighed, summary="Rows changed, and the prediction")
     add("/api/cut", _cut, methods=["POST"], response_model=Weighed, summary="The prediction with a word knocked out")
     add("/api/permute", _permute, methods=["POST"], response_model=Outcomes, summary="What random orders do")
-    add("/api/run", _run, methods=["POST"], response_model=Read, summary="What a run has")
+    add("/api/run", _run, methods=["POST"], response_model=ServedRun, summary="What a run has")
     add("/api/texts", _texts, methods=["POST"], response_model=TextPage, summary="The texts of a run, page by page")
     add("/api/words", _words, methods=["POST"], response_model=WordPage, summary="The words of all texts of a run")
     add("/api/scorecard", _scorecard, methods=["POST"], response_model=Card, summary="The scorecard of a run")
@@ -110,7 +116,7 @@ def make_app(served: Sequence[Served]) -> FastAPI:
     return app
 
 
-def _of(request: Request, asked: Text | Audit) -> Served:
+def _of(request: Request, asked: Text | StartAudit) -> Served:
     served: list[Served] = request.app.state.served
     if asked.model >= len(served):
         raise HTTPException(404, f"there is no model {asked.model}: `exegete serve` was given {len(served)}")
@@ -142,7 +148,7 @@ async def _reference(request: Request) -> HTMLResponse:
     return HTMLResponse(filled("explorer/templates/api.html", api=request.app.openapi()))
 
 
-async def _models(request: Request) -> list[Model]:
+async def _models(request: Request) -> list[ServedModel]:
     return [each.about for each in request.app.state.served]
 
 
@@ -175,31 +181,31 @@ async def _weigh(request: Request, asked: Weigh) -> Mapping[str, Any]:
     return await _of(request, asked).ask("weigh", asked, keep=False)
 
 
-async def _rewrite(request: Request, asked: Rewrite) -> Mapping[str, Any]:
+async def _rewrite(request: Request, asked: RewriteRows) -> Mapping[str, Any]:
     return await _of(request, asked).ask("rewrite", asked, keep=False)
 
 
-async def _cut(request: Request, asked: Cut) -> Mapping[str, Any]:
+async def _cut(request: Request, asked: KnockOut) -> Mapping[str, Any]:
     return await _of(request, asked).ask("cut", asked)
 
 
-async def _permute(request: Request, asked: Permute) -> Mapping[str, Any]:
+async def _permute(request: Request, asked: PermuteWeights) -> Mapping[str, Any]:
     return await _of(request, asked).ask("permute", asked)
 
 
-async def _run(request: Request, asked: Run) -> Mapping[str, Any]:
+async def _run(request: Request, asked: OfRun) -> Mapping[str, Any]:
     return await _data(request, asked.run).about(asked.run)
 
 
-async def _texts(request: Request, asked: Texts) -> Mapping[str, Any]:
+async def _texts(request: Request, asked: RunTexts) -> Mapping[str, Any]:
     return await _data(request, asked.run).texts(asked)
 
 
-async def _words(request: Request, asked: Words) -> Mapping[str, Any]:
+async def _words(request: Request, asked: RunWords) -> Mapping[str, Any]:
     return await _data(request, asked.run).words(asked)
 
 
-async def _scorecard(request: Request, asked: Run) -> Mapping[str, Any]:
+async def _scorecard(request: Request, asked: OfRun) -> Mapping[str, Any]:
     return await _data(request, asked.run).card(asked.run)
 
 
@@ -218,11 +224,11 @@ async def _follow_differ(request: Request, asked: Differ) -> StreamingResponse:
     return _streamed(_of(request, asked).follow("differ", asked))
 
 
-async def _follow_adversary(request: Request, asked: Adversary) -> StreamingResponse:
+async def _follow_adversary(request: Request, asked: FindAdversary) -> StreamingResponse:
     return _streamed(_of(request, asked).follow("adversary", asked))
 
 
-async def _follow_audit(request: Request, asked: Audit) -> StreamingResponse:
+async def _follow_audit(request: Request, asked: StartAudit) -> StreamingResponse:
     return _streamed(_of(request, asked).audit(asked))
 
 

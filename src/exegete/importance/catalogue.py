@@ -57,7 +57,7 @@ IMPORTANCES = Catalogue(
         "lime": Entry(f"{_ROOM}.lime:Lime", "weighted ridge regression on many erased texts (Ribeiro et al. 2016)"),
         "kernel_shap": Entry(f"{_ROOM}.kernel_shap:KernelShap", "Shapley values by regression (Lundberg & Lee 2017)"),
         "given": Entry(f"{_ROOM}.given:Given", "scores that another tool computed: given:file=scores.parquet"),
-        "random": Entry(f"{_ROOM}.random:Random", "keyed noise: the level that knowing nothing gives"),
+        "random": Entry(f"{_ROOM}.random:RandomImportance", "keyed noise: the level that knowing nothing gives"),
     },
 )
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from exegete.base.errors import unknown
 from exegete.base.places import places
 from exegete.importance.written import Removal as Removal
-from exegete.importance.written import Written, write
+from exegete.importance.written import WrittenTexts, write
 from exegete.interventions.cut import Cut
 from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor
@@ -104,7 +104,7 @@ def _check(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> None:
         raise ValueError("only words can be erased: gone marks padding or wrappers")
 
 
-def _run_new(results: _Results, batch: Batch, written: Written) -> None:
+def _run_new(results: _Results, batch: Batch, written: WrittenTexts) -> None:
     """Run what is not known yet, each different text once."""
     new = {key: i for i, key in reversed(list(enumerate(written.keys))) if key not in results.place}
     asks = torch.tensor(sorted(new.values()), dtype=torch.int64, device=batch.ids.device)
@@ -118,7 +118,7 @@ def _run_new(results: _Results, batch: Batch, written: Written) -> None:
         results.add(written.keys_of(members), _forward(results.model, written, members))
 
 
-def _worth_reuse(model: Predictor, batch: Batch, written: Written, asks: Tensor) -> Tensor:
+def _worth_reuse(model: Predictor, batch: Batch, written: WrittenTexts, asks: Tensor) -> Tensor:
     """Which asks are of a text of which at least half of the single deletions are asked for: those, and all of it."""
     rows = written.rows[asks]
     erased = written.deleted[asks].sum(-1)
@@ -129,7 +129,7 @@ def _worth_reuse(model: Predictor, batch: Batch, written: Written, asks: Tensor)
     return (erased <= 1) & worth[rows]
 
 
-def _by_reuse(model: Deleting, batch: Batch, written: Written, asks: Tensor) -> Tensor:
+def _by_reuse(model: Deleting, batch: Batch, written: WrittenTexts, asks: Tensor) -> Tensor:
     """Whole texts and single deletions: states before and after the gap are computed once (`deletion`)."""
     rows, row = written.rows[asks].unique(return_inverse=True)
     found = model.deletions(batch.rows(rows))
@@ -153,7 +153,7 @@ def passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         start += count
 
 
-def _forward(model: Predictor, written: Written, asks: Tensor) -> Tensor:
+def _forward(model: Predictor, written: WrittenTexts, asks: Tensor) -> Tensor:
     """One pass over erased texts; what was replaced keeps its width."""
     batch, gone = written.batch(asks)
     if written.by == "blocked":

@@ -21,7 +21,7 @@ from exegete.base.errors import UsageError
 from exegete.base.places import places
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
 from exegete.importance.derivative import passes
-from exegete.importance.relevance import RULES, Dials, Layers
+from exegete.importance.relevance import RULES, Dials, RelevantLayers
 from exegete.importance.torch_rules import Gating, relevant
 from exegete.models.capabilities import Composed, Relevant
 from exegete.models.contract import Predictor
@@ -96,7 +96,7 @@ def relevance(model: Relevant, batch: Batch, target: Target | None, dials: Dials
     """The parts of every text's logit. Texts of one length go together, so that there is no padding."""
     width, order, parts = batch.tokens.shape[1], [], []
     for rows, texts in _of_equal_lengths(batch):
-        found = _relevance(model, texts, None if target is None else target.at(rows), Layers(dials))
+        found = _relevance(model, texts, None if target is None else target.at(rows), RelevantLayers(dials))
         order.append(rows)
         parts.append(found._replace(tokens=pad(found.tokens, (0, width - found.tokens.shape[1]))))
     back = torch.cat(order).argsort()
@@ -114,7 +114,7 @@ def _of_equal_lengths(batch: Batch) -> Iterator[tuple[Tensor, Batch]]:
         yield rows, batch.rows(rows)
 
 
-def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: Layers) -> Relevance:
+def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: RelevantLayers) -> Relevance:
     """Forward in layers that carry relevance, and back from the logit of one class, or from two."""
     with torch.enable_grad():
         x = model.embed(texts).detach().double().requires_grad_()

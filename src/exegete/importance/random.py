@@ -12,7 +12,7 @@ from exegete.tasks.batching import Batch
 
 
 @dataclass(frozen=True)
-class Random:
+class RandomImportance:
     """Uniform numbers keyed by example and word: the same in any batch."""
 
     family: ClassVar[str] = "random"

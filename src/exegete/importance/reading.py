@@ -33,7 +33,7 @@ READOUT = "readout"
 QUERIES = {"first": "the first token", "last": "the last token", "every": "every token", "only": "the pool"}
 
 
-class Place(NamedTuple):
+class ReadingPlace(NamedTuple):
     """Where a reading looks in a model, in words."""
 
     site: str
@@ -78,13 +78,13 @@ class Reading:
             return model.readout.sites[-1:]
         return chosen(self.site, model.self_attention)
 
-    def place(self, model: Predictor) -> Place:
+    def place(self, model: Predictor) -> ReadingPlace:
         """The same in words: sites, head and query are always said."""
         assert model.readout is not None
         sites = self.sites(model)
         site = sites[0] if len(sites) == 1 else f"{sites[0]} to {sites[-1]}"
         query = "every" if self.query == EVERY or self.how != "mean" else model.readout.query
-        return Place(site, "mean" if self.head is None else str(self.head), QUERIES[query])
+        return ReadingPlace(site, "mean" if self.head is None else str(self.head), QUERIES[query])
 
     def of(self, model: Predictor, trace: Trace, batch: Batch, without: Collection[Head] = ()) -> Tensor:
         """Scores [batch, token], float64, of a trace that has all sites; some heads may be left out of it."""

@@ -133,7 +133,7 @@ class _Carried(torch.autograd.Function):
         return None, None, *RULES[ctx.kind].share(Received(z, relevance, ctx.dials), *arguments)
 
 
-class Layers(NamedTuple):
+class RelevantLayers(NamedTuple):
     """Layers that compute as usual and carry relevance backwards: `layers("linear", x, weight, bias)`."""
 
     dials: Dials

@@ -19,7 +19,7 @@ NOTHING = (PAD, 0, -1, -1, 0)  # token, word, part and sentence of padding, whic
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenTexts:
     """Erased texts one after the other, without padding."""
 
     by: Removal
@@ -80,11 +80,11 @@ class Written:
         return self.lengths.cumsum(0) - self.lengths
 
 
-def write(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> Written:
+def write(batch: Batch, rows: Tensor, gone: Tensor, by: Removal) -> WrittenTexts:
     """Write down text rows[i] with its words gone[i] deleted, zeroed, made unknown or blocked."""
     columns: Sequence[Tensor] = (batch.tokens, batch.words, batch.part, batch.sentence)
     deleted, replaced = (gone if by == "delete" else torch.zeros_like(gone), gone.int())
     table = torch.cat([torch.stack([column.int() for column in columns], -1)[rows], replaced[..., None]], -1)
     remain = batch.present[rows] & ~deleted
     candidates = None if batch.candidates is None else batch.candidates[rows]
-    return Written(by, batch.reader, table[remain], remain.sum(-1), rows, deleted, candidates)
+    return WrittenTexts(by, batch.reader, table[remain], remain.sum(-1), rows, deleted, candidates)

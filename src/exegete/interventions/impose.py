@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.interventions.contract import Rewrite, counted, mask_of, total_of
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.models.contract import Predictor, Site
 
 
@@ -18,7 +18,7 @@ class Impose(Rewrite):
     """The weights of a table, whatever the model itself would have had; every head and query gets the same, times
     what its row sums to."""
 
-    table: InstanceOf[Table] = field(default_factory=lambda: Table({}))
+    table: InstanceOf[WeightTable] = field(default_factory=lambda: WeightTable({}))
     file: str = ""  # parquet, with columns words and weights, instead of a table
 
     def rewritten(self, site: Site) -> Tensor:
@@ -35,7 +35,7 @@ class Impose(Rewrite):
     def bound(self, model: Predictor) -> "Impose":
         """With the table of its file."""
         del model  # a batch knows how its words are spelled
-        table = Table.read(self.file) if self.file and not self.table.rows else self.table
+        table = WeightTable.read(self.file) if self.file and not self.table.rows else self.table
         if not table.rows:
             raise UsageError("intervention 'impose' has no weights: write impose:file=weights.parquet")
         return replace(self, table=table)

@@ -31,7 +31,7 @@ Seen = tuple[int, ...]  # the same as rows of a vocabulary, with −1 for BESIDE
 Key = TypeVar("Key", Text, Seen)
 
 
-class Table:
+class WeightTable:
     """Weights by text, each row a distribution over the words of its text."""
 
     def __init__(self, rows: Mapping[Text, Tensor]) -> None:
@@ -56,7 +56,7 @@ class Table:
         model: Predictor,
         examples: Sequence[Example],
         intervene: Intervention | None = None,
-    ) -> "Table":
+    ) -> "WeightTable":
         """The weights of a model's last attention on the words of some texts.
 
         What a key that is no word takes (`ladder` has one) is left out, and each row is divided by its sum.
@@ -71,7 +71,7 @@ class Table:
         return cls(_averaged(found))
 
     @classmethod
-    def read(cls, path: Path | str) -> "Table":
+    def read(cls, path: Path | str) -> "WeightTable":
         """From a parquet file with two columns of lists: words and weights."""
         frame = _frame(Path(path))
         pairs = zip(frame["words"].to_list(), frame["weights"].to_list(), strict=True)

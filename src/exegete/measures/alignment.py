@@ -22,7 +22,7 @@ COUNTS = 4  # |A ∩ S|, |A ∩ P|, |A|, |S|
 Place = tuple[int, int]  # a word of the source and one of the target
 
 
-class Agreement(NamedTuple):
+class AlignmentScores(NamedTuple):
     """The three numbers of a corpus, each with its interval over sentences."""
 
     error_rate: Interval
@@ -69,14 +69,14 @@ def alignment_recall(counts: Tensor) -> Tensor:
     return both_sure / sure
 
 
-def agreement(counts: Tensor, level: float = 0.95, draws: int = 2000, seed: int = 0) -> Agreement:
+def agreement(counts: Tensor, level: float = 0.95, draws: int = 2000, seed: int = 0) -> AlignmentScores:
     """The three numbers of all sentences [sentence, COUNTS], with percentiles over samples of them with replacement."""
     measures = (alignment_error_rate, alignment_precision, alignment_recall)
     n = len(counts)
     if not n:
-        return Agreement(*(Interval(math.nan, math.nan, math.nan, 0, 0) for _ in measures))
+        return AlignmentScores(*(Interval(math.nan, math.nan, math.nan, 0, 0) for _ in measures))
     drawn, whole = Resample(n, draws, seed).sums(counts), counts.sum(0)
-    return Agreement(*(_interval(measure(whole).item(), measure(drawn), level, n) for measure in measures))
+    return AlignmentScores(*(_interval(measure(whole).item(), measure(drawn), level, n) for measure in measures))
 
 
 def _interval(whole: float, drawn: Tensor, level: float, n: int) -> Interval:

@@ -46,7 +46,7 @@ class Bleu(NamedTuple):
         return (f"{self.empty:,} of {self.n:,} outputs {'is' if self.empty == 1 else 'are'} empty{zero}.",)
 
 
-class Difference(NamedTuple):
+class BleuDifference(NamedTuple):
     """BLEU of one system minus that of another on the same sentences."""
 
     difference: Interval
@@ -108,7 +108,7 @@ def bleu_interval(counts: Tensor, level: float = 0.95, draws: int = 2000, seed: 
     return Interval(bleu(counts.sum(0)).item(), *percentiles(drawn, level), len(counts), 0)
 
 
-def bleu_difference(a: Tensor, b: Tensor, level: float = 0.95, draws: int = 2000, seed: int = 0) -> Difference:
+def bleu_difference(a: Tensor, b: Tensor, level: float = 0.95, draws: int = 2000, seed: int = 0) -> BleuDifference:
     """BLEU of a minus BLEU of b, both on the same samples of the same sentences (paired bootstrap, Koehn 2004)."""
     if a.shape != b.shape:
         raise ValueError(f"two systems translate the same sentences, not {len(a)} and {len(b)}")
@@ -116,7 +116,7 @@ def bleu_difference(a: Tensor, b: Tensor, level: float = 0.95, draws: int = 2000
     same = Resample(len(a), draws, seed)
     drawn = bleu(same.sums(a)) - bleu(same.sums(b))
     whole = bleu(a.sum(0)).item() - bleu(b.sum(0)).item()
-    return Difference(Interval(whole, *percentiles(drawn, level), len(a), 0), (drawn <= 0).double().mean().item())
+    return BleuDifference(Interval(whole, *percentiles(drawn, level), len(a), 0), (drawn <= 0).double().mean().item())
 
 
 def _counts(output: Sequence[str], reference: Sequence[str]) -> list[int]:

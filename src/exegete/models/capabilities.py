@@ -233,7 +233,7 @@ class Paired(Predictor, Protocol):
         """What they are called, in their order in an example."""
 
 
-class Layers(Protocol):
+class LayersByKind(Protocol):
     """Layers by kind, `layers("linear", x, weight, bias)`: whoever runs a model by them gives every kind its rule."""
 
     def __call__(self, kind: str, *arguments: Tensor) -> Tensor:
@@ -255,7 +255,7 @@ class Relevant(Predictor, Protocol):
     def layer_kinds(self) -> tuple[str, ...]:
         """The kinds of layers between embeddings and logits, from the words up."""
 
-    def layered(self, batch: Batch, embedded: Tensor, layers: Layers) -> Layered:
+    def layered(self, batch: Batch, embedded: Tensor, layers: LayersByKind) -> Layered:
         """Run texts of equal lengths from their embeddings [batch, token, size]; attention weights are constants."""
 
 

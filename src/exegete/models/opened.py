@@ -73,7 +73,7 @@ class Opened(ABC):
 
 
 @dataclass(frozen=True)
-class Decoder(Opened):
+class OpenedPooling(Opened):
     """A site that pools states: encoded once, decoded under any weights, in the precision of what was encoded.
 
     A call decodes all of its draws together: how many may stand side by side is for the caller to say, who makes them.
@@ -87,7 +87,7 @@ class Decoder(Opened):
         dtype = self.encoded.states.dtype
         return self.model.decode(self.encoded, weights[:, :, 0].to(dtype)).to(dtype)
 
-    def native(self) -> "Decoder":
+    def native(self) -> "OpenedPooling":
         """States and values as the model made them."""
         return replace(self, encoded=self.encoded.to(_precision(self.model)))
 
@@ -190,12 +190,12 @@ def opened(model: Predictor, batch: Batch, *, site: str | None = None, intervene
     return passing(model, batch, site or model.sites[-1], intervene)
 
 
-def decoder(model: Pooling, encoded: Encoded, ids: Tensor, weights: Tensor | None = None) -> Decoder:
+def decoder(model: Pooling, encoded: Encoded, ids: Tensor, weights: Tensor | None = None) -> OpenedPooling:
     """What is encoded already, with given own weights [batch, key] or those that the model makes of its scores."""
     own: Tensor = model.weigh(encoded.scores, encoded.mask) if weights is None else weights.double()
     null = model.null_keys(encoded)
     removable = encoded.mask if null is None else encoded.mask & ~null
-    return Decoder(ids, own[:, None], encoded.mask, removable, null, encoded.values, model, encoded)
+    return OpenedPooling(ids, own[:, None], encoded.mask, removable, null, encoded.values, model, encoded)
 
 
 def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention | None = None) -> Pass:

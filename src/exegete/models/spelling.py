@@ -35,7 +35,7 @@ class Grid(NamedTuple):
         return (vectors * self.there[..., None]).flatten(2)
 
 
-class Pieces(NamedTuple):
+class SpelledRows(NamedTuple):
     """The pieces of every text in one row, without gaps, padded on the right."""
 
     ids: Tensor  # [batch, piece]
@@ -49,13 +49,13 @@ class Pieces(NamedTuple):
         """The same with 1 / n where a word has n pieces: for means over the pieces of a word."""
         return self.member / self.member.sum(1, keepdim=True).clamp(min=1)
 
-    def rows(self, which: Tensor) -> "Pieces":
+    def rows(self, which: Tensor) -> "SpelledRows":
         """Of some texts."""
-        return Pieces(*(column[which] for column in self))
+        return SpelledRows(*(column[which] for column in self))
 
-    def at(self, place: Tensor) -> "Pieces":
+    def at(self, place: Tensor) -> "SpelledRows":
         """One piece of every text, [batch], alone."""
-        return Pieces(*(column[places(column, 0), place][:, None] for column in self))
+        return SpelledRows(*(column[places(column, 0), place][:, None] for column in self))
 
     def vectors(self, embedded: Tensor, size: int) -> Tensor:
         """Vectors of pieces [batch, piece, size] from those of words, of this batch or of one with longer words."""
@@ -110,7 +110,7 @@ def spelled(batch: Batch, spell: Callable[[int], Sequence[int]]) -> Grid:
     return Grid(ids[at], there & batch.present[..., None])
 
 
-def side_by_side(grid: Grid) -> Pieces:
+def side_by_side(grid: Grid) -> SpelledRows:
     """All pieces of a text in one row; a batch without any piece has one place of padding."""
     width, flat = grid.ids.shape[2], grid.there.flatten(1)  # [batch, word · P]
     longest = max(1, int(flat.sum(-1).max()))
@@ -119,11 +119,11 @@ def side_by_side(grid: Grid) -> Pieces:
     ids = grid.ids.flatten(1).gather(-1, order).where(real, 0)
     word = torch.where(real, order // width, -1)
     member = word[..., None] == places(grid.ids, 1)
-    return Pieces(ids, real, word, torch.where(real, order % width, 0), member.to(torch.get_default_dtype()))
+    return SpelledRows(ids, real, word, torch.where(real, order % width, 0), member.to(torch.get_default_dtype()))
 
 
 def rewriting(
-    name: str, batch: Batch, pieces: Pieces, intervene: Intervention, queries: Tensor | None = None
+    name: str, batch: Batch, pieces: SpelledRows, intervene: Intervention, queries: Tensor | None = None
 ) -> Callable[..., Tensor] | None:
     """The hook of an attention over pieces: an intervention sees words, and what it gives goes back to pieces.
 
@@ -143,7 +143,7 @@ def rewriting(
     return hook
 
 
-def on_words(site: Site, pieces: Pieces, queries: Tensor | None = None) -> Site:
+def on_words(site: Site, pieces: SpelledRows, queries: Tensor | None = None) -> Site:
     """A site over pieces with words as its keys."""
     mask = site.mask.expand_as(site.scores)
     return site._replace(
@@ -154,7 +154,7 @@ def on_words(site: Site, pieces: Pieces, queries: Tensor | None = None) -> Site:
     )
 
 
-def _on_pieces(rewritten: Tensor, before: Tensor, weights: Tensor, mask: Tensor, pieces: Pieces) -> Tensor:
+def _on_pieces(rewritten: Tensor, before: Tensor, weights: Tensor, mask: Tensor, pieces: SpelledRows) -> Tensor:
     """Weights of words on their pieces. Where they are constants, so are the shares: nothing is learnt through them."""
     old, counts = pieces.given(before), pieces.given(pieces.summed(mask.expand_as(weights).to(weights.dtype)))
     shares = torch.where(old > 0, weights / old.where(old > 0, 1.0), 1 / counts.clamp(min=1))

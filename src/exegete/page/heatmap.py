@@ -14,7 +14,7 @@ MARKS = {FOR: "+", AGAINST: "−", SIZE: "*"}
 
 
 @dataclass(frozen=True)
-class Row:
+class HeatRow:
     """One method's scores, and the numbers that stand beside them."""
 
     name: str
@@ -76,7 +76,7 @@ class HeatMap:
 
     title: str  # what was predicted, and what is explained
     words: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[HeatRow, ...]
     toward: str  # the class that the scores speak for
     columns: tuple[str, ...] = ()  # titles of the rows' numbers
     unknown: frozenset[int] = frozenset()  # places of words that the model doesn't know
@@ -107,7 +107,7 @@ class Beside:
     title: str
     words: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # of the first, of the second, of both
     changed: tuple[frozenset[int], frozenset[int]]  # places of words that only one has
-    rows: tuple[tuple[Row, Row, Row], ...]
+    rows: tuple[tuple[HeatRow, HeatRow, HeatRow], ...]
     toward: str  # the class that the scores speak for
     unit: str = "word"
     notes: tuple[str, ...] = ()

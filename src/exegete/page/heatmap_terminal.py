@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from exegete.page.heatmap import AGAINST, FOR, LEVELS, MARKS, SIZE, HeatMap, Row, extracts, lines_of
+from exegete.page.heatmap import AGAINST, FOR, LEVELS, MARKS, SIZE, HeatMap, HeatRow, extracts, lines_of
 
 # The first three of the theme's palette: legible on white and near-black; and chips of the same hues for white ink.
 HUES = {FOR: "#0877BA", AGAINST: "#D55E00", SIZE: "#009E73"}
@@ -78,7 +78,7 @@ def _width(drawn: HeatMap, console: Console) -> int:
     return max(NARROWEST, console.width - taken)
 
 
-def _words(drawn: HeatMap, row: Row, width: int, coloured: bool) -> Text:
+def _words(drawn: HeatMap, row: HeatRow, width: int, coloured: bool) -> Text:
     """The whole text, or the extracts around the words that the row ranks first."""
     if len(drawn.words) <= WHOLE:
         return _lines(_shaded(drawn, row, range(len(drawn.words)), coloured), width)
@@ -91,7 +91,7 @@ def _words(drawn: HeatMap, row: Row, width: int, coloured: bool) -> Text:
     return _lines(pieces, width)
 
 
-def _shaded(drawn: HeatMap, row: Row, places: Iterable[int], coloured: bool) -> Iterator[Text]:
+def _shaded(drawn: HeatMap, row: HeatRow, places: Iterable[int], coloured: bool) -> Iterator[Text]:
     for place in places:
         word = _plain(drawn.words[place]) + ("?" if place in drawn.unknown else "")
         if coloured:

@@ -39,7 +39,7 @@ class Axis(NamedTuple):
     ticks: tuple[float, ...] | None = None
 
 
-class Place(NamedTuple):
+class ViolinPlace(NamedTuple):
     """Where a group is drawn in the row of its bin."""
 
     shift: float = 0.0  # of its line
@@ -104,7 +104,7 @@ def shapes(
     groups = _in_order_of_names(named["group"])
     room = 1 / (len(groups) + 0.35)  # a gap between bins
     middle = (len(groups) - 1) / 2
-    return _shapes(named, axis, {name: Place(room * (i - middle), HALF * room) for i, name in enumerate(groups)})
+    return _shapes(named, axis, {name: ViolinPlace(room * (i - middle), HALF * room) for i, name in enumerate(groups)})
 
 
 def half_shapes(
@@ -117,10 +117,12 @@ def half_shapes(
     wide = with_panel(kept).with_columns(row=place_of(pl.col(against)))
     parts = [wide.select("panel", "row", value=column, group=pl.lit(name)) for column, name in sides.items()]
     up, down = sides.values()
-    return _shapes(pl.concat(parts), axis, {up: Place(ends=(0, 1)), down: Place(ends=(-1, 0), counted=False)})
+    return _shapes(
+        pl.concat(parts), axis, {up: ViolinPlace(ends=(0, 1)), down: ViolinPlace(ends=(-1, 0), counted=False)}
+    )
 
 
-def _shapes(named: pl.DataFrame, axis: Axis, places: Mapping[str, Place]) -> pl.DataFrame:
+def _shapes(named: pl.DataFrame, axis: Axis, places: Mapping[str, ViolinPlace]) -> pl.DataFrame:
     """Every violin of rows with panel, group, row (the number of a bin) and value."""
     top = axis.top or float(named["value"].max()) or 1.0  # type: ignore[arg-type]
     parts = []
@@ -132,7 +134,7 @@ def _shapes(named: pl.DataFrame, axis: Axis, places: Mapping[str, Place]) -> pl.
     return pl.concat(parts)
 
 
-def outline(values: Values, top: float, line: float, place: Place) -> pl.DataFrame:
+def outline(values: Values, top: float, line: float, place: ViolinPlace) -> pl.DataFrame:
     """One violin: its outline and quartiles, or a tick per text, and its number."""
     n, (down, up) = len(values), place.ends
     once = int(place.counted)

@@ -21,8 +21,8 @@ from typing import Any
 from exegete.base.errors import ExegeteError
 from exegete.base.names import Spec, parse
 from exegete.page.columns import significant
-from exegete.papers.lookup import Counterpart, Kept, Place
-from exegete.papers.paper import Explained, Paper
+from exegete.papers.lookup import Counterpart, Kept, PrintedPlace
+from exegete.papers.paper import Paper, Reason
 from exegete.papers.published import KEYS
 from exegete.papers.rule import Ours, Yardstick, judge, judge_words
 
@@ -32,22 +32,22 @@ ELSEWHERE = ", on other data"
 CONTROL = {EXPLAINS: "gets there, but is not the paper's", PART: "nearer, but not the paper's", NOT_IT: NOT_IT}
 
 
-def reasons_for(paper: Paper, row: Mapping[str, Any]) -> list[Explained]:
+def reasons_for(paper: Paper, row: Mapping[str, Any]) -> list[Reason]:
     """The reasons that a paper's file gives for a printed number."""
     return [reason for reason in paper.explained if _is_about(reason, row)]
 
 
-def _is_about(reason: Explained, row: Mapping[str, Any]) -> bool:
+def _is_about(reason: Reason, row: Mapping[str, Any]) -> bool:
     return all(fnmatchcase(row[key], reason.rows[key]) for key in KEYS if key in reason.rows)
 
 
 def why(
-    reasons: list[Explained],
+    reasons: list[Reason],
     row: Mapping[str, Any],
     ours: float,
-    place: Place,
+    place: PrintedPlace,
     folder: Path,
-    by: Callable[[Counterpart, Place], Yardstick],
+    by: Callable[[Counterpart, PrintedPlace], Yardstick],
 ) -> str:
     """All reasons for a printed number with what each is worth; *open* if none explains any of it."""
     said = [_tested(reason, row, ours, place, folder, by) for reason in reasons]
@@ -56,12 +56,12 @@ def why(
 
 
 def _tested(
-    reason: Explained,
+    reason: Reason,
     row: Mapping[str, Any],
     ours: float,
-    place: Place,
+    place: PrintedPlace,
     folder: Path,
-    by: Callable[[Counterpart, Place], Yardstick],
+    by: Callable[[Counterpart, PrintedPlace], Yardstick],
 ) -> str:
     """One reason, the number that tests it, and what it is worth."""
     moved = _moved(reason, place)
@@ -76,7 +76,7 @@ def _tested(
     return f"{reason.because}: {_number(there)}, {said}{ELSEWHERE if elsewhere and said in (EXPLAINS, PART) else ''}"
 
 
-def found_there(reason: Explained, moved: Place, folder: Path) -> Counterpart | None:
+def found_there(reason: Reason, moved: PrintedPlace, folder: Path) -> Counterpart | None:
     """The quantity where the setting is another; None if that study's results are not in the folder."""
     if not (folder / reason.study).is_dir():
         return None
@@ -88,7 +88,7 @@ def found_there(reason: Explained, moved: Place, folder: Path) -> Counterpart | 
     return found
 
 
-def _moved(reason: Explained, place: Place) -> Place:
+def _moved(reason: Reason, place: PrintedPlace) -> PrintedPlace:
     """The place with what the reason changes."""
     changes = {name: value for name in ("table", "value", "low", "high", "scale") if (value := getattr(reason, name))}
     if reason.table or reason.value:

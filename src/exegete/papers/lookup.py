@@ -19,7 +19,7 @@ from exegete.base.names import Spec, parse
 from exegete.measures.proportions import clopper_pearson
 from exegete.measures.statistics import t_interval
 from exegete.models.settings import MODELS
-from exegete.papers.paper import PARTS, Paper, Part, Quantity
+from exegete.papers.paper import PARTS, NamePart, Paper, Quantity
 from exegete.papers.rule import LEARNT, SIGNIFICANT, Ours
 
 EITHER = "|"  # between values of a column that mean the same
@@ -27,11 +27,11 @@ CELL = ("task", "model", "family")  # columns that name what was trained
 
 
 @dataclass(frozen=True)
-class Place:
+class PrintedPlace:
     """Where to look for a printed number: a task, a model with some of its settings, rows of a table."""
 
     quantity: Quantity
-    parts: tuple[Part, ...]
+    parts: tuple[NamePart, ...]
     task: Spec | None
     models: tuple[Spec, ...]
     where: Mapping[str, str]
@@ -46,7 +46,7 @@ class Place:
         return max(self.quantity.tolerance, *(part.tolerance or 0.0 for part in self.parts), 0.0)
 
 
-def place_of(paper: Paper, printed: Mapping[str, Any]) -> Place:
+def place_of(paper: Paper, printed: Mapping[str, Any]) -> PrintedPlace:
     """The place of a printed number; a word that the paper's file doesn't explain is an error."""
     if printed["quantity"] not in paper.quantities:
         raise unknown(f"quantity of {paper.name}.toml", printed["quantity"], paper.quantities)
@@ -58,10 +58,10 @@ def place_of(paper: Paper, printed: Mapping[str, Any]) -> Place:
     rows = dict(quantity.where)
     for part in parts:
         rows |= part.where
-    return Place(quantity, parts, task, models, rows)
+    return PrintedPlace(quantity, parts, task, models, rows)
 
 
-def _part(paper: Paper, kind: str, word: str) -> Part:
+def _part(paper: Paper, kind: str, word: str) -> NamePart:
     known = paper.parts(kind)
     if word not in known:
         raise unknown(f"{kind} of {paper.name}.toml", word, known)
@@ -97,7 +97,7 @@ class Kept:
             self._read[name] = pl.read_csv(path, infer_schema=False) if path.is_file() else None
         return self._read[name]
 
-    def find(self, place: Place) -> Counterpart | None:
+    def find(self, place: PrintedPlace) -> Counterpart | None:
         """Our number for a place, or None."""
         frame = self.table(place.quantity.table)
         if frame is None:
@@ -110,7 +110,7 @@ class Kept:
         first = [row for row in rows if _cell(row, place.quantity) == _cell(rows[0], place.quantity)]
         return self._found(_one(first, place.quantity, self.folder), place)
 
-    def _check_columns(self, frame: pl.DataFrame, place: Place) -> None:
+    def _check_columns(self, frame: pl.DataFrame, place: PrintedPlace) -> None:
         missing = [name for name in (*place.where, *place.quantity.by) if name not in frame.columns]
         if missing:
             raise ExegeteError(
@@ -118,7 +118,7 @@ class Kept:
                 "version of exegete; run its study again"
             )
 
-    def _found(self, rows: list[Mapping[str, Any]], place: Place) -> Counterpart | None:
+    def _found(self, rows: list[Mapping[str, Any]], place: PrintedPlace) -> Counterpart | None:
         quantity = place.quantity
         ours = _ours(rows, quantity)
         if ours is None:
@@ -172,7 +172,7 @@ def _settings(text: str) -> dict[str, str]:
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in built}
 
 
-def _fits(row: Mapping[str, Any], place: Place) -> bool:
+def _fits(row: Mapping[str, Any], place: PrintedPlace) -> bool:
     """Whether a row is about the task and the model that a printed number is about."""
     named = {name: row[name] for name in place.quantity.by}
     task, model = named.get("task"), named.get("model", named.get("family"))

@@ -22,7 +22,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Part(_Strict):
+class NamePart(_Strict):
     """What one printed word stands for; one that can't be had says why, and what to take instead."""
 
     shows: str = ""  # a name for readers, where the printed one is none
@@ -39,7 +39,7 @@ class Part(_Strict):
     instead: str = ""  # the stand-in used, or the name to use
 
     @model_validator(mode="after")
-    def _readable(self) -> "Part":
+    def _readable(self) -> "NamePart":
         for spec in filter(None, (self.task, *self.model)):
             parse(spec)
         return self
@@ -82,7 +82,7 @@ class Quick(_Strict):
     models: tuple[str, ...] = ()
 
 
-class Source(_Strict):
+class StudySource(_Strict):
     """A study of ours, or some of its cells."""
 
     study: str
@@ -97,13 +97,13 @@ class PaperTable(_Strict):
     """A table or a figure of the paper."""
 
     shows: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[StudySource, ...] = ()
     figures: tuple[str, ...] = ()  # of our studies: figures/NAME.svg
     impossible: str = ""
     not_compared: str = ""
 
 
-class Explained(_Strict):
+class Reason(_Strict):
     """A reason why rows deviate, and where it was tested: the same quantity where that setting is another.
 
     What it is worth is not said here but judged, as the rows are (exegete.papers.explained).
@@ -123,7 +123,7 @@ class Explained(_Strict):
     scale: float | None = None  # of that column, where it has another unit
 
     @model_validator(mode="after")
-    def _about_printed_words(self) -> "Explained":
+    def _about_printed_words(self) -> "Reason":
         if unknown := self.rows.keys() - set(KEYS):
             raise ValueError(f"rows are named by {', '.join(KEYS)}, not by {min(unknown)}")
         return self
@@ -140,17 +140,17 @@ class Paper(_Strict):
     claim: str
     differs: tuple[str, ...] = ()
     tables: dict[str, PaperTable]
-    datasets: dict[str, Part]
-    models: dict[str, Part] = Field(default_factory=dict)
-    attentions: dict[str, Part] = Field(default_factory=dict)
-    projections: dict[str, Part] = Field(default_factory=dict)
-    classes: dict[str, Part] = Field(default_factory=dict)
+    datasets: dict[str, NamePart]
+    models: dict[str, NamePart] = Field(default_factory=dict)
+    attentions: dict[str, NamePart] = Field(default_factory=dict)
+    projections: dict[str, NamePart] = Field(default_factory=dict)
+    classes: dict[str, NamePart] = Field(default_factory=dict)
     quantities: dict[str, Quantity]
-    explained: tuple[Explained, ...] = ()
+    explained: tuple[Reason, ...] = ()
 
-    def parts(self, kind: str) -> dict[str, Part]:
+    def parts(self, kind: str) -> dict[str, NamePart]:
         """All printed words of one of PARTS."""
-        found: dict[str, Part] = getattr(self, "classes" if kind == "class" else f"{kind}s")
+        found: dict[str, NamePart] = getattr(self, "classes" if kind == "class" else f"{kind}s")
         return found
 
 

@@ -18,8 +18,8 @@ from exegete.base.errors import ExegeteError, unknown
 from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
 from exegete.papers.explained import reasons_for, why
-from exegete.papers.lookup import Counterpart, Kept, Place, place_of, sources_of
-from exegete.papers.paper import Paper, Source, load_paper
+from exegete.papers.lookup import Counterpart, Kept, PrintedPlace, place_of, sources_of
+from exegete.papers.paper import Paper, StudySource, load_paper
 from exegete.papers.published import KEYS, published
 from exegete.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
 from exegete.runs.engine import engine_of
@@ -116,7 +116,7 @@ def _with_reasons(paper: Paper, row: dict[str, Any], line: Line, folder: Path, p
     if line.ours is None or not reasons:
         return line
 
-    def by(found: Counterpart, place: Place) -> Yardstick:
+    def by(found: Counterpart, place: PrintedPlace) -> Yardstick:
         return _yardstick(paper, row, found, place, (), printed)
 
     tested = why(reasons, row, line.ours, place_of(paper, row), folder, by)
@@ -141,7 +141,7 @@ def _line(paper: Paper, row: dict[str, Any], kept: Sequence[Kept], printed: pl.D
     return _beside(row, found, place, _yardstick(paper, row, found, place, kept, printed))
 
 
-def _find(kept: Sequence[Kept], place: Place) -> Counterpart | None:
+def _find(kept: Sequence[Kept], place: PrintedPlace) -> Counterpart | None:
     return next((found for source in kept if (found := source.find(place)) is not None), None)
 
 
@@ -150,7 +150,7 @@ def _without(row: dict[str, Any], verdict: str, reason: str) -> Line:
     return _written(row, verdict=word, reason=reason)
 
 
-def _beside(row: dict[str, Any], found: Counterpart, place: Place, by: Yardstick) -> Line:
+def _beside(row: dict[str, Any], found: Counterpart, place: PrintedPlace, by: Yardstick) -> Line:
     if found.doubt:
         verdict, reason = "cannot tell", found.doubt
     elif row["mean"] is None:
@@ -173,7 +173,12 @@ def _written(row: dict[str, Any], **given: Any) -> Line:
 
 
 def _yardstick(
-    paper: Paper, row: dict[str, Any], found: Counterpart, place: Place, kept: Sequence[Kept], printed: pl.DataFrame
+    paper: Paper,
+    row: dict[str, Any],
+    found: Counterpart,
+    place: PrintedPlace,
+    kept: Sequence[Kept],
+    printed: pl.DataFrame,
 ) -> Yardstick:
     quantity = place.quantity
     tolerance = place.tolerance
@@ -222,7 +227,7 @@ def _why(paper: Paper, tables: Sequence[str]) -> str:
     return "; ".join(filter(None, (about.impossible or about.not_compared for about in said)))
 
 
-def _cells(study: Study, source: Source, quick: bool) -> tuple[Cell, ...]:
+def _cells(study: Study, source: StudySource, quick: bool) -> tuple[Cell, ...]:
     tasks, models, seeds = list(source.tasks), list(source.models), list(source.seeds)
     if quick:
         tasks, models = list(source.quick.tasks) or tasks, list(source.quick.models) or models

@@ -15,7 +15,7 @@ from exegete.experiments.common.section import Found, Sections
 from exegete.experiments.tests import note_of
 from exegete.page.heatmap import HeatMap
 from exegete.page.section import Section, Verdict
-from exegete.report.telling import Told
+from exegete.report.telling import HeatMaps
 from exegete.report.verdicts import experiment_of
 from exegete.runs.study import Study
 
@@ -46,7 +46,7 @@ def of_this_version(run: Path) -> Iterator[None]:
         ) from None
 
 
-def chapters(run: Path, study: Study, tests: Sequence[Verdict], texts: Told | None) -> Iterator[Section]:
+def chapters(run: Path, study: Study, tests: Sequence[Verdict], texts: HeatMaps | None) -> Iterator[Section]:
     """The experiments that tests rest on, as the scorecard names them, then the others, as the study does."""
     order = [experiment_of(test.name) for test in tests]
     found = sorted(found_in(run, study), key=lambda pair: _rank(pair[1].name, order))
@@ -61,14 +61,14 @@ def _rank(name: str, order: Sequence[str]) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def _chapter(told: Sections, found: Found, texts: Told | None) -> Section:
+def _chapter(told: Sections, found: Found, texts: HeatMaps | None) -> Section:
     """All sections of an experiment under the first one's title."""
     first, *rest = told.sections(found)
     examples = list(_examples(told, found, texts))
     return replace(first, anchor=found.name, note=note_of(found.name), parts=[*rest, *examples])
 
 
-def _examples(told: Sections, found: Found, texts: Told | None) -> Iterator[Section]:
+def _examples(told: Sections, found: Found, texts: HeatMaps | None) -> Iterator[Section]:
     """Texts that show what was found: the experiment's own, and those where attention and saliency disagree."""
     if hasattr(told, "examples"):
         sentence, maps = told.examples(found)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from markupsafe import Markup
 
-from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, Row, lines_of
+from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, HeatRow, lines_of
 from exegete.page.html import file_link, filled
 from exegete.page.ink import FONT, INK
 from exegete.page.section import Table, anchor
@@ -60,7 +60,7 @@ def heat_svg(drawn: HeatMap) -> str:
     return filled("report/templates/heat.svg", title=drawn.title, rows=rows, **size, **look)
 
 
-def _words(drawn: HeatMap, row: Row, lines: Sequence[range], top: int) -> Iterator[_Word]:
+def _words(drawn: HeatMap, row: HeatRow, lines: Sequence[range], top: int) -> Iterator[_Word]:
     for below, places in enumerate(lines, start=1):
         x = 0.0
         for place in places:

@@ -20,7 +20,7 @@ from exegete.report.heat import heat_block, legend
 TAKEN = {"answer", "scorecard", "facts", "scheme", "cite", "untested", "models", "copy", "bibtex"}
 
 
-class Drawn(NamedTuple):
+class DrawnSection(NamedTuple):
     """A section with everything in it drawn."""
 
     said: Section
@@ -39,12 +39,12 @@ class Counters:
         """The next of a kind, by its label."""
         return f"{kind} {next(self._found.setdefault(kind, count(1)))}"
 
-    def drawn(self, section: Section) -> Drawn:
+    def drawn(self, section: Section) -> DrawnSection:
         """Everything in a section, numbered."""
         tables = [table_block(table, self.next("Table")) for table in section.tables]
         figures = [figure_block(figure, self.next("Figure")) for figure in section.figures]
         texts = [heat_block(drawn, self.next("Text")) for drawn in section.examples]
-        return Drawn(section, tables, figures, [legend(section.examples), *texts] if texts else [])
+        return DrawnSection(section, tables, figures, [legend(section.examples), *texts] if texts else [])
 
 
 def section_part(section: Section, name: str, judged: Sequence[Verdict], counters: Counters) -> Markup:

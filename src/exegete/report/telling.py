@@ -14,7 +14,7 @@ from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.measures.rank import tau
 from exegete.page.columns import class_label, decimal
-from exegete.page.heatmap import HeatMap, Row
+from exegete.page.heatmap import HeatMap, HeatRow
 from exegete.page.labels import method_label
 from exegete.page.section import Verdict
 from exegete.report.verdicts import Place, labels_of, place_of, plain
@@ -27,7 +27,7 @@ CONTENT = ("data", "weights", "model", "split", "texts")  # what tells the texts
 NOT = ("attention", "random")
 
 
-class Scored(NamedTuple):
+class ScoredTexts(NamedTuple):
     """The words of some texts with attention and another method's scores."""
 
     experiment: str
@@ -36,7 +36,7 @@ class Scored(NamedTuple):
     frame: pl.DataFrame  # example, gold, predicted, probabilities, words, attention, other, tau
 
 
-class Told(NamedTuple):
+class HeatMaps(NamedTuple):
     """Heat maps, and the experiment in whose section they belong."""
 
     experiment: str
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     sentence: str
 
 
-def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Verdict]) -> Told | None:
+def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Verdict]) -> HeatMaps | None:
     """The most telling texts of a run; None if it holds no scores of attention and of another method."""
     against, found = best_methods(tests), {}
     for place, cell in one_each(cells).items():
@@ -58,7 +58,7 @@ def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Se
     shown = list(found.items())[:ALONE]
     maps = [drawn for place, scored in shown for drawn in _maps(scored, labels[place], several=len(found) > 1)]
     one = next(iter(found.values()))
-    return Told(one.experiment, tuple(maps), *_said(one, several=len(found) > 1))
+    return HeatMaps(one.experiment, tuple(maps), *_said(one, several=len(found) > 1))
 
 
 def one_each(cells: Sequence[Mapping[str, Any]]) -> dict[Place, Mapping[str, Any]]:
@@ -81,7 +81,7 @@ def _is_method(name: str) -> bool:
     return bool(name) and " " not in name and parse(name).name in IMPORTANCES and parse(name).name not in NOT
 
 
-def scores_of(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> Scored | None:
+def scores_of(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> ScoredTexts | None:
     """Attention and the wanted method, or else the first other one, from an experiment that scored both."""
     found = stages_of(run, cell, split, wanted)
     if found is None:
@@ -142,7 +142,7 @@ def frame_of(run: Path, name: str) -> pl.DataFrame:
 
 def _scored(
     experiment: str, method: str, texts: pl.DataFrame, attention: pl.DataFrame, other: pl.DataFrame
-) -> Scored | None:
+) -> ScoredTexts | None:
     """One row per text with a τ between the two, the lowest first."""
     joined = texts.join(attention.select("example", attention="scores"), on="example", maintain_order="left")
     joined = joined.join(other.select("example", other="scores"), on="example", maintain_order="left")
@@ -154,7 +154,7 @@ def _scored(
     sizes = [padded([[abs(v) for v in row] for row in kept[name].to_list()]) for name in ("attention", "other")]
     ranked = kept.with_columns(tau=pl.Series(tau(*sizes).numpy())).filter(pl.col("tau").is_not_nan())
     signed = bool(other["signed"].any())
-    return Scored(experiment, method, signed, ranked.sort("tau", "example")) if ranked.height else None
+    return ScoredTexts(experiment, method, signed, ranked.sort("tau", "example")) if ranked.height else None
 
 
 def _easily_read(frame: pl.DataFrame) -> pl.DataFrame:
@@ -163,7 +163,7 @@ def _easily_read(frame: pl.DataFrame) -> pl.DataFrame:
     return short if short.height else frame
 
 
-def _maps(scored: Scored, where: str, several: bool) -> Iterator[HeatMap]:
+def _maps(scored: ScoredTexts, where: str, several: bool) -> Iterator[HeatMap]:
     """The texts that disagree most and, of a single model, the one that agrees most."""
     frame, label = scored.frame, method_label(scored.method)
     shown = frame.head(1) if several else pl.concat([frame.head(APART), frame[APART:].tail(1)])
@@ -173,8 +173,8 @@ def _maps(scored: Scored, where: str, several: bool) -> Iterator[HeatMap]:
             title=f"{where}. {said}" if several else said,
             words=tuple(row["words"]),
             rows=(
-                Row("attention", tuple(row["attention"]), signed=False, main=True),
-                Row(label, tuple(row["other"]), signed=scored.signed),
+                HeatRow("attention", tuple(row["attention"]), signed=False, main=True),
+                HeatRow(label, tuple(row["other"]), signed=scored.signed),
             ),
             toward=class_label(row["predicted"]),
         )
@@ -187,7 +187,7 @@ def _title(row: Mapping[str, Any]) -> str:
     return f"Predicted {class_label(row['predicted'])}{sure}, {right}. τ = {decimal(row['tau'], 2)}."
 
 
-def _said(scored: Scored, several: bool) -> tuple[str, str]:
+def _said(scored: ScoredTexts, several: bool) -> tuple[str, str]:
     """A title and a sentence."""
     label = "another method" if several else method_label(scored.method)
     by = "by Kendall’s τ-b of the weights and the sizes of the scores"

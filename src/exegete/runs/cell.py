@@ -22,7 +22,7 @@ from exegete.runs.plugins import load_plugins
 from exegete.runs.scoring import cut
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, predict_stage
-from exegete.runs.study import Cell, Found, Study, Work
+from exegete.runs.study import Cell, FoundRows, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
@@ -148,7 +148,7 @@ def _pieces(work: Work, split: str, built: Experiment) -> Sequence[int | None]:
     return range(len(cut(chosen(task.split(split), built.texts), built.texts)))[::-1]
 
 
-def ask_piece(work: Work) -> Found | None:
+def ask_piece(work: Work) -> FoundRows | None:
     """One experiment (`work.part`) of a cell on one split or a shard of it; what it found, once all is asked."""
     case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is not None:
@@ -220,7 +220,7 @@ def _viewed(companion: Companion) -> Companion:
     return replace(companion, model=model.as_classes()) if isinstance(model, Writing) else companion
 
 
-def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
+def _ask(work: Work, case: Case, name: str, built: Experiment) -> FoundRows:
     """One experiment on every split that it asks about."""
     splits = built.splits or (case.split,)
     by_split = {split: found for found in work.found if found.experiment == name for split in found.folders}
@@ -228,7 +228,7 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
         there = _accompanied(case, work, built)._replace(texts=built.texts)
         by_split = {split: _ask_of(there._replace(split=split), name, built) for split in splits}
     known = [by_split[split] for split in splits]
-    return Found(
+    return FoundRows(
         name,
         {split: folder for found in known for split, folder in found.folders.items()},
         [cost for found in known for cost in found.costs],
@@ -236,7 +236,7 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> Found:
     )
 
 
-def _ask_of(case: Case, name: str, built: Experiment) -> Found:
+def _ask_of(case: Case, name: str, built: Experiment) -> FoundRows:
     """One experiment on one split."""
     at, scored, refused = experiment_stage(case, name, built)
     told = {importance: stage.result() for importance, stage in scored.items()}
@@ -247,7 +247,7 @@ def _ask_of(case: Case, name: str, built: Experiment) -> Found:
         if facts["all_zero"]
     ]
     costs = [{"split": case.split, "method": importance} | _cost(facts) for importance, facts in told.items()]
-    return Found(name, {case.split: at.folder.name}, costs, notes)
+    return FoundRows(name, {case.split: at.folder.name}, costs, notes)
 
 
 def _cost(facts: dict[str, Any]) -> dict[str, Any]:

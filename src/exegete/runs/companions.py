@@ -8,7 +8,7 @@ from exegete.base.errors import UsageError
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
-from exegete.interventions.table import Table
+from exegete.interventions.table import WeightTable
 from exegete.models.build import build_model
 from exegete.models.capabilities import Trainable
 from exegete.models.contract import Intervention
@@ -86,7 +86,7 @@ def _intervention(recipe: Recipe, model: Trainable, task: Task, known: Known) ->
         raise UsageError(f"a recipe imposes the attention of '{recipe.imposed}', which is not trained before it")
     source = known[recipe.imposed]
     texts = [example for split in task.splits.values() for example in split]
-    return Impose(table=Table.of(source.classifier, texts, source.intervene))
+    return Impose(table=WeightTable.of(source.classifier, texts, source.intervene))
 
 
 def _others(recipe: Recipe, known: Known) -> dict[str, str]:

@@ -16,7 +16,7 @@ from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Experiment, recipes
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.contract import Engine
-from exegete.runs.passes import OF_HUB, OURS, Costs, Question, passes
+from exegete.runs.passes import OF_HUB, OURS, Costs, SplitQuestion, passes
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
 from exegete.tasks.example import Example
@@ -43,14 +43,14 @@ class Plan(NamedTuple):
     longest: float = 0.0  # of the questions: what one worker does alone
 
 
-class Piece(NamedTuple):
+class DonePiece(NamedTuple):
     """A piece of work that was done."""
 
     passes: float  # of a word
     seconds: float
 
 
-def seconds_of(plan: Plan, pieces: Sequence[Piece], workers: int) -> float:
+def seconds_of(plan: Plan, pieces: Sequence[DonePiece], workers: int) -> float:
     """How long a plan takes where pieces of it took so long."""
     each = sum(piece.seconds for piece in pieces) / sum(piece.passes for piece in pieces)  # seconds for a word
     trained = plan.training * each / max(1, min(workers, plan.trainings))
@@ -76,13 +76,13 @@ def _cell(study: Study, cell: Cell) -> Plan:
     return Plan(trained, sum(asked), len(trainings), len(built), max(asked, default=0.0) / PIECES)
 
 
-def _questions(study: Study, built: Mapping[str, Experiment]) -> Iterator[Question]:
+def _questions(study: Study, built: Mapping[str, Experiment]) -> Iterator[SplitQuestion]:
     """Every experiment on every split; the same texts are scored once."""
     known: set[tuple[str, str, int | None]] = set()
     for name, each in built.items():
         for split in each.splits or (study.split,):
             wanted = {(method, split, each.texts) for method in each.importances}
-            yield Question(name, each, split, tuple(method for method, *_ in sorted(wanted - known, key=str)))
+            yield SplitQuestion(name, each, split, tuple(method for method, *_ in sorted(wanted - known, key=str)))
             known |= wanted
 
 
@@ -106,7 +106,7 @@ def _epochs(settings: TrainingSettings) -> float:
     return min(settings.epochs, max(STOPS * settings.epochs, settings.patience + 2))
 
 
-def _read(asked: Question, examples: Sequence[Example], costs: Costs) -> float:
+def _read(asked: SplitQuestion, examples: Sequence[Example], costs: Costs) -> float:
     """Readings of a word that a question takes, its scores included."""
     texts, words = asked.built.texts, words_of(examples)
     share = 1.0 if texts is None else min(1.0, texts / max(1, len(examples)))
@@ -142,7 +142,7 @@ class Estimating:
         if speak is not None:
             speak(sentence)
 
-    def _piece(self, label: str, share: float, took: float) -> Piece | None:
+    def _piece(self, label: str, share: float, took: float) -> DonePiece | None:
         """The piece of work that a label is about, where it tells a speed."""
         cell = next((cell for cell in self.study.cells if label.startswith(str(cell))), None)
         what = label.rpartition(" · ")[2]
@@ -150,9 +150,9 @@ class Estimating:
             return None
         if what.startswith("epoch"):
             step = _costs(cell.model).step
-            return Piece(share * step * words_of(cached_task(cell.task).split("train")), took)
+            return DonePiece(share * step * words_of(cached_task(cell.task).split("train")), took)
         if what == "predict" and is_trained(cell.model):
-            return Piece(share * words_of(cached_task(cell.task).split(self.study.split)), took)
+            return DonePiece(share * words_of(cached_task(cell.task).split(self.study.split)), took)
         return None
 
 

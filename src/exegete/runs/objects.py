@@ -38,7 +38,7 @@ from exegete.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from exegete.training.pretrained import Given, load_pretrained, wrap_pretrained
+from exegete.training.pretrained import GivenModel, load_pretrained, wrap_pretrained
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ AnyModel = str | Path | Checkpoint | Wrapped
 AnyTask = str | Task
 
 
-def load(folder: str | Path) -> Loaded | Given:
+def load(folder: str | Path) -> Loaded | GivenModel:
     """Read a checkpoint folder, or a model of the hub by its name."""
     if isinstance(folder, str) and folder.startswith(HUB):
         return load_pretrained(folder)
@@ -75,7 +75,7 @@ def load(folder: str | Path) -> Loaded | Given:
     return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
 
 
-def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None, tokenizer: Any = None) -> Wrapped | Given:
+def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None, tokenizer: Any = None) -> Wrapped | GivenModel:
     """Hold a module with its adapter, a class (made with the module) or an object; or a transformers' classifier."""
     if tokenizer is not None:
         return _wrapped_pretrained(module, adapter, task, tokenizer)
@@ -90,7 +90,7 @@ def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None, tokenize
     return Wrapped(spec, load_task(task) if isinstance(task, str) else task)
 
 
-def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, tokenizer: Any) -> Given:
+def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, tokenizer: Any) -> GivenModel:
     if adapter is not None:
         raise UsageError("give an adapter, or the tokenizer of a model of transformers, not both")
     found = wrap_pretrained(module, tokenizer)
@@ -167,7 +167,7 @@ def name_of_model(model: object, task: AnyTask, run: Path) -> str:
     if isinstance(model, Wrapped | Loaded):
         return model.spec if isinstance(model, Wrapped) else str(model.folder)
     assert isinstance(model, Checkpoint)
-    if isinstance(model, Given):
+    if isinstance(model, GivenModel):
         return _name_of_pretrained(model, run / INPUTS)
     return _deposited(model, is_by_name(model, task), run / INPUTS)
 
@@ -198,7 +198,7 @@ def _deposited(model: Checkpoint, by_name: bool, folder: Path) -> str:
     return model.model.spec if by_name else str(place)
 
 
-def _name_of_pretrained(model: Given, folder: Path) -> str:
+def _name_of_pretrained(model: GivenModel, folder: Path) -> str:
     """Its own, or that of its deposit: there its classes are matched to those of a task, as the hub's are."""
     if not model.in_memory:
         return model.spec

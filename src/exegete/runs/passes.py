@@ -39,7 +39,7 @@ OF_HUB = Costs(
 )
 
 
-class Question(NamedTuple):
+class SplitQuestion(NamedTuple):
     """An experiment that is asked about a split."""
 
     name: str
@@ -49,7 +49,7 @@ class Question(NamedTuple):
     length: float = 0.0  # of a text, in words
 
 
-def passes(asked: Question, costs: Costs) -> float:
+def passes(asked: SplitQuestion, costs: Costs) -> float:
     """Of one text, its scores included."""
     scores = sum(_scoring(method, asked.length, costs) for method in asked.methods)
     counted = _COUNTED.get(asked.name)
@@ -63,13 +63,13 @@ def _scoring(method: str, length: float, costs: Costs) -> float:
     return float(spec.settings.get("samples", costs.scores.get(spec.name, costs.score)))
 
 
-def _faithfulness(asked: Question, costs: Costs) -> float:
+def _faithfulness(asked: SplitQuestion, costs: Costs) -> float:
     """Fractions, kept and removed, and flips, which come early."""
     every = len(asked.built.importances) * len(getattr(asked.built, "removals", ("delete",)))
     return costs.erased * every * (10 + 0.6 * min(asked.length, 50))
 
 
-def _mediation(asked: Question, costs: Costs) -> float:
+def _mediation(asked: SplitQuestion, costs: Costs) -> float:
     """Every word: to choose, alone; else in so many halves, too, deleted (from half a text) and replaced."""
     del costs
     words = FULL * min(asked.length, getattr(asked.built, "words", asked.length))
@@ -77,4 +77,4 @@ def _mediation(asked: Question, costs: Costs) -> float:
     return words if chosen else words * 2.5 * getattr(asked.built, "draws", 1)
 
 
-_COUNTED: dict[str, Callable[[Question, Costs], float]] = {"faithfulness": _faithfulness, "mediation": _mediation}
+_COUNTED: dict[str, Callable[[SplitQuestion, Costs], float]] = {"faithfulness": _faithfulness, "mediation": _mediation}

@@ -10,7 +10,7 @@ from exegete.page.drawing import get_ready
 from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.remote import in_step
-from exegete.runs.study import Cell, Found, Work
+from exegete.runs.study import Cell, FoundRows, Work
 
 
 class Piece(NamedTuple):
@@ -35,14 +35,14 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[
     """
     if len(jobs) == 1:  # its model is trained here, and then everybody is needed
         running.warm(_prepare, jobs[0])
-    known: dict[Cell, list[Found]] = {}
+    known: dict[Cell, list[FoundRows]] = {}
     aside: list[Piece] = []
     for pieces in queues(jobs, running.workers, isinstance(progress, Speaking)):
         lost = {piece.work.cell for piece in aside}
         left = [_informed(piece, known) for piece in pieces if piece.work.cell not in lost]
         try:
             for piece, found in running.map(_done, left, progress):
-                if isinstance(found, Found):
+                if isinstance(found, FoundRows):
                     known.setdefault(piece.work.cell, []).append(found)
                 elif isinstance(found, str) and found and isinstance(progress, Speaking):
                     progress.say(found)
@@ -51,7 +51,7 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[
     return aside
 
 
-def _informed(piece: Piece, known: Mapping[Cell, list[Found]]) -> Piece:
+def _informed(piece: Piece, known: Mapping[Cell, list[FoundRows]]) -> Piece:
     """A piece that knows what was found of its cell."""
     return piece._replace(work=piece.work._replace(found=tuple(known.get(piece.work.cell, ()))))
 

@@ -188,14 +188,14 @@ def experiment_stage(
     at = stage(case.run, "experiment", key, **facts, scores=scores)
     if not at.done:
         every = case.shards
-        known = Known(predicted, scored, refused, every)
+        known = KnownTexts(predicted, scored, refused, every)
         rows = partial(_rows, case, known, built)
         if write_shards(at.folder, range(len(every)), rows, partial(case.tell, name), only):
             at.finish()
     return at, scored, refused
 
 
-def _rows(case: Case, known: "Known", built: Experiment, number: int) -> pl.DataFrame:
+def _rows(case: Case, known: "KnownTexts", built: Experiment, number: int) -> pl.DataFrame:
     """What an experiment finds in a shard; of halves, in the order that rows of all texts would have."""
     examples = known.shards[number]
     found = [built.rows(_subject(case, known, number, examples, some)) for some in case.portions(len(examples))]
@@ -227,7 +227,7 @@ def _absent(case: Case, importances: Sequence[str]) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-class Known(NamedTuple):
+class KnownTexts(NamedTuple):
     """What is known of a case's texts before an experiment asks."""
 
     predicted: Stage | None  # None: whole translations are asked about
@@ -236,7 +236,7 @@ class Known(NamedTuple):
     shards: Shards
 
 
-def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...], some: slice) -> Subject:
+def _subject(case: Case, known: KnownTexts, number: int, examples: tuple[Example, ...], some: slice) -> Subject:
     """Some texts of a shard with what was predicted and scored."""
     frames = {name: pl.read_parquet(part(at.folder, number))[some] for name, at in known.scored.items()}
     return Subject(
@@ -253,7 +253,7 @@ def _subject(case: Case, known: Known, number: int, examples: tuple[Example, ...
     )
 
 
-def _classes(case: Case, known: Known, number: int) -> torch.Tensor:
+def _classes(case: Case, known: KnownTexts, number: int) -> torch.Tensor:
     """What was predicted for a shard of texts, [example]; nothing of whole translations."""
     if known.predicted is None:
         return torch.empty(0, dtype=torch.int64)

@@ -94,7 +94,7 @@ class Study(BaseModel):
         return {entry.get("name", ""): _experiment(entry) for entry in asked}
 
 
-class Found(NamedTuple):
+class FoundRows(NamedTuple):
     """Where an experiment's rows are, what their scores took, and what must be said of these."""
 
     experiment: str
@@ -116,7 +116,7 @@ class Work(NamedTuple):
     split: str = ""  # the only split that is asked about, if one is
     shard: int | None = None  # the only shard of its texts, if one is
     seal: str = ""  # of all that determines what the cell finds, if that can be told
-    found: tuple[Found, ...] = ()  # by pieces of it that are done
+    found: tuple[FoundRows, ...] = ()  # by pieces of it that are done
     begun: str = ""  # the command that it is part of: what one of its pieces has loaded serves the others
     halves: bool = False  # whether texts are asked about in two halves: together, they took too much memory
     address: str = ""  # of the run, whose folder is a copy of what is there

@@ -10,7 +10,7 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import whole_file
 from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Streaming
-from exegete.experiments.common.parts import Part, Parts
+from exegete.experiments.common.parts import AllRows, RowsPart
 from exegete.experiments.faithfulness.leaderboard import with_costs
 from exegete.runs.engine.contract import Engine
 from exegete.runs.store import read_shards, write_parquet
@@ -49,7 +49,7 @@ def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
 
     load_plugins(found.study.plugins)
     name, tables, built = found.experiment, found.run / "tables", found.study.built_experiments()[found.experiment]
-    parts = Parts(part for facts in found.cells for part in parts_of(found.run, facts, name))
+    parts = AllRows(part for facts in found.cells for part in parts_of(found.run, facts, name))
     if isinstance(built, Streaming) and parts.rows > HELD:
         summary, more = built.streamed(parts)
         rows = parts[0].lazy().head(0).collect()  # none: its charts are of the summary
@@ -68,11 +68,11 @@ def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
     draw(found.run, name, built, rows, summary)
 
 
-def parts_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[Part]:
+def parts_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[RowsPart]:
     """The rows of a finished cell, shard by shard."""
     for split, folder in facts["experiments"].get(experiment, {}).items():
         of = {name: facts[name] for name in ("task", "model", "seed")} | {"split": split}
-        yield from (Part(path, of) for path in read_shards(run / "stages" / folder))
+        yield from (RowsPart(path, of) for path in read_shards(run / "stages" / folder))
 
 
 def costs_table(cells: Sequence[dict[str, Any]], experiment: str) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec
 from exegete.tasks import babi_archive, folder
 from exegete.tasks.example import Record, Task
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import PairSource
 
 SIZES = {"10k": "en-10k", "1k": "en"}  # how many training questions, and the archive's name for it
@@ -62,9 +62,9 @@ class BabiTask(PairSource):
                 f"stories:facts={self.number}, or let the hub give it: {error}"
             ) from None
 
-    def _made(self, lines: Sequence[Mapping[str, Any]]) -> list[Row]:
+    def _made(self, lines: Sequence[Mapping[str, Any]]) -> list[SourceRow]:
         where = f"hf:{babi_archive.HUB}, question"
-        return [Row(row, statements(fields, f"{where} {row + 1}")) for row, fields in enumerate(lines)]
+        return [SourceRow(row, statements(fields, f"{where} {row + 1}")) for row, fields in enumerate(lines)]
 
 
 def statements(row: Mapping[str, Any], where: str) -> Record:

@@ -12,7 +12,7 @@ from exegete.tasks.example import Kind, Task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask
 from exegete.tasks.parallel import HubTranslation, Multi30kTask, ParallelTask
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import PairSource, Source, TaskSettings
 from exegete.tasks.splitting import by_place, place
 from exegete.tasks.toy_translation import ToyTranslationTask
@@ -159,7 +159,7 @@ def files_of(text: str) -> tuple[Path, ...] | None:
 def _read(spec: Spec, settings: TaskSettings, subset: str, anew: bool = False) -> Task:
     name = spec.name
     if folder.has(name):
-        rows: Mapping[str, Iterable[Row]] = folder.read(name, subset)
+        rows: Mapping[str, Iterable[SourceRow]] = folder.read(name, subset)
         rows = _cut_anew(rows, settings.split_seed) if anew else rows
         return prepare(str(spec), rows, settings, f"{folder.VARIABLE}/{name}", folder.notes(name))
     if name not in reviews.SOURCES:
@@ -169,9 +169,9 @@ def _read(spec: Spec, settings: TaskSettings, subset: str, anew: bool = False) -
     return prepare(str(spec), reviews.read(name), settings, reviews.ORIGIN, reviews.notes(name))
 
 
-def _cut_anew(rows: Mapping[str, Iterable[Row]], seed: int) -> dict[str, list[Row]]:
+def _cut_anew(rows: Mapping[str, Iterable[SourceRow]], seed: int) -> dict[str, list[SourceRow]]:
     """The rows of all splits, cut in the proportions of Jain & Wallace: a fifth is test, a fifth of the rest dev."""
-    every = [Row(i, row.record) for i, row in enumerate(chain.from_iterable(rows.values()))]
+    every = [SourceRow(i, row.record) for i, row in enumerate(chain.from_iterable(rows.values()))]
     return by_place(every, lambda row: place(row.record.texts, seed), {"train": 0.64, "dev": 0.16, "test": 0.2})
 
 

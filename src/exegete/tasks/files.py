@@ -13,10 +13,10 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import question_files
 from exegete.tasks.example import Task
-from exegete.tasks.prepare import SPLITS, Row, left_out, prepare
+from exegete.tasks.prepare import SPLITS, SourceRow, left_out, prepare
 from exegete.tasks.records import record
 from exegete.tasks.settings import PairSource, check_pair
-from exegete.tasks.tables import Place, format_of
+from exegete.tasks.tables import PlacedRow, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}
 
@@ -52,21 +52,21 @@ class FileTask(PairSource):
         rows, notes = self._read(files)
         return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
 
-    def _read(self, files: Mapping[str, Path]) -> tuple[dict[str, list[Row]], list[str]]:
+    def _read(self, files: Mapping[str, Path]) -> tuple[dict[str, list[SourceRow]], list[str]]:
         """The rows of every split, and what was left out."""
-        rows: dict[str, list[Row]] = defaultdict(list)
+        rows: dict[str, list[SourceRow]] = defaultdict(list)
         dropped: Counter[str] = Counter()
         for split, row in self._rows(files, dropped):
             rows[split].append(row)
         return rows, [left_out(count, "row", split, self._unlabelled) for split, count in dropped.items()]
 
-    def _rows(self, files: Mapping[str, Path], dropped: Counter[str]) -> Iterator[tuple[str, Row]]:
+    def _rows(self, files: Mapping[str, Path], dropped: Counter[str]) -> Iterator[tuple[str, SourceRow]]:
         """Every row with its split, by file or by a column; those without a class are counted."""
         for split, path in files.items():
             for row, found in enumerate(self._places(path)):
                 where = split_name(found, self.split) if self.split else split
                 if self._has_class(found):
-                    yield where, Row(row, record(found.fields, found.where, self.text, self.label, self.question))
+                    yield where, SourceRow(row, record(found.fields, found.where, self.text, self.label, self.question))
                 else:
                     dropped[where] += 1
 
@@ -78,7 +78,7 @@ class FileTask(PairSource):
         """Whether answers to choose from may be given: then classes are known only once all rows were read."""
         return bool(self.question) and any("candidates" in format_of(path).columns(path) for path in files.values())
 
-    def _has_class(self, found: Place) -> bool:
+    def _has_class(self, found: PlacedRow) -> bool:
         label = found.fields.get(self.label)
         empty = label is None or (isinstance(label, str) and not label.strip())
         if empty and self.unlabelled == "refuse":
@@ -96,7 +96,7 @@ class FileTask(PairSource):
         settings = self if "tokenizer" in spec.settings else self.model_copy(update={"tokenizer": "whitespace"})
         return prepare(str(spec), question_files.read(home, SPLIT_NAMES), settings, home.name)
 
-    def _places(self, path: Path) -> Iterator[Place]:
+    def _places(self, path: Path) -> Iterator[PlacedRow]:
         """The rows of a file, once its columns are known to be there."""
         format_ = format_of(path)
         named = {"text": self.text, "question": self.question, "label": self.label, "split": self.split}
@@ -113,7 +113,7 @@ def _check_columns(path: Path, columns: Sequence[str], asked: dict[str, str]) ->
             raise UsageError(f"{unknown(f'column of {path.name}', column, columns)} (write {setting}=COLUMN)")
 
 
-def split_name(found: Place, column: str) -> str:
+def split_name(found: PlacedRow, column: str) -> str:
     """Train, dev or test, from the words that people use for them."""
     written = str(found.fields.get(column) or "").strip().lower()
     if written not in SPLIT_NAMES:

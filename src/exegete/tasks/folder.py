@@ -8,7 +8,7 @@ from typing import Any
 from exegete.base.errors import ExegeteError
 from exegete.tasks.example import Record
 from exegete.tasks.opening import read_jsonl
-from exegete.tasks.prepare import SPLITS, Row
+from exegete.tasks.prepare import SPLITS, SourceRow
 from exegete.tasks.records import record
 from exegete.tasks.word_labels import NOTE, with_weak_rationale
 
@@ -42,7 +42,7 @@ def files(name: str) -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_file())
 
 
-def read(name: str, subset: str = "all", make: Making = record) -> dict[str, Iterator[Row]]:
+def read(name: str, subset: str = "all", make: Making = record) -> dict[str, Iterator[SourceRow]]:
     """The rows of every split that is there; a `subset` (jw) keeps the rows whose field of that name is 1.
 
     `make` builds a record of a line's fields and its place.
@@ -53,12 +53,12 @@ def read(name: str, subset: str = "all", make: Making = record) -> dict[str, Ite
     return {split: _rows(path, subset, make) for split, path in found.items()}
 
 
-def _rows(path: Path, subset: str, make: Making) -> Iterator[Row]:
+def _rows(path: Path, subset: str, make: Making) -> Iterator[SourceRow]:
     """Rows of one file, one at a time."""
     for row, (line, fields) in enumerate(read_jsonl(path)):
         if subset == "all" or fields.get(subset) == 1:
             where = f"{path}, line {line}"
-            yield Row(row, with_weak_rationale(make(fields, where), fields, where))
+            yield SourceRow(row, with_weak_rationale(make(fields, where), fields, where))
 
 
 def notes(name: str) -> tuple[str, ...]:

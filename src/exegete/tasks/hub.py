@@ -8,7 +8,7 @@ from exegete.base.extras import install
 from exegete.base.names import Spec
 from exegete.tasks.example import Task
 from exegete.tasks.files import SPLIT_NAMES
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.records import record
 from exegete.tasks.settings import PairSource, check_pair
 
@@ -27,13 +27,13 @@ class HubTask(PairSource):
         rows, notes = self.read(name)
         return prepare(str(spec), rows, self, f"hf:{name}", notes)
 
-    def read(self, name: str) -> tuple[dict[str, list[Row]], list[str]]:
+    def read(self, name: str) -> tuple[dict[str, list[SourceRow]], list[str]]:
         """The rows of every split, and what was left out."""
         check_pair(self)
         splits, notes = splits_of(name, self.config)
         return {split: self._rows(data, split, name, notes) for split, data in splits.items()}, notes
 
-    def _rows(self, data: Any, split: str, name: str, notes: list[str]) -> list[Row]:
+    def _rows(self, data: Any, split: str, name: str, notes: list[str]) -> list[SourceRow]:
         """The labelled rows of one split; rows without a class (hidden test sets have none) are counted in a note."""
         rows = list(self._labelled(data, name, split))
         missing = len(data) - len(rows)
@@ -41,7 +41,7 @@ class HubTask(PairSource):
             notes.append(f"{missing:,} rows of {split} have no class and were left out.")
         return rows
 
-    def _labelled(self, data: Any, name: str, split: str) -> Iterator[Row]:
+    def _labelled(self, data: Any, name: str, split: str) -> Iterator[SourceRow]:
         texts = {"text": self.text} | ({"question": self.question} if self.question else {})
         _check_columns(data, name, {**texts, "label": self.label}, texts)
         classes = getattr(data.features[self.label], "names", None)  # a ClassLabel keeps numbers and knows their names
@@ -51,7 +51,7 @@ class HubTask(PairSource):
             if label is not None and label != -1:
                 named = {**fields, self.label: classes[label] if classes else label}
                 where = f"hf:{name}, row {row + 1} of {split}"
-                yield Row(row, record(named, where, self.text, self.label, self.question))
+                yield SourceRow(row, record(named, where, self.text, self.label, self.question))
 
 
 def _check_columns(data: Any, name: str, asked: Mapping[str, str], texts: Mapping[str, str]) -> None:

@@ -18,9 +18,9 @@ from exegete.base.names import Spec
 from exegete.tasks.catalogue import check_task
 from exegete.tasks.example import Task
 from exegete.tasks.files import split_name
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.records import record
-from exegete.tasks.tables import Place
+from exegete.tasks.tables import PlacedRow
 
 ORIGIN = "memory"
 
@@ -84,10 +84,10 @@ def _prepared(frame: pl.DataFrame, name: str, settings: Mapping[str, Any]) -> Me
     said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
     said |= {role: role for role in ("question", "split") if role in frame.columns}
     read = check_task(str(Spec(f"file:{name}", said)))
-    splits: dict[str, list[Row]] = defaultdict(list)
+    splits: dict[str, list[SourceRow]] = defaultdict(list)
     for row, fields in enumerate(frame.iter_rows(named=True)):
         where = f"row {row + 1} of '{name}'"
-        split = split_name(Place(where, fields), "split") if "split" in said else "train"
-        splits[split].append(Row(row, record(fields, where, question=said.get("question"))))
+        split = split_name(PlacedRow(where, fields), "split") if "split" in said else "train"
+        splits[split].append(SourceRow(row, record(fields, where, question=said.get("question"))))
     made = prepare(name, splits, read, ORIGIN)
     return MemoryTask(**vars(made), frame=frame, settings=said)

@@ -11,7 +11,7 @@ from exegete.base.names import Spec
 from exegete.tasks import folder, hub
 from exegete.tasks.example import Task
 from exegete.tasks.opening import open_text, read_jsonl
-from exegete.tasks.translation import CorpusSettings, Pair, aligned, pair, translation
+from exegete.tasks.translation import CorpusSettings, SentencePair, aligned, pair, translation
 
 ON_THE_HUB = "hf:bentrevett/multi30k:source=en,target=de"
 
@@ -31,12 +31,12 @@ class Multi30kTask(CorpusSettings):
             )
         files = {"train": "train", "dev": "dev", "test": self.test}
         home = (folder.data_folder() or Path()) / name
-        pairs: dict[str, Iterable[Pair]] = {
+        pairs: dict[str, Iterable[SentencePair]] = {
             split: self._rows(home / f"{file}.jsonl.gz") for split, file in files.items()
         }
         return translation(str(spec), aligned(pairs, self), self, f"{folder.VARIABLE}/{name}")
 
-    def _rows(self, path: Path) -> Iterator[Pair]:
+    def _rows(self, path: Path) -> Iterator[SentencePair]:
         for row, (line, fields) in enumerate(read_jsonl(path)):
             texts = [fields.get(side) for side in ("source", "target")]
             if not all(isinstance(text, str) for text in texts):
@@ -55,10 +55,10 @@ class HubTranslation(CorpusSettings):
         """Load the data set that `hf:NAME` names."""
         name = spec.name.removeprefix("hf:")
         splits, notes = hub.splits_of(name, self.config)
-        pairs: dict[str, Iterable[Pair]] = {split: self._rows(data, name) for split, data in splits.items()}
+        pairs: dict[str, Iterable[SentencePair]] = {split: self._rows(data, name) for split, data in splits.items()}
         return translation(str(spec), aligned(pairs, self), self, f"hf:{name}", notes)
 
-    def _rows(self, data: Any, name: str) -> Iterator[Pair]:
+    def _rows(self, data: Any, name: str) -> Iterator[SentencePair]:
         both = (self.source, self.target)
         columns, within = list(data.features), self._within(data)
         for setting, column in zip(("source", "target"), both, strict=True):
@@ -107,11 +107,11 @@ class ParallelTask(CorpusSettings):
         """Read the files that are named."""
         files = {"train": (Path(spec.name.removeprefix("parallel:")), self.target)}
         files |= {split: (source, target) for split, source, target in self._held_out if source and target}
-        pairs: dict[str, Iterable[Pair]] = {split: self._rows(*found) for split, found in files.items()}
+        pairs: dict[str, Iterable[SentencePair]] = {split: self._rows(*found) for split, found in files.items()}
         origin = ", ".join(path.name for found in files.values() for path in found)
         return translation(str(spec), aligned(pairs, self), self, origin)
 
-    def _rows(self, source: Path, target: Path) -> list[Pair]:
+    def _rows(self, source: Path, target: Path) -> list[SentencePair]:
         ours, theirs = _lines(source.expanduser()), _lines(target.expanduser())
         if len(ours) != len(theirs):
             longer, shorter = sorted([(len(ours), source), (len(theirs), target)], reverse=True, key=lambda x: x[0])

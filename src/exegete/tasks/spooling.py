@@ -27,7 +27,7 @@ from exegete.base.source import digest_of
 from exegete.tasks.class_names import named
 from exegete.tasks.example import Task, unlearnt
 from exegete.tasks.opening import is_gzip
-from exegete.tasks.prepare import SPLITS, Row, Seen, cut, draft_of, in_order, left_out, none_left, within
+from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, cut, draft_of, in_order, left_out, none_left, within
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.stored import INDEX, Stored, line_of
 
@@ -46,7 +46,7 @@ COLUMNS = {
     "longest": "q",
     "place": "d",
 }
-Reading = Callable[[Counter[str]], Iterator[tuple[str, Row]]]  # rows with their splits; others are counted
+Reading = Callable[[Counter[str]], Iterator[tuple[str, SourceRow]]]  # rows with their splits; others are counted
 
 
 def is_large(files: Iterable[Path]) -> bool:
@@ -107,7 +107,7 @@ def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Tas
 class _Split:
     """What is known of one split of a source, as it is read."""
 
-    seen: Seen = field(default_factory=Seen)
+    seen: SplitCounts = field(default_factory=SplitCounts)
     columns: dict[str, Any] = field(default_factory=lambda: {name: array(kind) for name, kind in COLUMNS.items()})
 
     def index(self) -> NDArray[Any]:
@@ -153,7 +153,7 @@ class _Spool:
         whole = Task(name, there.labels, there.splits, "", min_df=there.min_df, written=there.written)
         write_json(self.folder / FACTS, facts | {"hash": whole.hash})
 
-    def _add(self, file: BinaryIO, split: str, row: Row) -> None:
+    def _add(self, file: BinaryIO, split: str, row: SourceRow) -> None:
         if split not in self.found:
             self.found[split] = _Split()
         draft, at, explained = draft_of(split, row, self.settings), self.found[split], self.settings.explained

@@ -16,9 +16,9 @@ from pydantic import Field, model_validator
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec
 from exegete.tasks.example import Record, Task
-from exegete.tasks.prepare import Row, prepare
+from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import Count, PairSource
-from exegete.tasks.story_world import PER_SENTENCE, Answer, Event, Question, World, ask, story
+from exegete.tasks.story_world import PER_SENTENCE, Answer, Event, StoryQuestion, World, ask, story
 
 PEOPLE = ("Ada", "Bruno", "Clara", "Emil", "Farah", "Greta", "Hugo", "Ines", "Jonas", "Kenji", "Lena", "Marco")
 PLACES = (
@@ -100,9 +100,9 @@ class StoriesTask(PairSource):
             f"{alone if self.facts == 3 else ''}. The rationales are the sentences that the questions need."
         )
 
-    def _rows(self, split: str, size: int, seen: set[str]) -> Iterator[Row]:
+    def _rows(self, split: str, size: int, seen: set[str]) -> Iterator[SourceRow]:
         for number, drafts in enumerate(self._drafts(split, size)):
-            yield Row(number, self._record(number % self.places, drafts, seen))
+            yield SourceRow(number, self._record(number % self.places, drafts, seen))
 
     def _record(self, wanted: int, drafts: Iterator[Sequence[float]], seen: set[str]) -> Record:
         """The first new draft that can be asked about, with its places named so that the answer is the wanted one.
@@ -166,7 +166,7 @@ def _names(order: Sequence[float], answer: int, wanted: int) -> list[str]:
 
 
 def _written(
-    events: Sequence[Event], question: Question, answer: Answer, names: Sequence[str], wording: Sequence[float]
+    events: Sequence[Event], question: StoryQuestion, answer: Answer, names: Sequence[str], wording: Sequence[float]
 ) -> Record:
     sentences = []
     for (who, does, what), number in zip(events, wording, strict=True):
@@ -178,7 +178,7 @@ def _written(
     return Record((" ".join(sentences), _asked(len(answer.facts), question, names)), names[answer.place], rationale)
 
 
-def _asked(facts: int, question: Question, names: Sequence[str]) -> str:
+def _asked(facts: int, question: StoryQuestion, names: Sequence[str]) -> str:
     if facts == 1:
         return f"Where is {PEOPLE[question.about]}"
     if question.before is None:

@@ -33,7 +33,7 @@ class World(NamedTuple):
     objects: int
 
 
-class Question(NamedTuple):
+class StoryQuestion(NamedTuple):
     """Where is this person (one fact) or object (two); or where was this object before a place (three)?"""
 
     about: int
@@ -98,7 +98,7 @@ def _another(place: int | None, places: int, number: float) -> int:
     return other + (other >= place)
 
 
-def ask(world: World, events: Sequence[Event], draw: Draw) -> tuple[Question, Answer] | None:
+def ask(world: World, events: Sequence[Event], draw: Draw) -> tuple[StoryQuestion, Answer] | None:
     """A question that needs exactly the world's number of facts, the first from a drawn one on; None without one."""
     first, then = draw(), draw()
     for about in _subjects(world, events, first, then):
@@ -130,12 +130,12 @@ def _subjects(world: World, events: Sequence[Event], first: float, then: float) 
     return sorted(things, key=lambda thing: last[thing] == "take") if world.facts == 2 and then < 0.5 else things
 
 
-def _questions(world: World, told: Told, about: int) -> list[Question]:
+def _questions(world: World, told: Told, about: int) -> list[StoryQuestion]:
     """What could be asked; of the places of an object, about those that it came to only once."""
     if world.facts < 3:
-        return [Question(about)]
+        return [StoryQuestion(about)]
     places = [stop.place for stop in _trail(told, about)]
-    return [Question(about, place) for place in places[1:] if places.count(place) == 1]
+    return [StoryQuestion(about, place) for place in places[1:] if places.count(place) == 1]
 
 
 def _relevant(world: World, events: Sequence[Event], about: int) -> Told:
@@ -147,7 +147,7 @@ def _relevant(world: World, events: Sequence[Event], about: int) -> Told:
     return [(at, event) for at, event in told if (event[0] in hands if event[1] == "walk" else event[2] == about)]
 
 
-def _needs(world: World, told: Told, question: Question, found: Answer) -> bool:
+def _needs(world: World, told: Told, question: StoryQuestion, found: Answer) -> bool:
     """Whether the answer's facts are the very sentences without which a reader would find another answer, or none."""
     for i, (at, _) in enumerate(told):
         changes = _place(world, told[:i] + told[i + 1 :], question) != found.place
@@ -156,12 +156,12 @@ def _needs(world: World, told: Told, question: Question, found: Answer) -> bool:
     return True
 
 
-def _place(world: World, told: Told, question: Question) -> int | None:
+def _place(world: World, told: Told, question: StoryQuestion) -> int | None:
     found = _answer(world, told, question)
     return found.place if found else None
 
 
-def _answer(world: World, told: Told, question: Question) -> Answer | None:
+def _answer(world: World, told: Told, question: StoryQuestion) -> Answer | None:
     """What a reader finds who follows the story sentence by sentence."""
     if world.facts == 1:
         walks = [(at, event.what) for at, event in told if event.who == question.about and event.does == "walk"]

@@ -10,7 +10,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.opening import is_gzip, open_text, read_jsonl
 
 
-class Place(NamedTuple):
+class PlacedRow(NamedTuple):
     """A row's values by column, and where it is, for errors: `reviews.csv, line 7`."""
 
     where: str
@@ -21,7 +21,7 @@ class Format(NamedTuple):
     """How one kind of file is read."""
 
     columns: Callable[[Path], list[str]]
-    rows: Callable[[Path, Sequence[str]], Iterator[Place]]  # of the wanted columns, perhaps of others too
+    rows: Callable[[Path, Sequence[str]], Iterator[PlacedRow]]  # of the wanted columns, perhaps of others too
 
 
 def format_of(path: Path) -> Format:
@@ -68,7 +68,7 @@ def _separated_columns(path: Path, delimiter: str | None) -> list[str]:
     return []
 
 
-def _separated_rows(path: Path, _: Sequence[str], delimiter: str | None) -> Iterator[Place]:
+def _separated_rows(path: Path, _: Sequence[str], delimiter: str | None) -> Iterator[PlacedRow]:
     rows = _separated(path, delimiter)
     header = next(rows)[1]
     for line, row in rows:
@@ -77,16 +77,16 @@ def _separated_rows(path: Path, _: Sequence[str], delimiter: str | None) -> Iter
             raise ExegeteError(
                 f"{where}: {len(row)} columns where the header has {len(header)}: put the text in quotes?"
             )
-        yield Place(where, dict(zip(header, row, strict=True)))
+        yield PlacedRow(where, dict(zip(header, row, strict=True)))
 
 
 def _json_columns(path: Path) -> list[str]:
     return next((list(fields) for _, fields in read_jsonl(path)), [])
 
 
-def _json_rows(path: Path, _: Sequence[str]) -> Iterator[Place]:
+def _json_rows(path: Path, _: Sequence[str]) -> Iterator[PlacedRow]:
     for line, fields in read_jsonl(path):
-        yield Place(f"{path}, line {line}", fields)
+        yield PlacedRow(f"{path}, line {line}", fields)
 
 
 def _parquet_columns(path: Path) -> list[str]:
@@ -105,7 +105,7 @@ def _not_parquet(path: Path, error: BaseException) -> ExegeteError:
     return ExegeteError(f"{path} is not a whole parquet file ({why}): write it again")
 
 
-def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
+def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[PlacedRow]:
     import polars as pl
 
     columns = [name for name in _parquet_columns(path) if name in wanted]
@@ -114,7 +114,7 @@ def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[Place]:
         for frame in pl.scan_parquet(path).select(columns).collect_batches(maintain_order=True):
             for fields in frame.iter_rows(named=True):
                 row += 1
-                yield Place(f"{path}, row {row}", fields)
+                yield PlacedRow(f"{path}, row {row}", fields)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _not_parquet(path, error) from None
 

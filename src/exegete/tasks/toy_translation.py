@@ -16,7 +16,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec
 from exegete.tasks.example import Link, Links, Task
 from exegete.tasks.splitting import place
-from exegete.tasks.translation import Pair, TranslationSettings, translation
+from exegete.tasks.translation import SentencePair, TranslationSettings, translation
 
 NUMBERS = {"two": "du", "three": "tri", "four": "fer", "five": "pem", "six": "sek"}
 ADJECTIVES = {"red": "rud", "small": "mik", "old": "vet", "green": "zel", "loud": "gal", "quick": "sor"}
@@ -73,13 +73,13 @@ class ToyTranslationTask(TranslationSettings):
         pairs = {split: list(self._pairs(split, size, seen)) for split, size in sizes.items()}
         return translation(str(spec), pairs, self, f"generated, seed {self.seed}")
 
-    def _pairs(self, split: str, size: int, seen: set[Sentence]) -> Iterator[Pair]:
+    def _pairs(self, split: str, size: int, seen: set[Sentence]) -> Iterator[SentencePair]:
         drawn = _drawn(self.seed, split)
         for row in range(size):
             sentence = next(s for s in drawn if s not in seen)
             seen.add(sentence)
             source, target, links = translated(sentence)
-            yield Pair(row, source, target, links, place((source,), self.split_seed))
+            yield SentencePair(row, source, target, links, place((source,), self.split_seed))
 
 
 def translated(sentence: Sentence) -> tuple[str, str, Links]:

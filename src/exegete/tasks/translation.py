@@ -50,7 +50,7 @@ class CorpusSettings(TranslationSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SentencePair:
     """A sentence and its translation, as a source gives them."""
 
     id: int  # its row, counted from 0
@@ -64,14 +64,14 @@ class Pair:
         return min(len(self.source.split()), len(self.target.split()))
 
 
-def pair(row: int, source: str, target: str, seed: int) -> Pair:
+def pair(row: int, source: str, target: str, seed: int) -> SentencePair:
     """A pair with its hash."""
-    return Pair(row, source, target, None, place((source,), seed))
+    return SentencePair(row, source, target, None, place((source,), seed))
 
 
 def translation(
     name: str,
-    pairs: Mapping[str, Iterable[Pair]],
+    pairs: Mapping[str, Iterable[SentencePair]],
     settings: TranslationSettings,
     origin: str,
     notes: Sequence[str] = (),
@@ -102,7 +102,7 @@ def translation(
     )
 
 
-def with_alignments(pairs: Iterable[Pair], path: Path) -> list[Pair]:
+def with_alignments(pairs: Iterable[SentencePair], path: Path) -> list[SentencePair]:
     """Pairs with the links of a file, a line per pair, before any is left out."""
     found, lines = list(pairs), read_alignments(path.expanduser())
     if len(found) != len(lines):
@@ -111,10 +111,10 @@ def with_alignments(pairs: Iterable[Pair], path: Path) -> list[Pair]:
         )
     for number, (p, links) in enumerate(zip(found, lines, strict=True), start=1):
         check_links(links, (p.source, p.target), f"{path}, line {number}")
-    return [Pair(p.id, p.source, p.target, links, p.place) for p, links in zip(found, lines, strict=True)]
+    return [SentencePair(p.id, p.source, p.target, links, p.place) for p, links in zip(found, lines, strict=True)]
 
 
-def aligned(splits: dict[str, Iterable[Pair]], settings: CorpusSettings) -> dict[str, Iterable[Pair]]:
+def aligned(splits: dict[str, Iterable[SentencePair]], settings: CorpusSettings) -> dict[str, Iterable[SentencePair]]:
     """The splits of a source, the test split with its alignments if there are any."""
     if settings.alignments is None:
         return splits
@@ -123,7 +123,7 @@ def aligned(splits: dict[str, Iterable[Pair]], settings: CorpusSettings) -> dict
     return splits | {"test": with_alignments(splits["test"], settings.alignments)}
 
 
-def _filled(split: str, pairs: list[Pair], notes: list[str]) -> list[Pair]:
+def _filled(split: str, pairs: list[SentencePair], notes: list[str]) -> list[SentencePair]:
     """The pairs that have words on both sides."""
     empty = [p for p in pairs if not len(p)]
     if pairs and len(empty) == len(pairs):
@@ -136,18 +136,18 @@ def _filled(split: str, pairs: list[Pair], notes: list[str]) -> list[Pair]:
     return [p for p in pairs if len(p)]
 
 
-def _reversed(p: Pair) -> Pair:
-    return Pair(p.id, p.target, p.source, None if p.links is None else reversed_links(p.links), p.place)
+def _reversed(p: SentencePair) -> SentencePair:
+    return SentencePair(p.id, p.target, p.source, None if p.links is None else reversed_links(p.links), p.place)
 
 
-def _learnt(train: Sequence[Pair], settings: TranslationSettings) -> Pieces | None:
+def _learnt(train: Sequence[SentencePair], settings: TranslationSettings) -> Pieces | None:
     """Pieces of both languages together."""
     if settings.pieces is None:
         return None
     return learn_pieces((text for p in train for text in (p.source, p.target)), settings.pieces, settings.lower)
 
 
-def _examples(pairs: Iterable[Pair], cut: Cut) -> list[Example]:
+def _examples(pairs: Iterable[SentencePair], cut: Cut) -> list[Example]:
     return [Example(p.id, (cut(p.source), cut(p.target)), 0) for p in pairs]
 
 
@@ -180,7 +180,7 @@ def _unknown(splits: Mapping[str, Sequence[Example]]) -> list[str]:
 
 
 def _alignments(
-    pairs: Mapping[str, Sequence[Pair]], kept: Mapping[str, Sequence[Example]]
+    pairs: Mapping[str, Sequence[SentencePair]], kept: Mapping[str, Sequence[Example]]
 ) -> dict[str, dict[int, Links]]:
     """By split and id, of the splits that have any."""
     ids = {split: {e.id for e in examples} for split, examples in kept.items()}

@@ -41,7 +41,7 @@ class Adversary:
         return AgainstBase(self, base, last_site(base), {})
 
 
-class Stored(NamedTuple):
+class BasePrediction(NamedTuple):
     """What the base does with a text."""
 
     probabilities: Tensor  # [class]
@@ -55,7 +55,7 @@ class AgainstBase:
     settings: Adversary
     base: Predictor
     site: str
-    known: dict[Text, Stored]
+    known: dict[Text, BasePrediction]
 
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """Mean TVD − λ mean KL; every text counts, also one of a single word, whose KL is 0."""
@@ -81,19 +81,19 @@ class AgainstBase:
             return rows.new_ones(rows.shape[:2], dtype=torch.bool)
         return batch.present.repeat(1, rows.shape[1] // batch.present.shape[1])
 
-    def _stored(self, batch: Batch) -> list[Stored]:
+    def _stored(self, batch: Batch) -> list[BasePrediction]:
         """The base's predictions and weights for every text, computed where they are not known yet."""
         texts = texts_of(batch)
         if any(text not in self.known for text in texts):
             self.known.update(zip(texts, self._run(batch), strict=True))
         return [self.known[text] for text in texts]
 
-    def _run(self, batch: Batch) -> list[Stored]:
+    def _run(self, batch: Batch) -> list[BasePrediction]:
         with torch.no_grad():
             trace = self.base.trace(batch)
         rows = self._rows(trace)
         columns = (trace.logits.softmax(-1), rows, self._queries(rows, batch), _reach(trace, self.site))
-        return [Stored(p.clone(), own[real][:, keys]) for p, own, real, keys in zip(*columns, strict=True)]
+        return [BasePrediction(p.clone(), own[real][:, keys]) for p, own, real, keys in zip(*columns, strict=True)]
 
 
 def relative_entropy(a: Tensor, b: Tensor, keys: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ class Objective(Protocol):
         """The loss of a batch."""
 
 
-class Bindable(Protocol):
+class BindableObjective(Protocol):
     """The settings of an objective that compares with another model or looks at a task."""
 
     def bound(self, base: Predictor, task: Task) -> Objective:

@@ -12,7 +12,7 @@ from exegete.training.checkpoint import FIELDS, Checkpoint, is_trained
 
 
 @dataclass(frozen=True)
-class Given(Checkpoint):
+class GivenModel(Checkpoint):
     """A model of transformers as it is: its name says all of it, or it was given in memory."""
 
     in_memory: bool = False
@@ -28,7 +28,7 @@ class Given(Checkpoint):
         return replace(self, model=self.model.relabelled(labels))
 
 
-def load_pretrained(spec: str) -> Given:
+def load_pretrained(spec: str) -> GivenModel:
     """The classifier that `hf:NAME` stands for; of a folder of ours, with what it was trained on."""
     from exegete.models.huggingface.make import made
 
@@ -40,13 +40,13 @@ def load_pretrained(spec: str) -> Given:
     return _as_it_is(placed(made(spec)), **({name: known[name] for name in FIELDS} if known else {}))
 
 
-def wrap_pretrained(module: Any, tokenizer: Any) -> Given:
+def wrap_pretrained(module: Any, tokenizer: Any) -> GivenModel:
     """A classifier of transformers in memory with its tokenizer, as both are now: a copy is taken."""
     from exegete.models.huggingface.make import wrapped
 
     return _as_it_is(wrapped(copy.deepcopy(module), tokenizer), in_memory=True)
 
 
-def _as_it_is(model: Any, **facts: Any) -> Given:
+def _as_it_is(model: Any, **facts: Any) -> GivenModel:
     unknown: dict[str, Any] = {"task": "", "data_hash": "", "seed": 0, "training": {}, "metrics": {}}
-    return Given(model, **(unknown | facts))
+    return GivenModel(model, **(unknown | facts))

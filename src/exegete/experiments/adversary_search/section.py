@@ -9,7 +9,7 @@ from exegete.experiments.common.depth import at_readout, placed
 from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.page.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
-from exegete.page.heatmap import HeatMap, Row
+from exegete.page.heatmap import HeatMap, HeatRow
 from exegete.page.labels import named
 
 MEANING = (
@@ -70,8 +70,8 @@ def _twins(row: dict[str, Any], where: list[str]) -> HeatMap:
         title=" · ".join([*where, f"{said}{decimal(row['tvd'])}."]),
         words=tuple(row["words"]),
         rows=(
-            Row("model’s own", tuple(row["attention"]), signed=False, main=True),
-            Row("adversary’s", tuple(row["adversary"]), signed=False),
+            HeatRow("model’s own", tuple(row["attention"]), signed=False, main=True),
+            HeatRow("adversary’s", tuple(row["adversary"]), signed=False),
         ),
         toward=predicted,
     )

@@ -22,7 +22,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import (
     DRAWS,
-    Seen,
+    TextsAsSeen,
     companion_sees,
     distance,
     numbers,
@@ -128,7 +128,7 @@ class AdversaryTraining(Question):
         parts = [facts.with_columns(**_columns(other, gold, labels)) for other in self._others(subject, base)]
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _others(self, subject: Subject, base: Seen) -> Iterator[_Other]:
+    def _others(self, subject: Subject, base: TextsAsSeen) -> Iterator[_Other]:
         """Every companion, then the searched weights."""
         ids = torch.tensor([e.id for e in subject.examples])
         for name, companion in subject.companions.items():

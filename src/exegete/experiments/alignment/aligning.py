@@ -32,7 +32,7 @@ SIZE, BUDGET = 64, 2048  # steps, and words of their sources, that are scored at
 _ASKED = "asked"  # a split's name; a view of `train` would be none
 
 
-class Asked(NamedTuple):
+class AlignmentTarget(NamedTuple):
     """What is explained, the same for every method."""
 
     of: Of = "logit"
@@ -48,7 +48,7 @@ class Aligned(NamedTuple):
 
 
 def align(
-    model: Writing, task: Task, sentences: Sequence[Example], methods: Mapping[str, Importance], asked: Asked
+    model: Writing, task: Task, sentences: Sequence[Example], methods: Mapping[str, Importance], asked: AlignmentTarget
 ) -> Aligned:
     """Score the source's words for every word of every reference."""
     view, steps = model.as_classes(), steps_of(task, sentences, model)

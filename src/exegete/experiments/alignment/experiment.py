@@ -16,7 +16,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
-from exegete.experiments.alignment.aligning import Aligned, Asked, Of, Pieces, align, links_of
+from exegete.experiments.alignment.aligning import Aligned, AlignmentTarget, Of, Pieces, align, links_of
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import check_methods
@@ -103,7 +103,7 @@ class Alignment(Question):
         view = model.as_classes()
         made = {method: IMPORTANCES.make(method) for method in self.builds}
         able = {name: one for name, one in made.items() if refusal(one, view) is None and explains(one, self.of)}
-        found = align(model, subject.task, subject.examples, able, Asked(self.of, self.pieces))
+        found = align(model, subject.task, subject.examples, able, AlignmentTarget(self.of, self.pieces))
         gold = subject.task.alignments.get(subject.split, {})
         shown = {e.id for e in self._shown(subject)}
         rows = [

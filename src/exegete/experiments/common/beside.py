@@ -21,7 +21,7 @@ from exegete.training.recipe import Companion
 DRAWS = 10  # permutations of a text's weights, whose mean divergence is a reference
 
 
-class Seen(NamedTuple):
+class TextsAsSeen(NamedTuple):
     """Some texts as a model sees them."""
 
     weights: Tensor  # [example, head, key], float64, of the readout, as `worded` has them; NaN beyond a text's keys
@@ -61,7 +61,7 @@ def unread(model: Predictor) -> str | None:
     return "it compares attention as a distribution over words, and gates don't sum to 1" if gated else None
 
 
-def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> Seen:
+def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> TextsAsSeen:
     """Weights and logits of every text, under what rewrites the model's attention, if anything does.
 
     Weights are those of the words (`worded`).
@@ -76,7 +76,7 @@ def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention 
         weights = trace.rows(readout_of(model)).double()  # [batch, head · query, key]: as `opened` has them
         for place, heads, real in zip(members, weights, real_keys(trace, site), strict=True):
             rows[place] = worded(heads, real)[:, real]
-    return Seen(_side_by_side(rows), logits)
+    return TextsAsSeen(_side_by_side(rows), logits)
 
 
 def _side_by_side(rows: Sequence[Tensor]) -> Tensor:
@@ -106,12 +106,12 @@ def word_keys(model: Predictor, pool: Pooled, examples: Sequence[Example]) -> Te
     return real_keys(trace, last_site(model))
 
 
-def companion_sees(companion: Companion, examples: Sequence[Example]) -> Seen:
+def companion_sees(companion: Companion, examples: Sequence[Example]) -> TextsAsSeen:
     """The same of a companion, under what its attention is ever after."""
     return seen(companion.model, examples, companion.intervene)
 
 
-def distance(one: Seen, other: Seen) -> Tensor:
+def distance(one: TextsAsSeen, other: TextsAsSeen) -> Tensor:
     """JSD of the weights of every text, the mean over heads, float64 [example].
 
     NaN for one key, whose weight can be nothing but 1, and where either model has no weight on any word. Models with
@@ -122,7 +122,7 @@ def distance(one: Seen, other: Seen) -> Tensor:
     return far.where(one.compared & other.compared, torch.nan)
 
 
-def permuted_distance(one: Seen, other: Seen, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
+def permuted_distance(one: TextsAsSeen, other: TextsAsSeen, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
     """The same with the other's weights permuted over a text's keys: `permuted_jsd`, [example]."""
     ours, theirs = (found.weights.nan_to_num(0.0) for found in (one, other))
     there = ~one.weights.isnan().all(-1)  # [example, head]: of texts with a query per word, not all have as many
@@ -150,7 +150,7 @@ def permuted_jsd(
     return far.nanmean(-1).mean(-1).where(real.sum(-1) > 1, torch.nan)
 
 
-def text_facts(subject: Subject, base: Seen) -> dict[str, Any]:
+def text_facts(subject: Subject, base: TextsAsSeen) -> dict[str, Any]:
     """What every row says of its text; n counts what attention weighs: words, or a hierarchical model's sentences."""
     return subject.facts() | {"n": base.keys.tolist()}
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import polars as pl
 from torch import Tensor
 
-from exegete.experiments.common.parts import Parts
+from exegete.experiments.common.parts import AllRows
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
@@ -106,7 +106,7 @@ def builds(experiment: "Experiment") -> tuple[str, ...]:
 class Streaming(Protocol):
     """An experiment of many rows a text, told of without holding them all; its charts are of its summary."""
 
-    def streamed(self, parts: Parts) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
+    def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
         """`summary` and `tables` of rows on disk."""
 
 

@@ -13,7 +13,7 @@ import polars as pl
 ROWS = 100_000  # of a row group of the file that has them all
 
 
-class Part(NamedTuple):
+class RowsPart(NamedTuple):
     """Some rows of one cell and split."""
 
     path: Path
@@ -26,10 +26,10 @@ class Part(NamedTuple):
         return pl.scan_parquet(self.path).select(*known, pl.all())
 
 
-class Parts(Sequence[Part]):
+class AllRows(Sequence[RowsPart]):
     """All rows of an experiment, in order."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, parts: Iterable[RowsPart]) -> None:
         self._parts = list(parts)
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exegete.experiments.common.beside import DRAWS, Seen, permuted_jsd, word_keys, worded
+from exegete.experiments.common.beside import DRAWS, TextsAsSeen, permuted_jsd, word_keys, worded
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.counterfactual import furthest
 from exegete.experiments.common.pooling import Pooled, pooled
@@ -29,7 +29,7 @@ class Searched(NamedTuple):
 
 
 def searched(
-    subject: Subject, base: Seen, tolerances: Sequence[float], seed: int, draws: int = DRAWS
+    subject: Subject, base: TextsAsSeen, tolerances: Sequence[float], seed: int, draws: int = DRAWS
 ) -> Iterator[Searched]:
     """For every tolerance what the search finds; texts are searched once, with its default settings."""
     pools = list(pooled(subject.model, subject.examples))

@@ -18,7 +18,7 @@ from exegete.base.places import places
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.detach import Detach
 from exegete.models.capabilities import Pooling
-from exegete.models.opened import Decoder
+from exegete.models.opened import OpenedPooling
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example
 
@@ -80,7 +80,7 @@ def by_removal(texts: Pooled, label: Tensor, of: Output) -> tuple[Tensor, Tensor
 
 @torch.no_grad()
 def _removed(texts: Pooled, rows: Tensor, label: Tensor, of: Output) -> tuple[Tensor, Tensor]:
-    assert isinstance(texts.opened, Decoder)  # importances of states are for models that pool them
+    assert isinstance(texts.opened, OpenedPooling)  # importances of states are for models that pool them
     model, mask = texts.opened.model, texts.mask[rows]
     encoded = texts.opened.encoded.rows(rows)
     scores = encoded.scores

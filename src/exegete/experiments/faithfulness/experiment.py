@@ -18,7 +18,7 @@ from exegete.base.names import parse
 from exegete.base.places import places as axis
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.parts import Parts
+from exegete.experiments.common.parts import AllRows
 from exegete.importance.blocking import unblocked
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal, sharing
@@ -41,7 +41,7 @@ NO_REMOVAL = "none"
 TEXTS, WORDS = 512, 16_384  # asked about together: bounds memory
 
 
-class Key(NamedTuple):
+class ValueKey(NamedTuple):
     """What a value is of."""
 
     method: str
@@ -51,10 +51,10 @@ class Key(NamedTuple):
     fraction: str
 
 
-Found = Iterator[tuple[Key, Tensor]]
+Found = Iterator[tuple[ValueKey, Tensor]]
 
 
-class _Asked(NamedTuple):
+class _AskedBatch(NamedTuple):
     """A batch, the class that is explained in each of its texts, and the orders in which words go."""
 
     model: Predictor
@@ -121,7 +121,7 @@ class Faithfulness(Question):
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example, method, removal, ranking, measure and fraction; what is undefined is null."""
         model = subject.model
-        found: dict[Key, Tensor] = {}
+        found: dict[ValueKey, Tensor] = {}
         few = self._few(subject)  # [example]
         for members in _portions(subject.examples):
             asked = self._asked(model, subject, members)
@@ -130,7 +130,7 @@ class Faithfulness(Question):
                 column[members] = values.cpu()
         return _frame(subject, found, few)
 
-    def _asked(self, model: Predictor, subject: Subject, members: Sequence[int]) -> _Asked:
+    def _asked(self, model: Predictor, subject: Subject, members: Sequence[int]) -> _AskedBatch:
         """A batch and every different order: scores without a sign have the same one by value and by size."""
         batch = model.collate([subject.examples[i] for i in members])
         orders: list[Tensor] = []
@@ -140,21 +140,21 @@ class Faithfulness(Question):
                 if by == "signed" or subject.signed[method]:
                     orders.append(order_of(values, batch.ids, by, self.seed))
                 places[method, by] = len(orders) - 1
-        return _Asked(model, batch, subject.predicted[members].to(batch.ids.device), torch.stack(orders), places)
+        return _AskedBatch(model, batch, subject.predicted[members].to(batch.ids.device), torch.stack(orders), places)
 
-    def _of_batch(self, asked: _Asked, subject: Subject, members: Sequence[int], few: Tensor) -> Found:
+    def _of_batch(self, asked: _AskedBatch, subject: Subject, members: Sequence[int], few: Tensor) -> Found:
         for by in self.removals:
             with sharing():  # one block per removal: no erased text is common to two
                 for measure, fraction, values in self._erasures(asked, by):
                     for (method, ranking), place in asked.places.items():
                         if ranking == "signed" or fraction in (AOPC, ALL):
-                            yield Key(method, by, ranking, measure, fraction), values[place]
+                            yield ValueKey(method, by, ranking, measure, fraction), values[place]
                 if few.any():
                     yield from self._infidelity(asked, _scores(self.methods, subject, members), by, few)
         if few.any():
             yield from self._sensitivity(asked, subject, few)
 
-    def _erasures(self, asked: _Asked, by: Removal) -> Iterator[tuple[str, str, Tensor]]:
+    def _erasures(self, asked: _AskedBatch, by: Removal) -> Iterator[tuple[str, str, Tensor]]:
         """Measure, fraction, and values [order, text]."""
         model, batch, label, orders, _ = asked
         nothing = torch.zeros_like(orders[0], dtype=torch.bool)
@@ -170,17 +170,17 @@ class Faithfulness(Question):
         yield "flip", ALL, found.share
         yield "never_flips", ALL, found.never.double()
 
-    def _infidelity(self, asked: _Asked, scores: Mapping[str, Tensor], by: Removal, few: Tensor) -> Found:
+    def _infidelity(self, asked: _AskedBatch, scores: Mapping[str, Tensor], by: Removal, few: Tensor) -> Found:
         batch = asked.batch.rows(few)
         for method, values in scores.items():
             measured = infidelity(asked.model, batch, values[few], asked.label[few], by)
-            yield Key(method, by, "signed", "infidelity", ALL), _only(few, measured)
+            yield ValueKey(method, by, "signed", "infidelity", ALL), _only(few, measured)
 
-    def _sensitivity(self, asked: _Asked, subject: Subject, few: Tensor) -> Found:
+    def _sensitivity(self, asked: _AskedBatch, subject: Subject, few: Tensor) -> Found:
         batch = asked.batch.rows(few)
         for method in (method for method in self.methods if method not in subject.refused):
             measured = sensitivity_max(IMPORTANCES.make(method), asked.model, batch)
-            yield Key(method, NO_REMOVAL, "signed", "sensitivity_max", ALL), _only(few, measured)
+            yield ValueKey(method, NO_REMOVAL, "signed", "sensitivity_max", ALL), _only(few, measured)
 
     def _few(self, subject: Subject) -> Tensor:
         """Which texts are asked about robustness: the first of their split in a keyed order, the one of `texts`."""
@@ -204,7 +204,7 @@ class Faithfulness(Question):
             "best": leaderboard.best(rows, self.choose_on),
         }
 
-    def streamed(self, parts: Parts) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
+    def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
         """The same of rows on disk, a measure at a time."""
         from exegete.experiments.faithfulness import leaderboard
 
@@ -249,10 +249,10 @@ def _only(few: Tensor, values: Tensor) -> Tensor:
     return torch.full((len(few),), torch.nan, dtype=torch.float64).masked_scatter(few, values.double().cpu())
 
 
-def _frame(subject: Subject, found: Mapping[Key, Tensor], few: Tensor) -> pl.DataFrame:
+def _frame(subject: Subject, found: Mapping[ValueKey, Tensor], few: Tensor) -> pl.DataFrame:
     """Tidy rows, example by example; of robustness only those that were asked about."""
     examples = pl.DataFrame(subject.facts() | {"few": few.tolist()})
-    keys = pl.DataFrame(list(found), schema=list(Key._fields), orient="row")
+    keys = pl.DataFrame(list(found), schema=list(ValueKey._fields), orient="row")
     values = torch.stack(list(found.values()), 1).flatten().numpy()  # [example · key]
     tidy = examples.join(keys, how="cross", maintain_order="left_right")
     asked = pl.col("few") | ~pl.col("measure").is_in(["infidelity", "sensitivity_max"])

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.names import parse
-from exegete.experiments.common.parts import Parts
+from exegete.experiments.common.parts import AllRows
 from exegete.experiments.common.summaries import TAILS, Columns, columns, intervals_of, number, resampled_means
 from exegete.experiments.faithfulness.experiment import ALL, AOPC, TEST
 from exegete.importance.catalogue import IMPORTANCES
@@ -58,7 +58,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
     return _summed(groups.items())
 
 
-def streamed(parts: Parts) -> pl.DataFrame:
+def streamed(parts: AllRows) -> pl.DataFrame:
     """The summary of rows on disk, of which those of one measure and split are held at a time."""
     return _summed(parts.groups(_GROUP, [*_METHOD, *_VALUE], WHOLE))
 
@@ -158,7 +158,7 @@ def survival(rows: pl.DataFrame) -> pl.DataFrame:
     return _survived(rows.filter(_RANKED).partition_by(_SURVIVED, as_dict=True, maintain_order=True).items())
 
 
-def streamed_survival(parts: Parts) -> pl.DataFrame:
+def streamed_survival(parts: AllRows) -> pl.DataFrame:
     """The same of rows on disk."""
     return _survived(parts.groups(_SURVIVED, ["method", "removal", *_VALUE], _RANKED))
 

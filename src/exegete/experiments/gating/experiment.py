@@ -20,7 +20,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
-from exegete.experiments.common.beside import Seen, companion_sees, numbers, seen, text_facts, unread
+from exegete.experiments.common.beside import TextsAsSeen, companion_sees, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import pooled
@@ -141,7 +141,7 @@ def _gates(model: Predictor, examples: Sequence[Example]) -> tuple[Tensor, Tenso
     return mean, spread
 
 
-def _tau(one: Seen, other: Seen) -> Tensor:
+def _tau(one: TextsAsSeen, other: TextsAsSeen) -> Tensor:
     """τ-b of the weights of every text; gates and weights are compared by their order alone."""
     return kendall(one.key_weights, other.key_weights).tau
 

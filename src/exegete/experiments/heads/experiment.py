@@ -89,14 +89,14 @@ class Heads(Question):
             raise UsageError(f"experiment 'heads': {reason}")
         heads = all_heads(subject.model, subject.examples[0])
         own = log_odds(predict(subject.model, subject.examples), subject.predicted)
-        asked = _Asked(subject, heads, own)
+        asked = _AskedHeads(subject, heads, own)
         scores = subject.scores.get(self.importance)
         parts = [asked.as_it_is(looks(subject, heads, scores))]
         parts += asked.silenced(self.how)
         parts += self._pruned(asked)
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _pruned(self, asked: "_Asked") -> list[pl.DataFrame]:
+    def _pruned(self, asked: "_AskedHeads") -> list[pl.DataFrame]:
         if not self.steps:
             return []
         sizes = stairs(len(asked.heads), self.steps)
@@ -131,7 +131,7 @@ class Heads(Question):
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AskedHeads:
     """Texts, the heads of a model, and the log-odds of its predictions as it is."""
 
     subject: Subject

@@ -21,7 +21,7 @@ SENSITIVITY, TAU = "sensitivity", "tau"
 LOOKS = (*PATTERNS, SENSITIVITY, TAU)
 
 
-class Seen(NamedTuple):
+class AttendedTexts(NamedTuple):
     """Some texts, and what the model attended to in them."""
 
     members: list[int]
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
     reach: dict[str, Tensor]  # by site: [batch, 1 or head, token, token], where a token may look
 
 
-def seen(model: Predictor, examples: Sequence[Example], sites: Sequence[str]) -> Iterator[Seen]:
+def seen(model: Predictor, examples: Sequence[Example], sites: Sequence[str]) -> Iterator[AttendedTexts]:
     """Every example, in batches, with the weights of some sites and where these may lie."""
     for members in passes(model, examples):
         batch = model.collate([examples[i] for i in members])
@@ -42,7 +42,7 @@ def seen(model: Predictor, examples: Sequence[Example], sites: Sequence[str]) ->
             return site.weights
 
         with torch.no_grad():
-            yield Seen(members, batch, model.trace(batch, intervene=watch, keep=sites), reach)
+            yield AttendedTexts(members, batch, model.trace(batch, intervene=watch, keep=sites), reach)
 
 
 def _of_words(site: Site) -> Tensor:
@@ -73,7 +73,7 @@ def looks(subject: Subject, heads: Sequence[Head], scores: Tensor | None) -> dic
     return {name: found[name] for name in LOOKS}
 
 
-def _received(some: Seen, model: Predictor, site: str) -> Tensor:
+def _received(some: AttendedTexts, model: Predictor, site: str) -> Tensor:
     """What tokens get at a site: in the row that the prediction is read from, elsewhere the mean over those that look.
 
     [batch, head, token].

@@ -122,7 +122,7 @@ class ImportanceSets(OfWeights):
         }
 
 
-class Flips(NamedTuple):
+class FirstFlips(NamedTuple):
     """First flips along some orders: [batch, order] each."""
 
     fraction: Tensor  # of the keys, removed at the first flip; 1 without one
@@ -131,7 +131,7 @@ class Flips(NamedTuple):
     emptied: Tensor  # whether it flips only because no weight is left
 
 
-def first_flips(part: Pooled, order: Tensor) -> Flips:
+def first_flips(part: Pooled, order: Tensor) -> FirstFlips:
     """Where the decision first changes along every order, [batch, order, key]."""
     decisions = removed(part, order).argmax(-1)  # [batch, order, key + 1]
     changed = decisions[..., 1:] != decisions[..., :1]  # [batch, order, key]: after j = 1, 2, … keys
@@ -143,10 +143,10 @@ def first_flips(part: Pooled, order: Tensor) -> Flips:
     kept = pad(left.flip(-1).cumsum(-1).flip(-1)[..., 1:], (0, 1))  # weight that is left after j = 1, 2, … keys
     nothing = kept.gather(-1, at[..., None])[..., 0] == 0
     share = gone / gone[..., -1:]
-    return Flips((at + 1) / keys.double(), share.gather(-1, at[..., None])[..., 0], flips, flips & nothing)
+    return FirstFlips((at + 1) / keys.double(), share.gather(-1, at[..., None])[..., 0], flips, flips & nothing)
 
 
-def _frame(scheme: str, found: Flips, span: slice, keys: Tensor) -> pl.DataFrame:
+def _frame(scheme: str, found: FirstFlips, span: slice, keys: Tensor) -> pl.DataFrame:
     """Rows of one scheme, whose orders are a span of all."""
     fraction, mass, flips, emptied = (column[:, span] for column in found)
     measured = {

@@ -12,17 +12,17 @@ from exegete.tasks.example import Task
 CORPUS = 1_000  # training texts from which words are drawn
 
 
-class Words(NamedTuple):
+class CorpusWords(NamedTuple):
     """The rows of words that may stand in a word's place, as a model reads them."""
 
     rows: Tensor  # [word], as often as they occur
 
 
-def corpus(task: Task, model: Predictor, split: str) -> Words:
+def corpus(task: Task, model: Predictor, split: str) -> CorpusWords:
     """The words of some training texts; of the texts that are asked about, where there is no training split."""
     texts = chosen(task.splits.get("train", ()) or task.split(split), CORPUS)
     rows = model.reader.rows([word for text in texts for word in text.words])
-    return Words(torch.tensor(rows, device=model.device))
+    return CorpusWords(torch.tensor(rows, device=model.device))
 
 
 def sees_unknown(task: Task, model: Predictor) -> bool:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
-from exegete.experiments.mediation.corpus import Words
+from exegete.experiments.mediation.corpus import CorpusWords
 from exegete.experiments.mediation.zeroing import Zeroing, at_readout
 from exegete.importance.erasure import passes
 from exegete.models.capabilities import Deleting
@@ -45,7 +45,7 @@ class Effects(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asking:
+class RemovalInCompany:
     """One way of removing words, in one company."""
 
     removal: Removal
@@ -74,21 +74,23 @@ class _Base(NamedTuple):
 
 
 @torch.no_grad()
-def effects(model: Predictor, batch: Batch, label: Tensor, asked: Tensor, asking: Asking, words: Words) -> Effects:
+def effects(
+    model: Predictor, batch: Batch, label: Tensor, asked: Tensor, asking: RemovalInCompany, words: CorpusWords
+) -> Effects:
     """Of the words asked about, [text, token]: e and w of the class of every text."""
-    return Effects(*effects_in_ways(model, batch, label, asked, Asked(asking, words, at_readout)))
+    return Effects(*effects_in_ways(model, batch, label, asked, RemovalPlan(asking, words, at_readout)))
 
 
-class Asked(NamedTuple):
+class RemovalPlan(NamedTuple):
     """How words go, what may stand in their place, and how only their weights or edges go."""
 
-    asking: Asking
-    words: Words
+    asking: RemovalInCompany
+    words: CorpusWords
     zeroing: Zeroing
 
 
 @torch.no_grad()
-def effects_in_ways(model: Predictor, batch: Batch, label: Tensor, asked: Tensor, how: Asked) -> Tensor:
+def effects_in_ways(model: Predictor, batch: Batch, label: Tensor, asked: Tensor, how: RemovalPlan) -> Tensor:
     """e, and w in each way of zeroing, [1 + way, scale, text, token]."""
     total = torch.zeros(1, len(SCALES), *asked.shape, dtype=torch.float64, device=asked.device)
     for some in (each for each in _portions(_bases(batch, asked, how.asking), batch) if each.asked.any()):
@@ -98,7 +100,7 @@ def effects_in_ways(model: Predictor, batch: Batch, label: Tensor, asked: Tensor
     return (total / how.asking.times).where(asked, torch.nan)
 
 
-def _bases(batch: Batch, asked: Tensor, asking: Asking) -> _Base:
+def _bases(batch: Batch, asked: Tensor, asking: RemovalInCompany) -> _Base:
     """The texts themselves; or either half of every cut."""
     draws, text = asking.times, places(batch.ids)
     if asking.company == "alone":
@@ -128,7 +130,7 @@ def _portions(base: _Base, batch: Batch) -> Iterator[_Base]:
         yield _Base(*(column[part] for column in base))
 
 
-def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: Asked) -> Tensor:
+def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: RemovalPlan) -> Tensor:
     """e and w of the words of some bases: [1 + way, scale, base, token], 0 where none was asked about."""
     asking, words, zeroing = how
     left, asked = _left(batch, base, asking, words)
@@ -151,7 +153,7 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: A
     return found
 
 
-def _at_once(model: Deleting, left: Batch, draw: Tensor, asking: Asking, words: Words) -> Tensor:
+def _at_once(model: Deleting, left: Batch, draw: Tensor, asking: RemovalInCompany, words: CorpusWords) -> Tensor:
     """Logits [base, token, class] without each word, of a model that has a faster way than as many passes."""
     instead = None if asking.removal == "delete" else _in_place(left.ids, draw, asking, words)
     return model.deletions(left, instead).without
@@ -168,7 +170,7 @@ class _Asks(NamedTuple):
         return _Asks(*(column[which] for column in self))
 
 
-def _removed(model: Predictor, left: Batch, asks: _Asks, asking: Asking, words: Words) -> Tensor:
+def _removed(model: Predictor, left: Batch, asks: _Asks, asking: RemovalInCompany, words: CorpusWords) -> Tensor:
     """Logits of bases without a word each, [ask, class], in passes of one length.
 
     Without padding recurrent models read 1.6 times as fast; what fills a pass of a transformer is pieces.
@@ -183,7 +185,7 @@ def _removed(model: Predictor, left: Batch, asks: _Asks, asking: Asking, words: 
     return torch.cat(found)[order.argsort()]
 
 
-def _lengths(left: Batch, asks: _Asks, asking: Asking, words: Words) -> Tensor:
+def _lengths(left: Batch, asks: _Asks, asking: RemovalInCompany, words: CorpusWords) -> Tensor:
     """What reading every text takes without its word, [ask]."""
     cost = left.cost
     without = cost.sum(-1)[asks.row] - cost[asks.row, asks.token]
@@ -212,7 +214,7 @@ def _together(batch: Batch) -> int:
     return max(1, TOKENS // max(1, int(batch.cost.sum(-1).max())))
 
 
-def _left(batch: Batch, base: _Base, asking: Asking, words: Words) -> tuple[Batch, Tensor]:
+def _left(batch: Batch, base: _Base, asking: RemovalInCompany, words: CorpusWords) -> tuple[Batch, Tensor]:
     """The bases as texts, and where the words asked about stand in them: [base, token]."""
     some = batch.rows(base.text)
     if asking.removal == "delete":
@@ -223,7 +225,7 @@ def _left(batch: Batch, base: _Base, asking: Asking, words: Words) -> tuple[Batc
     return some._replace(tokens=torch.where(base.gone, _others(noise, asking, words), some.tokens)), base.asked
 
 
-def _without(texts: Batch, token: Tensor, draw: Tensor, asking: Asking, words: Words) -> Batch:
+def _without(texts: Batch, token: Tensor, draw: Tensor, asking: RemovalInCompany, words: CorpusWords) -> Batch:
     """Every text without one of its words, [ask]: deleted, or with another in its place.
 
     What stands there in a draw is the same for all words of a text: effects then differ by the word that went.
@@ -235,7 +237,7 @@ def _without(texts: Batch, token: Tensor, draw: Tensor, asking: Asking, words: W
     return texts._replace(tokens=torch.where(here, other[:, None], texts.tokens))
 
 
-def _in_place(ids: Tensor, draw: Tensor, asking: Asking, words: Words) -> Tensor:
+def _in_place(ids: Tensor, draw: Tensor, asking: RemovalInCompany, words: CorpusWords) -> Tensor:
     """What stands in the place of the word that is asked about, [ask]."""
     return _others(uniform(stable_seed("word", asking.seed), ids, draw), asking, words)
 
@@ -259,7 +261,7 @@ def _deleted(batch: Batch, gone: Tensor, order: Tensor) -> Batch:
     )  # fmt: skip
 
 
-def _others(noise: Tensor, asking: Asking, words: Words) -> Tensor:
+def _others(noise: Tensor, asking: RemovalInCompany, words: CorpusWords) -> Tensor:
     """What stands in the place of a word that is gone: the unknown word, or one of the corpus by its number."""
     if asking.removal == "unknown":
         return torch.full(noise.shape, UNKNOWN, device=noise.device)

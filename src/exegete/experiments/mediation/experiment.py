@@ -28,14 +28,14 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.mediation.corpus import Words, corpus, sees_unknown
+from exegete.experiments.mediation.corpus import CorpusWords, corpus, sees_unknown
 from exegete.experiments.mediation.effects import (
     LEAST,
     SCALES,
-    Asking,
     Company,
     Effects,
     Removal,
+    RemovalInCompany,
     effects,
     judged,
 )
@@ -118,7 +118,9 @@ class Mediation(Question):
         ]
         return _frame(parts).sort("example", maintain_order=True)
 
-    def _asked(self, subject: Subject, members: list[int], asking: Asking, words: Words) -> Iterator[Columns]:
+    def _asked(
+        self, subject: Subject, members: list[int], asking: RemovalInCompany, words: CorpusWords
+    ) -> Iterator[Columns]:
         """What some texts say in one removal and company."""
         batch = subject.model.collate([subject.examples[i] for i in members])
         asked = judged(batch, self.words, self.seed)
@@ -126,7 +128,7 @@ class Mediation(Question):
         found = effects(subject.model, batch, label, asked, asking, words)
         yield from self._found(subject, members, batch, asking, found)
 
-    def _askings(self, subject: Subject) -> Iterator[Asking]:
+    def _askings(self, subject: Subject) -> Iterator[RemovalInCompany]:
         """Every removal that means something to this model, in every company.
 
         To choose what to read instead, words are removed from whole texts alone and nothing is drawn: that is enough
@@ -140,10 +142,10 @@ class Mediation(Question):
                 continue
             for company in self.companies:
                 if not choosing or company == "alone":
-                    yield Asking(removal, company, self.draws, self.seed)
+                    yield RemovalInCompany(removal, company, self.draws, self.seed)
 
     def _found(
-        self, subject: Subject, members: list[int], batch: Batch, asking: Asking, found: Effects
+        self, subject: Subject, members: list[int], batch: Batch, asking: RemovalInCompany, found: Effects
     ) -> Iterator[Columns]:
         """Columns of the texts of a batch, one set per scale and method."""
         words, matters = (~found.removed[0].isnan()).sum(-1), mattering(found.removed)

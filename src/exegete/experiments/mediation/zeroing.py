@@ -10,7 +10,7 @@ from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import decoded
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor
-from exegete.models.opened import Decoder, Opened, opened
+from exegete.models.opened import Opened, OpenedPooling, opened
 from exegete.tasks.batching import Batch
 
 # Logits of texts as they are, [base, class], and of every word asked about, [way, ask, class], without its weight or
@@ -39,6 +39,6 @@ def _keys(model: Predictor, left: Batch, texts: Opened, site: str) -> Tensor:
     """The key of every token, [base, token]: its own place where words are pooled or look at each other, else as a
     trace has it.
     """
-    if isinstance(texts, Decoder) or (isinstance(model, SelfAttentive) and site in model.self_attention):
+    if isinstance(texts, OpenedPooling) or (isinstance(model, SelfAttentive) and site in model.self_attention):
         return places(left.tokens).expand(left.tokens.shape)
     return model.trace(left, keep=(site,)).owner[site]

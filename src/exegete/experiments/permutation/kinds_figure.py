@@ -14,7 +14,7 @@ from exegete.base.names import parse
 from exegete.page.labels import model_labels, task_labels
 from exegete.page.panels import in_order
 from exegete.page.theme import PALETTE, inline, nothing, themed
-from exegete.page.violin import Axis, Place, outline
+from exegete.page.violin import Axis, ViolinPlace, outline
 
 ROOM = 46  # pixels of a violin
 WIDTH = 470
@@ -44,7 +44,7 @@ def drawn(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> t
         own = kept.filter(pl.col("kind") == kind)
         for panel in in_order(own["panel"]):
             values = own.filter(pl.col("panel") == panel)[value].to_numpy().astype(np.float64)
-            shape = outline(values, top, float(len(labels)), Place())
+            shape = outline(values, top, float(len(labels)), ViolinPlace())
             mean = {"kind": ["mean"], "x": [values.mean()], "y": [float(len(labels))], "y2": [float(len(labels))]}
             both = pl.concat(
                 [shape, pl.DataFrame(mean).with_columns(n=pl.lit(len(values), pl.Int64)).select(shape.columns)]

@@ -37,7 +37,7 @@ KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "tex
 WITH_RATIONALES = "choose eraser_movies, sst (weak ones), or a file with a field `rationale`"
 
 
-class _Asked(NamedTuple):
+class _AskedTexts(NamedTuple):
     """What every method is asked about some texts."""
 
     marked: Tensor  # [example, word]
@@ -83,7 +83,7 @@ class Plausibility(Question):
         every = subject.task.split(subject.split)
         marked = marks(subject.examples, max(len(e) for e in subject.examples))
         size = self._size(marked, subject, every)
-        asked = _Asked(marked, size, *self._spans(subject, marked, size))
+        asked = _AskedTexts(marked, size, *self._spans(subject, marked, size))
         texts = text_columns(subject) | {"k": size.tolist()}
         parts = [
             values_frame(texts, {"method": method, "signed": subject.signed.get(method, False), **said}, value, chance)
@@ -99,7 +99,7 @@ class Plausibility(Question):
         words = torch.arange(marked.shape[1]) < torch.tensor([[len(e)] for e in subject.examples])
         return ids, iou_f1_chance(marked, words, k, ids, self.draws, self.seed)
 
-    def _measured(self, scores: Tensor, asked: _Asked) -> Iterator[tuple[dict[str, str], Tensor, Tensor]]:
+    def _measured(self, scores: Tensor, asked: _AskedTexts) -> Iterator[tuple[dict[str, str], Tensor, Tensor]]:
         marked, k, ids, spans = asked
         found = (
             ("auprc", auprc(scores, marked), auprc_chance(scores, marked)),

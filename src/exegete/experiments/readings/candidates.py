@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from exegete.base.names import Spec
-from exegete.importance.reading import READOUT, Place, Reading
+from exegete.importance.reading import READOUT, Reading, ReadingPlace
 from exegete.interventions.where import EVERY
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor
@@ -41,7 +41,7 @@ class Candidate(NamedTuple):
 
     kind: Kind
     reading: Reading
-    place: Place
+    place: ReadingPlace
 
     @property
     def name(self) -> str:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exegete.experiments.mediation.effects import Asking, judged
+from exegete.experiments.mediation.effects import RemovalInCompany, judged
 from exegete.experiments.mediation.experiment import mattering, portions
 from exegete.experiments.readings.baselines import POSITION, Baselines, inverse_frequency, mean_effects
 from exegete.experiments.readings.candidates import Candidate, candidates
 from exegete.experiments.readings.cuts import edges
-from exegete.experiments.readings.unread import Asked, unread
+from exegete.experiments.readings.unread import TextEffects, unread
 from exegete.interventions.where import Head
 from exegete.measures.gini import gini_correlation
 from exegete.models.contract import Predictor, Trace
@@ -20,11 +20,11 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 
-CHOOSING = Asking("delete", "alone", 1)  # how words go there: nothing is drawn
+CHOOSING = RemovalInCompany("delete", "alone", 1)  # how words go there: nothing is drawn
 BEST = ("layer", "head")  # kinds of which only the best is asked for M
 
 
-class Seen(NamedTuple):
+class WeighedTexts(NamedTuple):
     """Some texts with all their weights, and what their words do."""
 
     examples: list[Example]
@@ -50,17 +50,17 @@ class Choice(NamedTuple):
         return frozenset(each for each in own if head in (None, each.head))
 
 
-def looked_at(model: Predictor, examples: Sequence[Example], most: int, seed: int) -> Iterator[Seen]:
+def looked_at(model: Predictor, examples: Sequence[Example], most: int, seed: int) -> Iterator[WeighedTexts]:
     """Texts with their traces, some at a time; of each so many words are asked about at most."""
     for members in portions(examples):
         some = [examples[i] for i in members]
         batch = model.collate(some)
         trace = model.trace(batch)
         label = trace.logits.argmax(-1)
-        yield Seen(some, batch, label, judged(batch, most, seed), trace, torch.empty(0))
+        yield WeighedTexts(some, batch, label, judged(batch, most, seed), trace, torch.empty(0))
 
 
-def chosen_by(model: Predictor, task: Task, seen: Sequence[Seen], flattened: int) -> Choice:
+def chosen_by(model: Predictor, task: Task, seen: Sequence[WeighedTexts], flattened: int) -> Choice:
     """Which layer and head is asked for M, which heads are unread by so many of the texts, and the baselines."""
     weights = seen[0].trace.attention
     heads = [Head(site, head) for site in model.sites for head in range(weights[site].shape[1])]
@@ -71,7 +71,7 @@ def chosen_by(model: Predictor, task: Task, seen: Sequence[Seen], flattened: int
     return Choice(every, _asked(model, every, seen), silent, _baselines(task, seen))
 
 
-def _asked(model: Predictor, every: Sequence[Candidate], seen: Sequence[Seen]) -> list[Candidate]:
+def _asked(model: Predictor, every: Sequence[Candidate], seen: Sequence[WeighedTexts]) -> list[Candidate]:
     """All readings, but of single layers and heads only that of the highest Γ, the first of equals."""
     found = [each for each in every if each.kind not in BEST]
     for kind in BEST:
@@ -80,28 +80,28 @@ def _asked(model: Predictor, every: Sequence[Candidate], seen: Sequence[Seen]) -
     return found
 
 
-def _level(model: Predictor, candidate: Candidate, seen: Sequence[Seen]) -> float:
+def _level(model: Predictor, candidate: Candidate, seen: Sequence[WeighedTexts]) -> float:
     """The mean Γ over texts in which some word matters."""
     scores = [candidate.reading.of(model, each.trace, each.batch) for each in seen]
     return _mean([gini_correlation(s, each.removed[0].abs()) for s, each in zip(scores, seen, strict=True)], seen)
 
 
-def _mean(gammas: Sequence[Tensor], seen: Sequence[Seen]) -> float:
+def _mean(gammas: Sequence[Tensor], seen: Sequence[WeighedTexts]) -> float:
     counted = [g.where(mattering(each.removed)[0], torch.nan) for g, each in zip(gammas, seen, strict=True)]
     return float(torch.cat(counted).nanmean().nan_to_num(-1.0))  # no word matters anywhere: nothing is better
 
 
-def _some(seen: Sequence[Seen], count: int) -> Iterator[Asked]:
+def _some(seen: Sequence[WeighedTexts], count: int) -> Iterator[TextEffects]:
     """So many of the texts, by a keyed choice."""
     some = chosen([text for each in seen for text in each.examples], count)
     ids = torch.tensor([text.id for text in some], device=seen[0].batch.ids.device)
     for each in seen:
         here = torch.isin(each.batch.ids, ids).nonzero()[:, 0]
         if len(here):
-            yield Asked(each.batch.rows(here), each.label[here], each.removed[0, here])
+            yield TextEffects(each.batch.rows(here), each.label[here], each.removed[0, here])
 
 
-def _baselines(task: Task, seen: Sequence[Seen]) -> Baselines:
+def _baselines(task: Task, seen: Sequence[WeighedTexts]) -> Baselines:
     """By all texts that choose."""
     found: list[tuple[str, float]] = []
     for each in seen:

@@ -32,14 +32,14 @@ from exegete.experiments.mediation.corpus import corpus
 from exegete.experiments.mediation.effects import (
     LEAST,
     SCALES,
-    Asked,
-    Asking,
     Company,
     Removal,
+    RemovalInCompany,
+    RemovalPlan,
     effects_in_ways,
 )
 from exegete.experiments.mediation.experiment import SPECIFICATION, TEST, mattering, mediated
-from exegete.experiments.readings.choosing import CHOOSING, Choice, Seen, chosen_by, looked_at
+from exegete.experiments.readings.choosing import CHOOSING, Choice, WeighedTexts, chosen_by, looked_at
 from exegete.experiments.readings.cuts import Cuts
 from exegete.importance.rollout import without_layers
 from exegete.measures.gini import gini_correlation
@@ -107,7 +107,9 @@ class Readings(Question):
         model, task = subject.model, subject.task
         texts = chosen(task.split(self.choose_on), self.choosing)
         words = corpus(task, model, self.choose_on)
-        first = [self._removed(model, seen, Asked(CHOOSING, words, _nothing)) for seen in self._seen(model, texts)]
+        first = [
+            self._removed(model, seen, RemovalPlan(CHOOSING, words, _nothing)) for seen in self._seen(model, texts)
+        ]
         if not first:
             raise UsageError(f"experiment 'readings': no {self.choose_on} text has {LEAST} words or more")
         choice = chosen_by(model, task, first, self.flattened)
@@ -120,19 +122,19 @@ class Readings(Question):
         for seen in self._seen(model, subject.examples):
             scores = scored(model, choice, seen, True)
             for asking in self._askings():
-                found = effects_in_ways(model, seen.batch, seen.label, seen.asked, Asked(asking, words, cuts))
+                found = effects_in_ways(model, seen.batch, seen.label, seen.asked, RemovalPlan(asking, words, cuts))
                 here, cut = seen._replace(removed=found[0]), found[1:][cuts.way]
                 yield _frame(here, asking, TEST, _measured(scores, here.removed, cut))
 
-    def _seen(self, model: Predictor, examples: Any) -> Iterator[Seen]:
+    def _seen(self, model: Predictor, examples: Any) -> Iterator[WeighedTexts]:
         return looked_at(model, examples, self.words, self.seed)
 
-    def _removed(self, model: Predictor, seen: Seen, how: Asked) -> Seen:
+    def _removed(self, model: Predictor, seen: WeighedTexts, how: RemovalPlan) -> WeighedTexts:
         return seen._replace(removed=effects_in_ways(model, seen.batch, seen.label, seen.asked, how)[0])
 
-    def _askings(self) -> Iterator[Asking]:
+    def _askings(self) -> Iterator[RemovalInCompany]:
         for removal in self.removals:
-            yield from (Asking(removal, company, self.draws, self.seed) for company in self.companies)
+            yield from (RemovalInCompany(removal, company, self.draws, self.seed) for company in self.companies)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By specification and reading: means over texts that are not void, with n and interval."""
@@ -147,7 +149,7 @@ def _nothing(model: Predictor, left: Any, asked: Tensor) -> tuple[Tensor, Tensor
     return logits, logits.new_empty(0, int(asked.sum()), logits.shape[-1])
 
 
-class Scored(NamedTuple):
+class ScoredReading(NamedTuple):
     """A reading or a baseline of some texts."""
 
     said: dict[str, Any]
@@ -156,7 +158,7 @@ class Scored(NamedTuple):
     way: int | None  # its place among those that are asked for M
 
 
-def scored(model: Predictor, choice: Choice, seen: Seen, judging: bool) -> list[Scored]:
+def scored(model: Predictor, choice: Choice, seen: WeighedTexts, judging: bool) -> list[ScoredReading]:
     """All readings, then the baselines, of the words asked about."""
     batch, found = seen.batch._replace(words=seen.asked), []  # a flow takes long, and is of one word
     for each in choice.candidates:
@@ -164,12 +166,12 @@ def scored(model: Predictor, choice: Choice, seen: Seen, judging: bool) -> list[
         scores = each.reading.of(model, seen.trace, batch)
         carried = each.reading.of(model, seen.trace, batch, without) if without else scores
         said = {"reading": each.name, "kind": each.kind, "left_out": len(without), **each.place._asdict()}
-        found.append(Scored(said, scores, carried, choice.asked.index(each) if each in choice.asked else None))
+        found.append(ScoredReading(said, scores, carried, choice.asked.index(each) if each in choice.asked else None))
     known = choice.baselines.scores(seen.examples, seen.batch, judging)
-    return [*found, *(Scored({"reading": name, "kind": BASELINE}, s, None, None) for name, s in known.items())]
+    return [*found, *(ScoredReading({"reading": name, "kind": BASELINE}, s, None, None) for name, s in known.items())]
 
 
-def _measured(scores: list[Scored], removed: Tensor, cut: Tensor) -> Iterator[dict[str, Any]]:
+def _measured(scores: list[ScoredReading], removed: Tensor, cut: Tensor) -> Iterator[dict[str, Any]]:
     """Γ, carried and M on every scale, by what words do, [scale, …], and by what cuts do, [reading, scale, …]."""
     for each in scores:
         for scale, name in enumerate(SCALES):
@@ -182,13 +184,13 @@ def _gamma(scores: Tensor, removed: Tensor) -> Tensor:
     return gini_correlation(scores, removed.abs())
 
 
-def _frame(seen: Seen, asking: Asking, on: str, parts: Iterable[dict[str, Any]]) -> pl.DataFrame:
+def _frame(seen: WeighedTexts, asking: RemovalInCompany, on: str, parts: Iterable[dict[str, Any]]) -> pl.DataFrame:
     """All parts as rows."""
     said = {"removal": asking.removal, "company": asking.company, "on": on}
     return pl.concat([_rows(seen, part | said) for part in parts])
 
 
-def _rows(seen: Seen, part: dict[str, Any]) -> pl.DataFrame:
+def _rows(seen: WeighedTexts, part: dict[str, Any]) -> pl.DataFrame:
     """A part as rows; what it doesn't have is null."""
     texts = len(seen.examples)
     facts = {

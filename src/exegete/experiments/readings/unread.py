@@ -28,7 +28,7 @@ from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
 
 
-class Asked(NamedTuple):
+class TextEffects(NamedTuple):
     """Some texts, the class of each, and what their words do to it."""
 
     batch: Batch
@@ -60,7 +60,7 @@ class Flat:
         return token[:, None, :, None]
 
 
-def unread(model: Predictor, some: Sequence[Asked], heads: Sequence[Head], one: bool) -> frozenset[Head]:
+def unread(model: Predictor, some: Sequence[TextEffects], heads: Sequence[Head], one: bool) -> frozenset[Head]:
     """The heads that nobody reads, by their rows of the token that is read, or by all of their rows."""
     moving = Moving(model, some, one)
     slope = moving.slopes()
@@ -75,7 +75,7 @@ def unread(model: Predictor, some: Sequence[Asked], heads: Sequence[Head], one: 
 class Moving:
     """How far the predictions of some texts move with heads made flat."""
 
-    def __init__(self, model: Predictor, some: Sequence[Asked], one: bool) -> None:
+    def __init__(self, model: Predictor, some: Sequence[TextEffects], one: bool) -> None:
         self.model, self.some, self.flat = model, some, Flat(model, one)
         self.effect = sum(float(asked.removed.square().nansum()) for asked in some)
 

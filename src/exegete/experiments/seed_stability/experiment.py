@@ -18,7 +18,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import (
     DRAWS,
-    Seen,
+    TextsAsSeen,
     companion_sees,
     distance,
     numbers,
@@ -84,7 +84,7 @@ class SeedStability(OfDistributions):
             )
         return pl.concat(parts).sort("example", maintain_order=True)
 
-    def _searched(self, subject: Subject, base: Seen) -> Tensor:
+    def _searched(self, subject: Subject, base: TextsAsSeen) -> Tensor:
         """ε-max JSD of every text, [example]: the largest JSD of searched weights that predict the same."""
         if not self.adversaries:
             return torch.full((len(subject.examples),), torch.nan, dtype=torch.float64)

@@ -28,7 +28,7 @@ from exegete.models.huggingface.spell import PROBES
 from exegete.models.ours.self_attention import Hook
 from exegete.models.projections import Projection
 from exegete.models.separable import Apart, Copies, Mixed
-from exegete.models.spelling import Pieces
+from exegete.models.spelling import SpelledRows
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 
@@ -106,7 +106,7 @@ class _Pass:
     gone: Tensor
     at: Apart
 
-    def run(self, batch: Batch, pieces: Pieces) -> list[_Layer]:
+    def run(self, batch: Batch, pieces: SpelledRows) -> list[_Layer]:
         """Every layer of the model, from the words up."""
         layers: list[_Layer] = []
         with ExitStack() as stack:

@@ -67,7 +67,7 @@ def _filled(weights: Tensor, outside: Tensor) -> Tensor:
     return weights.masked_fill(outside, 0.0) if weights.requires_grad else weights.masked_fill_(outside, 0.0)
 
 
-class Look(NamedTuple):
+class AttentionInputs(NamedTuple):
     """All that the output of an attention is made of."""
 
     scores: Tensor  # [batch, head, query, key]
@@ -77,7 +77,7 @@ class Look(NamedTuple):
 
 
 @dataclass
-class Run:
+class AttentionPass:
     """One pass: which site is which, what is done there, and what is kept of it."""
 
     names: Mapping[int, tuple[str, ...]]  # id(module) -> its sites, in the order of its calls
@@ -86,9 +86,9 @@ class Run:
     weights: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, head, query, key], of pieces
     states: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, key, size], what the weights multiply
     calls: Counter[int] = field(default_factory=Counter)  # by id(module)
-    look: Callable[[str, Look], Look] = lambda name, look: look  # noqa: ARG005  # what is looked at instead at a site
+    look: Callable[[str, AttentionInputs], AttentionInputs] = lambda name, look: look  # noqa: ARG005  # what is looked at instead at a site
 
-    def seen(self, module: nn.Module, look: Look) -> Look:
+    def seen(self, module: nn.Module, look: AttentionInputs) -> AttentionInputs:
         """What is looked at where a module attends now."""
         return self.look(self.names[id(module)][self.calls[id(module)]], look)
 
@@ -118,9 +118,9 @@ class Run:
 
 
 class Weighing(Protocol):
-    """What is done with the scores of an attention: a `Run`, or the probe that finds out about names."""
+    """What is done with the scores of an attention: a `AttentionPass`, or the probe that finds out about names."""
 
-    def seen(self, module: nn.Module, look: Look) -> Look:
+    def seen(self, module: nn.Module, look: AttentionInputs) -> AttentionInputs:
         """What is looked at, or what is to be looked at instead."""
 
     def weigh(self, module: nn.Module, scores: Tensor, mask: Tensor, project: PieceSoftmax, states: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ def attend(
         key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
     scores = _scaled(query @ key.mT, query.shape[-1] ** -0.5 if scaling is None else scaling)
     scores, mask = masked(_capped_and_placed(scores, more), attention_mask)
-    look = run.seen(module, Look(scores, mask, PieceSoftmax(more.get("s_aux")), value))
+    look = run.seen(module, AttentionInputs(scores, mask, PieceSoftmax(more.get("s_aux")), value))
     weights = run.weigh(module, look.scores, look.mask, look.project, look.value.transpose(1, 2).flatten(2))
     mixed = dropped(weights, dropout, module.training) @ look.value
     return mixed.transpose(1, 2).contiguous(), weights

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from exegete.models.contract import Query, Readout
 from exegete.models.huggingface.labels import order_of
-from exegete.models.huggingface.load import Parts
-from exegete.models.huggingface.model import HuggingFace, Read
+from exegete.models.huggingface.load import LoadedParts
+from exegete.models.huggingface.model import HuggingFace, ModelOutput
 from exegete.models.huggingface.sites import reading
 from exegete.models.huggingface.spell import PROBES
 from exegete.models.ours.self_attention import Hook
@@ -26,7 +26,7 @@ from exegete.tasks.example import Example
 class OwnHead(HuggingFace):
     """Its own classifier; `order` says where the classes are among its outputs."""
 
-    def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...], order: tuple[int, ...]) -> None:
+    def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...], order: tuple[int, ...]) -> None:
         super().__init__(spec, parts, labels)
         self.order = list(order)
         self._query = self._query_read()
@@ -48,7 +48,7 @@ class OwnHead(HuggingFace):
 
     def relabelled(self, labels: tuple[str, ...]) -> "OwnHead":
         """The same model, its outputs in another order."""
-        parts = Parts(self.base, self.tokenizer, self.place)
+        parts = LoadedParts(self.base, self.tokenizer, self.place)
         order = order_of(self.labels, labels, self.settings.labels, self.who)
         model = OwnHead(self.spec, parts, labels, tuple(self.order[place] for place in order))
         model.proof = self.proof
@@ -58,7 +58,7 @@ class OwnHead(HuggingFace):
         """None: its classifier has learnt, too."""
         yield from ()
 
-    def decoded(self, read: Read, batch: Batch) -> Tensor:
+    def decoded(self, read: ModelOutput, batch: Batch) -> Tensor:
         """Its logits, in the order of our classes."""
         del batch
         logits: Tensor = read.output.logits

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Query, Readout, Site, Trace
 from exegete.models.huggingface.labels import order_of
-from exegete.models.huggingface.load import Parts
-from exegete.models.huggingface.model import HuggingFace, Read
+from exegete.models.huggingface.load import LoadedParts
+from exegete.models.huggingface.model import HuggingFace, ModelOutput
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.classifier import SITE, own_places
 from exegete.models.ours.module import Projecting
@@ -27,7 +27,7 @@ from exegete.tasks.batching import Batch
 class OurHead(HuggingFace):
     """The first state, or the mean of all, is decoded; `trained` says that the head was, elsewhere."""
 
-    def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...], trained: bool = False) -> None:
+    def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...], trained: bool = False) -> None:
         super().__init__(spec, parts, labels)
         self.trained_before = trained
         self._make_head(int(parts.base.config.hidden_size))
@@ -58,7 +58,7 @@ class OurHead(HuggingFace):
 
     def relabelled(self, labels: tuple[str, ...]) -> "OurHead":
         """The same model, the rows of its decoder in another order."""
-        model = type(self)(self.spec, Parts(self.base, self.tokenizer, self.place), labels, self.trained_before)
+        model = type(self)(self.spec, LoadedParts(self.base, self.tokenizer, self.place), labels, self.trained_before)
         order = order_of(self.labels, labels, self.settings.labels, self.who)
         model.load_state_dict(model.state_dict() | reordered(self.head(), order))
         model.proof = self.proof
@@ -68,7 +68,7 @@ class OurHead(HuggingFace):
         """Of the decoder."""
         yield from self.decoder.parameters()
 
-    def decoded(self, read: Read, batch: Batch) -> Tensor:
+    def decoded(self, read: ModelOutput, batch: Batch) -> Tensor:
         """A linear map of what is read."""
         del batch
         states: Tensor = read.output.last_hidden_state  # [batch, piece, size]
@@ -120,18 +120,18 @@ class PooledHead(Projecting, OurHead):
         assert encoded.values is not None
         return weights @ encoded.values + self.decoder.bias  # [batch, draw, class]
 
-    def _pooling(self, read: Read, batch: Batch) -> Encoded:
+    def _pooling(self, read: ModelOutput, batch: Batch) -> Encoded:
         """A word without pieces is no key."""
         states = read.pieces.states_of_words(read.output.last_hidden_state)
         mask = batch.words & (read.pieces.member.sum(1) > 0)
         return Encoded(states, self.scorer(states), mask, states @ self.decoder.weight.T)
 
-    def decoded(self, read: Read, batch: Batch) -> Tensor:
+    def decoded(self, read: ModelOutput, batch: Batch) -> Tensor:
         """Under its own weights."""
         encoded = self._pooling(read, batch)
         return self.decode(encoded, self.weigh(encoded.scores, encoded.mask)[:, None])[:, 0]
 
-    def told(self, read: Read, batch: Batch, intervene: Intervention | None) -> Trace:
+    def told(self, read: ModelOutput, batch: Batch, intervene: Intervention | None) -> Trace:
         """What a pass tells, and the pooling attention after it."""
         encoded = self._pooling(read, batch)
         scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]

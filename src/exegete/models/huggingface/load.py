@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.models.huggingface.source import INSTALL, Source
+from exegete.models.huggingface.source import INSTALL, ModelFiles
 from exegete.models.settings import HuggingFaceSettings
 
 POOLER = "pooler"
 
 
-class Parts(NamedTuple):
+class LoadedParts(NamedTuple):
     """What a model is made of."""
 
     base: Any  # transformers' model
@@ -19,13 +19,13 @@ class Parts(NamedTuple):
     place: str  # what decides its files, or ""
 
 
-def loaded(source: Source, settings: HuggingFaceSettings, head: str) -> Parts:
+def loaded(source: ModelFiles, settings: HuggingFaceSettings, head: str) -> LoadedParts:
     """The model, with its own classifier or without, and its tokenizer."""
     with quiet(), _said_of(source):
-        return Parts(_base(source, settings, head), _tokenizer(source, settings), source.place)
+        return LoadedParts(_base(source, settings, head), _tokenizer(source, settings), source.place)
 
 
-def _base(source: Source, settings: HuggingFaceSettings, head: str) -> Any:
+def _base(source: ModelFiles, settings: HuggingFaceSettings, head: str) -> Any:
     import torch
     import transformers
 
@@ -49,7 +49,7 @@ def _base(source: Source, settings: HuggingFaceSettings, head: str) -> Any:
     return base.eval()
 
 
-def _tokenizer(source: Source, settings: HuggingFaceSettings) -> Any:
+def _tokenizer(source: ModelFiles, settings: HuggingFaceSettings) -> Any:
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(
@@ -69,7 +69,7 @@ def check_tokenizer(tokenizer: Any, name: str) -> None:
 
 
 @contextmanager
-def _said_of(source: Source) -> Iterator[None]:
+def _said_of(source: ModelFiles) -> Iterator[None]:
     """What goes wrong in reading files, as one sentence."""
     from safetensors import SafetensorError
 

@@ -10,10 +10,10 @@ from exegete.base.names import varied
 from exegete.models.huggingface.classifier import OwnHead
 from exegete.models.huggingface.heads import OurHead, PooledHead, reordered
 from exegete.models.huggingface.labels import order_of
-from exegete.models.huggingface.load import Parts, check_tokenizer, loaded
+from exegete.models.huggingface.load import LoadedParts, check_tokenizer, loaded
 from exegete.models.huggingface.model import HEAD, HuggingFace, check_lengths
 from exegete.models.huggingface.proof import proven
-from exegete.models.huggingface.source import CLASSIFIER, Source, check, found, head_of, in_folder, settings_of
+from exegete.models.huggingface.source import CLASSIFIER, ModelFiles, check, found, head_of, in_folder, settings_of
 from exegete.models.settings import HuggingFaceSettings
 from exegete.tasks.example import Task
 
@@ -46,14 +46,14 @@ def wrapped(base: Any, tokenizer: Any) -> HuggingFace:
             "write an adapter (exegete.OwnModel)"
         )
     config = base.config.to_dict()
-    check(Source(name, "", Path(), config | {"architectures": [name]}, {}), HuggingFaceSettings())
+    check(ModelFiles(name, "", Path(), config | {"architectures": [name]}, {}), HuggingFaceSettings())
     check_tokenizer(tokenizer, name)
     labels = tuple(str(base.config.id2label[place]) for place in range(base.config.num_labels))
     order = tuple(range(len(labels)))
-    return with_proof(OwnHead(f"hf:{name}", Parts(base, tokenizer, ""), labels, order))
+    return with_proof(OwnHead(f"hf:{name}", LoadedParts(base, tokenizer, ""), labels, order))
 
 
-def _made(spec: str, source: Source, labels: tuple[str, ...], kept: bool) -> HuggingFace:
+def _made(spec: str, source: ModelFiles, labels: tuple[str, ...], kept: bool) -> HuggingFace:
     settings = settings_of(spec)
     head = head_of(source, settings)
     parts = loaded(source, settings, head)
@@ -64,7 +64,7 @@ def _made(spec: str, source: Source, labels: tuple[str, ...], kept: bool) -> Hug
     return with_proof(_with_our_head(varied(spec, head=head), parts, labels or theirs, source if kept else None))
 
 
-def _with_our_head(spec: str, parts: Parts, labels: tuple[str, ...], kept: Source | None) -> HuggingFace:
+def _with_our_head(spec: str, parts: LoadedParts, labels: tuple[str, ...], kept: ModelFiles | None) -> HuggingFace:
     kind = PooledHead if settings_of(spec).head == "attention" else OurHead
     model = kind(spec, parts, labels, trained=kept is not None)
     if kept is not None:

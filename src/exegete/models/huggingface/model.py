@@ -18,12 +18,12 @@ from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
 from exegete.models.contract import Intervention, Query, Replacement, Trace
 from exegete.models.huggingface.apart import taken_apart, why_not
-from exegete.models.huggingface.attention import Run, input_embeddings
-from exegete.models.huggingface.load import Parts, quiet
+from exegete.models.huggingface.attention import AttentionPass, input_embeddings
+from exegete.models.huggingface.load import LoadedParts, quiet
 from exegete.models.huggingface.one_query import BegunAtOne, begin
 from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
 from exegete.models.huggingface.proof import Proof
-from exegete.models.huggingface.resumed import Begun
+from exegete.models.huggingface.resumed import BegunPass
 from exegete.models.huggingface.sites import Access, probed, reading
 from exegete.models.huggingface.source import settings_of
 from exegete.models.huggingface.spell import PROBES, WordPieces, reader_of
@@ -31,19 +31,19 @@ from exegete.models.ours.classifier import own_places
 from exegete.models.ours.module import Keep, Model, hash_tensors
 from exegete.models.ours.self_attention import Hook
 from exegete.models.separable import Apart, Copies, Mixed
-from exegete.models.spelling import Pieces, rewriting, side_by_side
+from exegete.models.spelling import SpelledRows, rewriting, side_by_side
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 
 HEAD = "head.safetensors"  # beside transformers' own files: the tensors of a head of ours
 TEXTS = ("passage", "question")  # of a model of pairs
-Around = Callable[[Run], AbstractContextManager[Any]]
+Around = Callable[[AttentionPass], AbstractContextManager[Any]]
 
 
-class Read(NamedTuple):
+class ModelOutput(NamedTuple):
     """What the model made of a batch."""
 
-    pieces: Pieces
+    pieces: SpelledRows
     output: Any  # transformers' own
     weights: dict[str, Tensor]  # by site that was kept: [batch, head, word, word]
     states: dict[str, Tensor]  # by site: [batch, word, size]
@@ -56,7 +56,7 @@ class HuggingFace(Model):
     texts: tuple[str, str]  # only of a model of pairs
     proof: Proof  # that its attention is read and rewritten
 
-    def __init__(self, spec: str, parts: Parts, labels: tuple[str, ...]) -> None:
+    def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...]) -> None:
         table = input_embeddings(parts.base)
         super().__init__(spec, reader_of(parts.tokenizer), labels, table.embedding_dim)
         self.settings, self.place = settings_of(spec), parts.place
@@ -118,7 +118,7 @@ class HuggingFace(Model):
         finite = [int(each) for each in given if each is not None and each < 1 << 30]
         return min(finite, default=None)
 
-    def pieces(self, batch: Batch) -> Pieces:
+    def pieces(self, batch: Batch) -> SpelledRows:
         """Every text's pieces in one row; a text that is too long is refused, never cut."""
         pieces = side_by_side(self.vocabulary.grid(batch))
         lengths = pieces.real.sum(-1)
@@ -128,7 +128,7 @@ class HuggingFace(Model):
         padding = self.tokenizer.pad_token_id or 0
         return pieces._replace(ids=pieces.ids.where(pieces.real, padding))
 
-    def inputs(self, pieces: Pieces, batch: Batch) -> dict[str, Tensor | bool]:
+    def inputs(self, pieces: SpelledRows, batch: Batch) -> dict[str, Tensor | bool]:
         """What transformers' model is called with."""
         given: dict[str, Tensor | bool] = {"input_ids": pieces.ids, "attention_mask": pieces.real.long()}
         takes = self._takes
@@ -159,7 +159,9 @@ class HuggingFace(Model):
             other = grid.beside(table(torch.full_like(grid.ids, piece)))
         return torch.where(words[..., None], other, self.embed(batch))
 
-    def read(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()) -> Read:
+    def read(
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()
+    ) -> ModelOutput:
         """One pass over pieces, folded to words."""
         pieces = self.pieces(batch)
         vectors = None if embedded is None else pieces.vectors(embedded, self.size)
@@ -168,12 +170,12 @@ class HuggingFace(Model):
     def run(
         self,
         batch: Batch,
-        pieces: Pieces,
+        pieces: SpelledRows,
         intervene: Intervention | None,
         keep: Keep = (),
         vectors: Tensor | None = None,
         around: Around = lambda run: nullcontext(),  # noqa: ARG005
-    ) -> Read:
+    ) -> ModelOutput:
         """The same of pieces, with what is put around the pass."""
 
         def at(name: str) -> Hook | None:
@@ -182,21 +184,23 @@ class HuggingFace(Model):
         with reading(self.base, self.access, at, keep, vectors) as run, around(run):
             output = self.base(**self.inputs(pieces, batch))
         weights = {site: pieces.weights_of_words(found) for site, found in run.weights.items()}
-        return Read(pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()})
+        return ModelOutput(
+            pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()}
+        )
 
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         return self.told(self.read(batch, embedded, intervene, keep), batch, intervene)
 
-    def told(self, read: Read, batch: Batch, intervene: Intervention | None) -> Trace:  # noqa: ARG002
+    def told(self, read: ModelOutput, batch: Batch, intervene: Intervention | None) -> Trace:  # noqa: ARG002
         """What a pass tells; an intervention acts at sites of ours after it."""
         owner = dict.fromkeys(read.weights, own_places(batch))
         return Trace(self.decoded(read, batch), read.weights, read.states, owner)
 
-    def read_out(self, pieces: Pieces, output: Any, batch: Batch, intervene: Intervention) -> Tensor:
+    def read_out(self, pieces: SpelledRows, output: Any, batch: Batch, intervene: Intervention) -> Tensor:
         """Logits [batch, class] of what transformers' model gave of these pieces."""
-        return self.told(Read(pieces, output, {}, {}), batch, intervene).logits
+        return self.told(ModelOutput(pieces, output, {}, {}), batch, intervene).logits
 
-    def begun(self, batch: Batch, site: str, intervene: Intervention, *, whole: bool = False) -> Begun | BegunAtOne:
+    def begun(self, batch: Batch, site: str, intervene: Intervention, *, whole: bool = False) -> BegunPass | BegunAtOne:
         """Run a batch once under an intervention; what is below a site is kept, and passes may start there."""
         narrow = self.proof.narrows and not (self.training or whole)
         return begin(self, batch, site, intervene, self._skipped, narrow)
@@ -212,7 +216,7 @@ class HuggingFace(Model):
         """Which query of the last site a prediction is read from."""
 
     @abstractmethod
-    def decoded(self, read: Read, batch: Batch) -> Tensor:
+    def decoded(self, read: ModelOutput, batch: Batch) -> Tensor:
         """Logits [batch, class] from what the model made of the words."""
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:

@@ -18,28 +18,28 @@ from torch import Tensor
 
 from exegete.base.places import places
 from exegete.models.contract import Intervention, Readout, query_rows
-from exegete.models.huggingface.attention import Look, Run, real_queries
-from exegete.models.huggingface.resumed import Begun, Below, each, recording, resuming
+from exegete.models.huggingface.attention import AttentionInputs, AttentionPass, real_queries
+from exegete.models.huggingface.resumed import BegunPass, Below, each, recording, resuming
 from exegete.models.huggingface.sites import reading
 from exegete.models.ours.self_attention import Hook
-from exegete.models.spelling import Pieces, rewriting
+from exegete.models.spelling import SpelledRows, rewriting
 from exegete.tasks.batching import Batch
 
 if TYPE_CHECKING:
     from exegete.models.huggingface.model import HuggingFace
 
 
-class Row(NamedTuple):
+class QueryRow(NamedTuple):
     """What the query of every text that is read looks at."""
 
     site: str
     query: Tensor  # [batch]: its piece
-    look: Look  # scores and mask of this query alone
+    look: AttentionInputs  # scores and mask of this query alone
 
-    def of(self, rows: Tensor) -> Look:
+    def of(self, rows: Tensor) -> AttentionInputs:
         """Of some texts."""
         scores, mask, project, value = self.look
-        return Look(scores[rows], mask[rows], project, value[rows])
+        return AttentionInputs(scores[rows], mask[rows], project, value[rows])
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class BegunAtOne:
 
     model: "HuggingFace"
     batch: Batch
-    pieces: Pieces
+    pieces: SpelledRows
     below: Below  # of this query
-    row: Row
+    row: QueryRow
     one_query: bool = True
 
     def logits(self, rows: Tensor, intervene: Intervention) -> Tensor:
@@ -70,17 +70,17 @@ class BegunAtOne:
 
 def begin(
     model: "HuggingFace", batch: Batch, site: str, intervene: Intervention, skipped: Sequence[str], narrow: bool
-) -> Begun | BegunAtOne:
+) -> BegunPass | BegunAtOne:
     """Run a batch once under an intervention: what layers to be skipped gave below a site is kept.
 
     Narrow: at the last site, of the one query that is read, where it is one.
     """
-    pieces, found = model.pieces(batch), list[tuple[Below, list[Row]]]()
+    pieces, found = model.pieces(batch), list[tuple[Below, list[QueryRow]]]()
     narrow = narrow and site == model.sites[-1] and model.query in ("first", "last")
 
     @contextmanager
-    def around(run: Run) -> Iterator[None]:
-        rows: list[Row] = []
+    def around(run: AttentionPass) -> Iterator[None]:
+        rows: list[QueryRow] = []
         if narrow:
             run.look = _remembering(Readout((site,), model.query), rows)
         with recording(model.base, skipped, run, model.access, site) as below:
@@ -90,26 +90,26 @@ def begin(
     model.told(model.run(batch, pieces, intervene, around=around), batch, intervene)
     ((below, rows),) = found
     if not rows:
-        return Begun(model, batch, pieces, below)
+        return BegunPass(model, batch, pieces, below)
     return BegunAtOne(model, batch, pieces, _narrowed(below, rows[0].query, pieces), rows[0])
 
 
-def _remembering(readout: Readout, found: list[Row]) -> Callable[[str, Look], Look]:
+def _remembering(readout: Readout, found: list[QueryRow]) -> Callable[[str, AttentionInputs], AttentionInputs]:
     """Changes nothing, and remembers what the query looks at that is read."""
     (site,) = readout.sites
 
-    def look(name: str, seen: Look) -> Look:
+    def look(name: str, seen: AttentionInputs) -> AttentionInputs:
         if name == site:
             mask = seen.mask.expand_as(seen.scores)
             query = readout.place(real_queries(mask, seen.scores, name).any(-1).any(1))
             scores, allowed = (query_rows(tensor, query)[:, :, None] for tensor in (seen.scores.detach(), mask))
-            found.append(Row(site, query, Look(scores, allowed, seen.project, seen.value.detach())))
+            found.append(QueryRow(site, query, AttentionInputs(scores, allowed, seen.project, seen.value.detach())))
         return seen
 
     return look
 
 
-def _narrowed(below: Below, query: Tensor, pieces: Pieces) -> Below:
+def _narrowed(below: Below, query: Tensor, pieces: SpelledRows) -> Below:
     """What layers gave, of one piece of every text; all else as it is."""
 
     def of_query(tensor: Tensor) -> Tensor:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch import Tensor, nn
 
 from exegete.models.contract import Intervention
-from exegete.models.huggingface.attention import Run
+from exegete.models.huggingface.attention import AttentionPass
 from exegete.models.huggingface.sites import Access
-from exegete.models.spelling import Pieces
+from exegete.models.spelling import SpelledRows
 from exegete.tasks.batching import Batch
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class Below(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunPass:
     """A batch of words, run up to a site."""
 
     model: "HuggingFace"
     batch: Batch
-    pieces: Pieces
+    pieces: SpelledRows
     below: Below
     one_query: bool = False
 
@@ -50,14 +50,14 @@ class Begun:
         """Of some of its texts, [row], under an intervention that acts from the site on: [row, class]."""
         batch, pieces = self.batch.rows(rows), self.pieces.rows(rows)
 
-        def around(run: Run) -> AbstractContextManager[Any]:
+        def around(run: AttentionPass) -> AbstractContextManager[Any]:
             return resuming(self.model.base, run, self.below, rows, len(self.batch.ids))
 
         return self.model.told(self.model.run(batch, pieces, intervene, around=around), batch, intervene).logits
 
 
 @contextmanager
-def recording(base: nn.Module, layers: Sequence[str], run: Run, access: Access, site: str) -> Iterator[Below]:
+def recording(base: nn.Module, layers: Sequence[str], run: AttentionPass, access: Access, site: str) -> Iterator[Below]:
     """Inside, what layers give in a run is recorded, up to a site; one that is not in `base` is above all of them."""
     below = Below(defaultdict(list), Counter())
     at = {name: (path, number) for path, names in access.names.items() for number, name in enumerate(names)}
@@ -83,7 +83,7 @@ def recording(base: nn.Module, layers: Sequence[str], run: Run, access: Access, 
 
 
 @contextmanager
-def resuming(base: nn.Module, run: Run, below: Below, rows: Tensor, texts: int) -> Iterator[None]:
+def resuming(base: nn.Module, run: AttentionPass, below: Below, rows: Tensor, texts: int) -> Iterator[None]:
     """Inside, layers give what was recorded of some of the texts, [row], of a batch of so many."""
 
     def chosen(tensor: Tensor) -> Tensor:

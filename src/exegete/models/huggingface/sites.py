@@ -15,7 +15,15 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.architectures import ARCHITECTURES, refusal
-from exegete.models.huggingface.attention import CROSS, Look, PieceSoftmax, Run, active, embedding_swapped, switched
+from exegete.models.huggingface.attention import (
+    CROSS,
+    AttentionInputs,
+    AttentionPass,
+    PieceSoftmax,
+    active,
+    embedding_swapped,
+    switched,
+)
 from exegete.models.huggingface.softmax import caught
 from exegete.models.ours.self_attention import Hook
 
@@ -37,7 +45,7 @@ class _Probe:
     def __init__(self) -> None:
         self.met: list[tuple[nn.Module, str]] = []
 
-    def seen(self, module: nn.Module, look: Look) -> Look:
+    def seen(self, module: nn.Module, look: AttentionInputs) -> AttentionInputs:
         """As it is."""
         del module
         return look
@@ -106,13 +114,13 @@ def reading(
     at: Callable[[str], Hook | None] = lambda name: None,  # noqa: ARG005
     keep: Collection[str] | None = None,
     vectors: Tensor | None = None,
-) -> Iterator[Run]:
+) -> Iterator[AttentionPass]:
     """Inside, one pass of the model is a run: `at` gives the hook of a site, `vectors` stand for its embeddings.
 
     Everything that is changed in the model is undone, also after an exception.
     """
     modules = {path: base.get_submodule(path) for path in access.names}
-    run = Run({id(module): access.names[path] for path, module in modules.items()}, at, keep)
+    run = AttentionPass({id(module): access.names[path] for path, module in modules.items()}, at, keep)
     with ExitStack() as stack:
         stack.enter_context(embedding_swapped(base, vectors))
         if access.way == "interface":

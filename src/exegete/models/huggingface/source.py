@@ -21,7 +21,7 @@ MINILM = "minilm"  # the one model that needs no hub
 CLASSIFIER = "ForSequenceClassification"
 
 
-class Source(NamedTuple):
+class ModelFiles(NamedTuple):
     """A model's files, and what they say of it."""
 
     name: str  # as written
@@ -48,7 +48,7 @@ def settings_of(spec: str) -> HuggingFaceSettings:
     return settings
 
 
-def found(spec: str) -> Source:
+def found(spec: str) -> ModelFiles:
     """The model's files, of which it was checked that we can take them."""
     settings, name = settings_of(spec), parse(spec).name.removeprefix("hf:")
     if name in ("", "hf"):
@@ -71,7 +71,7 @@ def _installed() -> Path:
     return Path(get_model_path())
 
 
-def head_of(source: Source, settings: HuggingFaceSettings) -> str:
+def head_of(source: ModelFiles, settings: HuggingFaceSettings) -> str:
     """The asked head, that of a checkpoint of ours, its own classifier, or else one that reads the first token."""
     if settings.head == "own" and not source.is_classifier:
         raise UsageError(
@@ -90,16 +90,16 @@ def is_trained(spec: str) -> bool:
     return head_of(source, settings) == "own" or (bool(source.ours) and settings.head is None)
 
 
-def in_folder(name: str, folder: Path) -> Source:
+def in_folder(name: str, folder: Path) -> ModelFiles:
     """A model that `save_pretrained` wrote, or we did."""
     if not (folder / CONFIG).is_file():
         raise ExegeteError(f"{name} has no {CONFIG}: give a folder that transformers' save_pretrained wrote")
     config = read_json(folder / CONFIG, "model")
     ours = read_json(folder / OURS, "checkpoint") if (folder / OURS).is_file() else {}
-    return Source(name, "", folder, config, ours)
+    return ModelFiles(name, "", folder, config, ours)
 
 
-def _on_hub(name: str, revision: str | None) -> Source:
+def _on_hub(name: str, revision: str | None) -> ModelFiles:
     """Everything that can go wrong on the way to the hub is one sentence."""
     try:
         from huggingface_hub import errors as hub
@@ -131,10 +131,10 @@ def _on_hub(name: str, revision: str | None) -> Source:
         raise ExegeteError(
             f"{which} can't be had from the hub ({str(error).splitlines()[0]:.200}): try again"
         ) from None
-    return Source(name, f"{name}@{commit}", folder, read_json(config, "model"), {})
+    return ModelFiles(name, f"{name}@{commit}", folder, read_json(config, "model"), {})
 
 
-def check(source: Source, settings: HuggingFaceSettings) -> None:
+def check(source: ModelFiles, settings: HuggingFaceSettings) -> None:
     """Refuse what we can't take, in one sentence each."""
     config, name = source.config, source.name
     if "auto_map" in config and not settings.remote:
@@ -155,7 +155,7 @@ def check(source: Source, settings: HuggingFaceSettings) -> None:
     _check_classes(source, settings)
 
 
-def _check_classes(source: Source, settings: HuggingFaceSettings) -> None:
+def _check_classes(source: ModelFiles, settings: HuggingFaceSettings) -> None:
     if head_of(source, settings) != "own":
         return
     if len(source.classes) < 2 or source.config.get("problem_type") == "regression":
@@ -164,7 +164,7 @@ def _check_classes(source: Source, settings: HuggingFaceSettings) -> None:
         raise UsageError(f"{source.name} gives a text several classes at once: only models that choose one are read")
 
 
-def _check_weights(source: Source) -> None:
+def _check_weights(source: ModelFiles) -> None:
     if any(source.folder.glob("*.safetensors")):
         return
     if any((*source.folder.glob("*.bin"), *source.folder.glob("*.pt"), *source.folder.glob("*.ckpt"))) or source.place:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.places import places
-from exegete.models.capabilities import Encoded, Layered, Layers
+from exegete.models.capabilities import Encoded, Layered, LayersByKind
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
@@ -119,7 +119,7 @@ class Classifier(PoolingClassifier):
         """Of the encoder, then attention and decoder."""
         return *kinds_of(self.encoder), "pool", "linear"
 
-    def layered(self, batch: Batch, embedded: Tensor, layers: Layers) -> Layered:
+    def layered(self, batch: Batch, embedded: Tensor, layers: LayersByKind) -> Layered:
         """Encoder, attention, pool and decoder."""
         states, initial, _ = read_by(self.encoder, embedded, layers)
         weights = in_double(self.project, in_double(self.scorer, states.detach()), batch.words)

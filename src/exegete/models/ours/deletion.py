@@ -29,7 +29,7 @@ from exegete.tasks.vocabulary import PAD
 ROWS = 2048
 
 
-class _Weights(NamedTuple):
+class _DirectionWeights(NamedTuple):
     """One direction of the LSTM, and what reads its half of a state; for hidden states that are halved."""
 
     inputs: Tensor  # [size, 4 hidden]
@@ -69,7 +69,7 @@ class _Reader:
         self.bias = 0 if bias is None else bias * self.scale
         self.forward, self.backward = self._weights("", slice(0, half)), self._weights("_reverse", slice(half, None))
 
-    def _weights(self, suffix: str, half: slice) -> _Weights:
+    def _weights(self, suffix: str, half: slice) -> _DirectionWeights:
         """Of one direction, with the g gate doubled so that one σ serves all four gates."""
         lstm = self.model.encoder.lstm
         assert isinstance(lstm, torch.nn.LSTM)
@@ -82,7 +82,7 @@ class _Reader:
         )
         score, output = (self.model.scorer.linear.weight[:, half].T, self.model.decoder.weight[:, half].T)
         of_state = (2 * recurrent.T, 2 * self.scale * score, 2 * output)
-        return _Weights(inputs.T, bias_in + bias_out, *(weight.contiguous() for weight in of_state))
+        return _DirectionWeights(inputs.T, bias_in + bias_out, *(weight.contiguous() for weight in of_state))
 
     def score(self, read: Tensor, out: Tensor) -> Tensor:
         """From a state's linear part [row, scorer's linear part], which is used up, to its score [row]."""
@@ -98,7 +98,7 @@ def _step(gates: Tensor, cell: Tensor, hidden: Tensor) -> None:
     torch.sigmoid(cell, out=hidden).sub_(0.5).mul_(o)
 
 
-def _whole(weights: _Weights, inputs: Tensor) -> _Whole:
+def _whole(weights: _DirectionWeights, inputs: Tensor) -> _Whole:
     """Run one direction over whole texts."""
     length, texts, _ = inputs.shape
     hidden = inputs.new_zeros(1 + length, texts, weights.recurrent.shape[0])
@@ -118,7 +118,7 @@ class _Again(NamedTuple):
     output: Tensor  # [t, text, output], likewise
 
 
-def _rerun(reader: _Reader, weights: _Weights, own: _Whole, other: _Whole, instead: Tensor | None) -> _Again:
+def _rerun(reader: _Reader, weights: _DirectionWeights, own: _Whole, other: _Whole, instead: Tensor | None) -> _Again:
     """One direction with each word changed in turn; `other` is the other one, which is not disturbed at s.
 
     `instead` [text, 4 hidden] is what the word that stands at t brings in; None: nothing stands there.

@@ -24,7 +24,7 @@ class Encoder(Protocol):
 Memory = tuple[Tensor, ...]  # where a recurrent encoder stands: h, and c of an LSTM, [direction, batch, hidden] each
 
 
-class Read(NamedTuple):
+class EncodedText(NamedTuple):
     """A text as a recurrent encoder has read it."""
 
     states: Tensor  # [batch, token, out]
@@ -43,7 +43,7 @@ class BiLSTM(nn.Module):
         """Both directions, over the tokens that are present."""
         return _states(self.lstm, embedded, present)
 
-    def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> Read:
+    def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> EncodedText:
         """The same, beginning where another encoder has ended, and with where this one ends."""
         return _recurrent(self.lstm, embedded, present, start)
 
@@ -61,7 +61,7 @@ class BiGRU(nn.Module):
         """Both directions, over the tokens that are present."""
         return _states(self.gru, embedded, present)
 
-    def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> Read:
+    def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> EncodedText:
         """The same, beginning where another encoder has ended, and with where this one ends."""
         return _recurrent(self.gru, embedded, present, start)
 
@@ -99,18 +99,20 @@ def _one_way(layer: nn.LSTM | nn.GRU, direction: str, embedded: Tensor) -> Tenso
     return torch.gru(embedded, start, weights, True, 1, 0.0, layer.training, False, True)[0]
 
 
-def _recurrent(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor, start: Memory | None) -> Read:
+def _recurrent(layer: nn.LSTM | nn.GRU, embedded: Tensor, present: Tensor, start: Memory | None) -> EncodedText:
     """Without padding a plain call, which is faster; otherwise packed, so that nothing leaks from padding."""
     first = start[0] if start is not None and len(start) == 1 else start  # a GRU has one memory, and takes no tuple
     if bool(present.all()):
         states, end = layer(embedded, first)
-        return Read(states, end if isinstance(end, tuple) else (end,))
+        return EncodedText(states, end if isinstance(end, tuple) else (end,))
     lengths = present.sum(-1).clamp(min=1).cpu()  # a text without words: one padding token, never attended to
     packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
     states, end = layer(packed, first)
     unpacked = pad_packed_sequence(states, batch_first=True, total_length=embedded.shape[1])[0]
     some = present.any(-1)[:, None]
-    return Read(unpacked * present[..., None], tuple(m * some for m in (end if isinstance(end, tuple) else (end,))))
+    return EncodedText(
+        unpacked * present[..., None], tuple(m * some for m in (end if isinstance(end, tuple) else (end,)))
+    )
 
 
 class Average(nn.Module):

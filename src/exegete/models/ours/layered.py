@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from exegete.models.capabilities import Layers
+from exegete.models.capabilities import LayersByKind
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
 
 
-class Read(NamedTuple):
+class LayeredText(NamedTuple):
     """A text as an encoder has read it."""
 
     states: Tensor  # [batch, token, size]
@@ -36,24 +36,24 @@ def in_double(module: nn.Module, *arguments: Tensor) -> Tensor:
     return result
 
 
-def average(encoder: Average, x: Tensor, layers: Layers) -> Read:
+def average(encoder: Average, x: Tensor, layers: LayersByKind) -> LayeredText:
     """h = act(P x + b)."""
-    return Read(layers(encoder.activation_name, layers("linear", x, *weight_and_bias(encoder.linear))))
+    return LayeredText(layers(encoder.activation_name, layers("linear", x, *weight_and_bias(encoder.linear))))
 
 
-def identity(encoder: Identity, x: Tensor, layers: Layers) -> Read:
+def identity(encoder: Identity, x: Tensor, layers: LayersByKind) -> LayeredText:
     """h = x."""
     del encoder, layers
-    return Read(x)
+    return LayeredText(x)
 
 
-def cnn(encoder: CNN, x: Tensor, layers: Layers) -> Read:
+def cnn(encoder: CNN, x: Tensor, layers: LayersByKind) -> LayeredText:
     """h = relu of all convolutions, side by side."""
     sides = [layers("convolution", x, *weight_and_bias(part)) for part in encoder.convolutions]
-    return Read(layers("relu", torch.cat(sides, -1)))
+    return LayeredText(layers("relu", torch.cat(sides, -1)))
 
 
-class _Weights(NamedTuple):
+class _LayerWeights(NamedTuple):
     """The weights of a recurrent layer: of both ways, and of each gate and the signal in PyTorch's order."""
 
     W: Tensor  # [way, gate, hidden, size]
@@ -77,10 +77,10 @@ class _Weights(NamedTuple):
 
 
 Memory = tuple[Tensor, ...]  # h, and c in an LSTM: [way, batch, hidden]
-Cell = Callable[[_Weights, Tensor, Tensor, Memory, Layers], Memory]
+Cell = Callable[[_LayerWeights, Tensor, Tensor, Memory, LayersByKind], Memory]
 
 
-def _lstm(weights: _Weights, x: Tensor, of_word: Tensor, memory: Memory, layers: Layers) -> Memory:
+def _lstm(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: Memory, layers: LayersByKind) -> Memory:
     """g = tanh(W x + U h + b),  c ← i ⊙ g + f ⊙ c,  h ← o ⊙ tanh c."""
     (h, c), (W, U, b, b_) = memory, weights.signal()
     i, f, _, o = weights.gates(of_word, h)
@@ -89,7 +89,7 @@ def _lstm(weights: _Weights, x: Tensor, of_word: Tensor, memory: Memory, layers:
     return layers("gate", o, layers("tanh", c)), c
 
 
-def _gru(weights: _Weights, x: Tensor, of_word: Tensor, memory: Memory, layers: Layers) -> Memory:
+def _gru(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: Memory, layers: LayersByKind) -> Memory:
     """n = tanh(W x + b + r ⊙ (U h + b')),  h ← (1 − z) ⊙ n + z ⊙ h."""
     (h,), (W, U, b, b_) = memory, weights.signal()
     r, z, _ = weights.gates(of_word, h)
@@ -97,15 +97,15 @@ def _gru(weights: _Weights, x: Tensor, of_word: Tensor, memory: Memory, layers: 
     return (layers("sum", layers("gate", 1 - z, n), layers("gate", z, h)),)
 
 
-def _weights(layer: nn.LSTM | nn.GRU) -> _Weights:
+def _weights(layer: nn.LSTM | nn.GRU) -> _LayerWeights:
     def both(name: str) -> Tensor:
         ways = [layer.get_parameter(f"{name}_l0{way}").detach().double() for way in ("", "_reverse")]
         return torch.stack(ways).view(2, -1, layer.hidden_size, *ways[0].shape[1:])
 
-    return _Weights(both("weight_ih"), both("weight_hh"), both("bias_ih"), both("bias_hh"))
+    return _LayerWeights(both("weight_ih"), both("weight_hh"), both("bias_ih"), both("bias_hh"))
 
 
-def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, x: Tensor, layers: Layers, start: Memory) -> Read:
+def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, x: Tensor, layers: LayersByKind, start: Memory) -> LayeredText:
     """A cell from left to right and one from right to left, side by side, both from zero states or from given ones.
 
     The relevance of given states goes on to what made them.
@@ -118,20 +118,20 @@ def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, x: Tensor, layers: Layers, s
         memory = cell(weights, word, of_word, memory, layers)
         states.append(memory[0])
     right, left = torch.stack(states, 2)  # [batch, token, hidden] each, in the order of their reading
-    return Read(torch.cat([right, left.flip(1)], -1), zeros, memory)
+    return LayeredText(torch.cat([right, left.flip(1)], -1), zeros, memory)
 
 
-def bilstm(encoder: BiLSTM, x: Tensor, layers: Layers, start: Memory = ()) -> Read:
+def bilstm(encoder: BiLSTM, x: Tensor, layers: LayersByKind, start: Memory = ()) -> LayeredText:
     """Two LSTMs; h and c start at zero, or where another encoder ended."""
     return _both_ways(encoder.lstm, _lstm, x, layers, start)
 
 
-def bigru(encoder: BiGRU, x: Tensor, layers: Layers, start: Memory = ()) -> Read:
+def bigru(encoder: BiGRU, x: Tensor, layers: LayersByKind, start: Memory = ()) -> LayeredText:
     """Two GRUs; h starts at zero, or where another encoder ended."""
     return _both_ways(encoder.gru, _gru, x, layers, start)
 
 
-_ENCODERS: dict[type[nn.Module], Callable[..., Read]] = {
+_ENCODERS: dict[type[nn.Module], Callable[..., LayeredText]] = {
     BiLSTM: bilstm,
     BiGRU: bigru,
     Average: average,
@@ -140,7 +140,7 @@ _ENCODERS: dict[type[nn.Module], Callable[..., Read]] = {
 }
 
 
-def read_by(encoder: nn.Module, x: Tensor, layers: Layers, *start: Memory) -> Read:
+def read_by(encoder: nn.Module, x: Tensor, layers: LayersByKind, *start: Memory) -> LayeredText:
     """A text as an encoder of ours reads it."""
     return _ENCODERS[type(encoder)](encoder, x, layers, *start)
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from exegete.models.capabilities import Layered, Layers
+from exegete.models.capabilities import Layered, LayersByKind
 from exegete.models.ours.encoders import CNN, Average, Identity
-from exegete.models.ours.layered import Memory, Read, in_double, read_by, weight_and_bias
-from exegete.models.ours.parts import PASSAGE, QUESTION, Part, part_of
+from exegete.models.ours.layered import LayeredText, Memory, in_double, read_by, weight_and_bias
+from exegete.models.ours.parts import PASSAGE, QUESTION, TextPart, part_of
 from exegete.tasks.batching import Batch
 
 if TYPE_CHECKING:
     from exegete.models.ours.pair import Pair
 
 
-def answered(model: "Pair", texts: Batch, x: Tensor, layers: Layers) -> Layered:
+def answered(model: "Pair", texts: Batch, x: Tensor, layers: LayersByKind) -> Layered:
     """Logits [batch, class] from embeddings [batch, token, size], and the initial states of the encoders."""
     passage, question = part_of(texts, PASSAGE), part_of(texts, QUESTION)
     read = _read(model, model.encoder, x, passage, layers, ())
@@ -35,7 +35,7 @@ def answered(model: "Pair", texts: Batch, x: Tensor, layers: Layers) -> Layered:
     return Layered(model.among(logits, texts.candidates), (*read.initial, *asked.initial))
 
 
-def _inner(model: "Pair", context: Tensor, query: Tensor, layers: Layers) -> Tensor:
+def _inner(model: "Pair", context: Tensor, query: Tensor, layers: LayersByKind) -> Tensor:
     """What is inside tanh: W_p c + W_q q as one linear layer over both, or W_p c."""
     weight, bias = weight_and_bias(model.decoder.context)
     if model.decoder.question is None:
@@ -45,17 +45,19 @@ def _inner(model: "Pair", context: Tensor, query: Tensor, layers: Layers) -> Ten
     return layers("joined", context, weight, query, other, gate, bias + more)
 
 
-def _read(model: "Pair", encoder: torch.nn.Module, x: Tensor, part: Part, layers: Layers, start: Memory) -> Read:
+def _read(
+    model: "Pair", encoder: torch.nn.Module, x: Tensor, part: TextPart, layers: LayersByKind, start: Memory
+) -> LayeredText:
     """A text as its encoder reads it; one without any token has no states and hands over zeros."""
     if part.present.any():
         return read_by(encoder, part.take(x), layers, *((start,) if start else ()))
     count, size = len(x), model.encoder.out
     memories = {"bilstm": 2, "bigru": 1}.get(model.settings.encoder, 0)
     zeros = tuple(x.new_zeros(2, count, size // 2).requires_grad_() for _ in range(memories))
-    return Read(x.new_zeros(count, 1, size), () if start else zeros, zeros)
+    return LayeredText(x.new_zeros(count, 1, size), () if start else zeros, zeros)
 
 
-def _summed_up(model: "Pair", read: Read, part: Part, layers: Layers) -> Tensor:
+def _summed_up(model: "Pair", read: LayeredText, part: TextPart, layers: LayersByKind) -> Tensor:
     """The question as a whole, [batch, size], as `exegete.models.ours.encoders.summed_up` has it."""
     if isinstance(model.question_encoder, Average | Identity):
         equal = part.words / part.words.sum(-1, keepdim=True).clamp(min=1).double()

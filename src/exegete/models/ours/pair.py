@@ -19,14 +19,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from exegete.models.capabilities import Encoded, Layered, Layers
+from exegete.models.capabilities import Encoded, Layered, LayersByKind
 from exegete.models.ours.attention import ASKED, AskedAdditive, AskedDot
 from exegete.models.ours.classifier import PoolingClassifier, make_encoder
 from exegete.models.ours.encoders import BiGRU, BiLSTM, Memory, summed_up
 from exegete.models.ours.layered import kinds_of
 from exegete.models.ours.layered_pair import answered
 from exegete.models.ours.module import draw, embeddings
-from exegete.models.ours.parts import PASSAGE, QUESTION, Part, part_of
+from exegete.models.ours.parts import PASSAGE, QUESTION, TextPart, part_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import PairSettings
 from exegete.tasks.batching import Batch
@@ -97,7 +97,7 @@ class Pair(PoolingClassifier):
         inner = "linear" if self.decoder.question is None else "joined"
         return *kinds_of(self.encoder), *kinds_of(self.question_encoder), "pool", inner, "tanh", "linear"
 
-    def layered(self, batch: Batch, embedded: Tensor, layers: Layers) -> Layered:
+    def layered(self, batch: Batch, embedded: Tensor, layers: LayersByKind) -> Layered:
         """Both texts and the decoder over them."""
         return answered(self, batch, embedded, layers)
 
@@ -133,7 +133,9 @@ def _cast(layer: nn.Linear, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     return layer.weight.to(dtype), layer.bias.to(dtype)
 
 
-def _read(encoder: nn.Module, flat: Tensor, part: Part, start: Memory | None = None) -> tuple[Tensor, Memory | None]:
+def _read(
+    encoder: nn.Module, flat: Tensor, part: TextPart, start: Memory | None = None
+) -> tuple[Tensor, Memory | None]:
     """States of one text, and where a recurrent encoder ends."""
     if isinstance(encoder, BiLSTM | BiGRU):
         return encoder.read(part.take(flat), part.present, start)

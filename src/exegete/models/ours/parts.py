@@ -11,7 +11,7 @@ from exegete.tasks.batching import Batch
 PASSAGE, QUESTION = 0, 1  # the texts of an example of a pair task
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """One text of every example, side by side."""
 
     place: Tensor  # [batch, key]: its column on the flat axis; 0 on padding
@@ -25,7 +25,7 @@ class Part(NamedTuple):
         return flat[rows, self.place] * self.present.view(*self.present.shape, *[1] * (flat.dim() - 2)).to(flat.dtype)
 
 
-def part_of(batch: Batch, number: int) -> Part:
+def part_of(batch: Batch, number: int) -> TextPart:
     """Text `number` of every example; a batch without any token of it has one place of padding."""
     here = (batch.part == number) & batch.present
     length = here.sum(-1)
@@ -37,4 +37,4 @@ def part_of(batch: Batch, number: int) -> Part:
     words = present & (batch.sentence >= 0).gather(1, place)
     column = places(batch.tokens)
     owner = torch.where(here & (batch.sentence >= 0), column - first[:, None], -1)
-    return Part(place, present, words, owner)
+    return TextPart(place, present, words, owner)

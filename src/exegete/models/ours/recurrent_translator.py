@@ -22,7 +22,7 @@ from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.encoders import BiGRU
 from exegete.models.ours.module import Keep, Projecting
-from exegete.models.ours.parts import Part, part_of
+from exegete.models.ours.parts import TextPart, part_of
 from exegete.models.ours.translator import SOURCE, Draft, Translator, last_step, read_by_decoder, rows_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.tasks.batching import Batch
@@ -50,7 +50,7 @@ class _Ran(NamedTuple):
     steps: Steps
 
 
-class Decoder(nn.Module, ABC):
+class RecurrentDecoder(nn.Module, ABC):
     """A state that reads target words, and what the output layer reads of it."""
 
     readout: nn.Linear
@@ -67,7 +67,7 @@ class Decoder(nn.Module, ABC):
         """The features of a step whose context [batch, draw, 2 hidden] is given: [batch, draw, …]."""
 
 
-class Bahdanau(Decoder):
+class Bahdanau(RecurrentDecoder):
     """The context enters the state."""
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -104,7 +104,7 @@ class Bahdanau(Decoder):
         return new + keep * (state - new)
 
 
-class Luong(Decoder):
+class Luong(RecurrentDecoder):
     """The context doesn't enter the state."""
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -218,7 +218,7 @@ class RecurrentTranslator(Projecting, Translator):
         written = replace(writing, step=writing.step + 1, memory={**memory, "state": steps.state})
         return self._logits(steps.features)[:, 0], written
 
-    def _attend(self, writing: Draft, target: Part | None = None) -> Attend:
+    def _attend(self, writing: Draft, target: TextPart | None = None) -> Attend:
         """Weights of steps after those that are written, perhaps rewritten; without a target every step is real."""
         words, keys = writing.memory["words"], writing.memory["keys"]
 

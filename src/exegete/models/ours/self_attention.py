@@ -23,28 +23,28 @@ Hook = Callable[[Tensor, Tensor, Tensor, Projection], Tensor]
 Norm = Literal["pre", "post"]
 
 
-class Pair(NamedTuple):
+class KeyValue(NamedTuple):
     """What an attention looks up: a key and a value per place."""
 
     keys: Tensor  # [batch, head, key, size / heads]
     values: Tensor  # [batch, head, key, size / heads]
 
-    def after(self, earlier: "Pair | None") -> "Pair":
+    def after(self, earlier: "KeyValue | None") -> "KeyValue":
         """The places of an earlier pair, then these."""
         if earlier is None:
             return self
-        return Pair(torch.cat([earlier.keys, self.keys], 2), torch.cat([earlier.values, self.values], 2))
+        return KeyValue(torch.cat([earlier.keys, self.keys], 2), torch.cat([earlier.values, self.values], 2))
 
-    def rows(self, rows: Tensor) -> "Pair":
+    def rows(self, rows: Tensor) -> "KeyValue":
         """Some rows of the batch, in a given order."""
-        return Pair(self.keys[rows], self.values[rows])
+        return KeyValue(self.keys[rows], self.values[rows])
 
 
 class Past(NamedTuple):
     """What a decoder layer keeps from step to step."""
 
-    own: Pair | None  # of the steps so far; None before the first
-    source: Pair  # of the source, the same for all steps
+    own: KeyValue | None  # of the steps so far; None before the first
+    source: KeyValue  # of the source, the same for all steps
 
     def rows(self, rows: Tensor) -> "Past":
         """Some rows of the batch, in a given order: what a beam search goes on with."""
@@ -106,11 +106,11 @@ class MultiHead(nn.Module):
         """
         return self.attend(queries, self.pair(keys), mask, at)
 
-    def pair(self, keys: Tensor) -> Pair:
+    def pair(self, keys: Tensor) -> KeyValue:
         """Keys and values of some places, to be attended over once or many times."""
-        return Pair(self._split(self.key(keys)), self._split(self.value(keys)))
+        return KeyValue(self._split(self.key(keys)), self._split(self.value(keys)))
 
-    def attend(self, queries: Tensor, pair: Pair, mask: Tensor, at: Hook | None = None) -> tuple[Tensor, Tensor]:
+    def attend(self, queries: Tensor, pair: KeyValue, mask: Tensor, at: Hook | None = None) -> tuple[Tensor, Tensor]:
         """The same over keys and values that are there already."""
         q = self._split(self.query(queries))  # [batch, head, query, size / heads]
         scores = q @ pair.keys.mT / math.sqrt(q.shape[-1])

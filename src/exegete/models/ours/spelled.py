@@ -27,7 +27,7 @@ from exegete.models.contract import Intervention, Readout, Replacement, Trace
 from exegete.models.ours.classifier import TextClassifier, own_places
 from exegete.models.ours.module import Keep
 from exegete.models.ours.self_attention import Hook
-from exegete.models.ours.transformer import LAYER, Layers, Stack, Transformer
+from exegete.models.ours.transformer import LAYER, Stack, StackOutput, Transformer
 from exegete.models.settings import MODELS, SpelledSettings
 from exegete.models.spelling import Grid, rewriting, side_by_side, spelled
 from exegete.tasks.batching import Batch
@@ -127,7 +127,9 @@ class Spelled(TextClassifier):
     def _grid(self, batch: Batch) -> Grid:
         return spelled(batch, self.vocabulary.spell)
 
-    def _read(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()) -> Layers:
+    def _read(
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()
+    ) -> StackOutput:
         """The layers over pieces, folded to words."""
         pieces = side_by_side(self._grid(batch))
         vectors = pieces.vectors(self.embed(batch) if embedded is None else embedded, self.size)
@@ -136,7 +138,7 @@ class Spelled(TextClassifier):
             return None if intervene is None else rewriting(name, batch, pieces, intervene)
 
         found = self.encoder.read(vectors, pieces.real, at, keep)
-        return Layers(
+        return StackOutput(
             pieces.states_of_words(found.states),
             {site: pieces.weights_of_words(weights) for site, weights in found.weights.items()},
             {site: pieces.states_of_words(moved) for site, moved in found.moved.items()},

@@ -30,7 +30,7 @@ from exegete.tasks.batching import Batch
 LAYER = "encoder."  # and its number
 
 
-class Layers(NamedTuple):
+class StackOutput(NamedTuple):
     """What a stack of layers made of a batch."""
 
     states: Tensor  # [batch, token, size]: 0 on padding
@@ -60,7 +60,7 @@ class Stack(nn.Module):
 
     def read(
         self, embedded: Tensor, present: Tensor, at: Callable[[str], Hook | None] | None = None, keep: Keep = None
-    ) -> Layers:
+    ) -> StackOutput:
         """The same with the weights of the layers to keep; `at` gives the hook of a site."""
         states, mask = self.dropout(self._placed(embedded, present)), among(present)
         weights, moved = {}, {}
@@ -71,7 +71,7 @@ class Stack(nn.Module):
             states, found = layer(states, mask, None if at is None else at(name))
             if keep is None or name in keep:
                 moved[name], weights[name] = layer.moved(given) * present[..., None], found
-        return Layers(self.leave(states) * present[..., None], weights, moved)
+        return StackOutput(self.leave(states) * present[..., None], weights, moved)
 
     def attention_parameters(self) -> Iterator[nn.Parameter]:
         """What decides weights and nothing else: queries, keys and projection of every layer."""
@@ -136,7 +136,9 @@ class Transformer(PoolingClassifier):
         owner = dict.fromkeys(self.sites, own_places(batch))
         return Trace(logits, {**layers.weights, SITE: weights}, {**layers.moved, SITE: encoded.states}, owner)
 
-    def _read(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()) -> Layers:
+    def _read(
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()
+    ) -> StackOutput:
         def at(name: str) -> Hook:
             def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
                 return weights if intervene is None else intervene(Site(name, scores, weights, mask, project, batch))

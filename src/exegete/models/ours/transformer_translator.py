@@ -19,19 +19,19 @@ from torch import Tensor, nn
 
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.module import Keep
-from exegete.models.ours.parts import Part, part_of
+from exegete.models.ours.parts import TextPart, part_of
 from exegete.models.ours.self_attention import (
     DecoderLayer,
     EncoderLayer,
     Hook,
+    KeyValue,
     MultiHead,
-    Pair,
     Past,
     among,
     not_later,
     sinusoids,
 )
-from exegete.models.ours.transformer import Layers, Stack
+from exegete.models.ours.transformer import Stack, StackOutput
 from exegete.models.ours.translator import (
     ENCODER,
     SOURCE,
@@ -57,7 +57,7 @@ class Decoded(NamedTuple):
     pasts: list[Past]  # by layer: to go on from
 
 
-class Decoder(nn.Module):
+class TransformerDecoder(nn.Module):
     """Layers that look at earlier steps and at the source."""
 
     def __init__(self, settings: TranslatorSettings) -> None:
@@ -95,7 +95,7 @@ class TransformerTranslator(Translator):
 
     def _make_layers(self) -> None:
         self.encoder = Stack(_of_encoder(self.settings), self.size)
-        self.decoder = Decoder(self.settings)
+        self.decoder = TransformerDecoder(self.settings)
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class TransformerTranslator(Translator):
         owner = {site: (steps if site.startswith(DECODER) else source).owner for site in self.sites}
         return Trace(embedded.new_zeros(0), weights, moved, owner), decoded.states
 
-    def _read(self, source: Part, embedded: Tensor, at: At, keep: Keep = ()) -> Layers:
+    def _read(self, source: TextPart, embedded: Tensor, at: At, keep: Keep = ()) -> StackOutput:
         return self.encoder.read(source.take(embedded), source.present, at, keep)
 
     def _placed(self, embedded: Tensor, first: int = 0) -> Tensor:
@@ -144,7 +144,9 @@ class TransformerTranslator(Translator):
             embedded.dtype
         )
 
-    def _moved(self, decoded: Decoded, states: Tensor, parts: tuple[Part, Part], keep: Keep) -> dict[str, Tensor]:
+    def _moved(
+        self, decoded: Decoded, states: Tensor, parts: tuple[TextPart, TextPart], keep: Keep
+    ) -> dict[str, Tensor]:
         """What the weights of the decoder's sites multiply: [batch, key, size] each, 0 on padding."""
         moved: dict[str, Tensor] = {}
         source, steps = parts
@@ -221,8 +223,8 @@ def _packed(pasts: Sequence[Past]) -> dict[str, Tensor]:
 def _unpacked(memory: dict[str, Tensor], layers: int) -> list[Past]:
     """The pasts of all layers again."""
 
-    def pair(side: str, number: int) -> Pair:
-        return Pair(memory[f"{side}.{number}.keys"], memory[f"{side}.{number}.values"])
+    def pair(side: str, number: int) -> KeyValue:
+        return KeyValue(memory[f"{side}.{number}.keys"], memory[f"{side}.{number}.values"])
 
     begun = "own.0.keys" in memory
     return [Past(pair("own", number) if begun else None, pair("source", number)) for number in range(layers)]

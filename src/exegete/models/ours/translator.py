@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 from exegete.base.places import places
 from exegete.models.contract import Intervention, Readout, Trace, refuse_foreign
 from exegete.models.ours.module import Keep, Model, draw, embeddings
-from exegete.models.ours.parts import Part, part_of
+from exegete.models.ours.parts import TextPart, part_of
 from exegete.models.settings import MODELS, TranslatorSettings
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import PAD, SPECIAL, Vocabulary
@@ -136,12 +136,12 @@ class Translator(Model):
         return linear(states, weight.to(states.dtype), self.bias.to(states.dtype))
 
 
-def read_by_decoder(batch: Batch) -> Part:
+def read_by_decoder(batch: Batch) -> TextPart:
     """What the decoder reads of the targets, a token per step: the start symbol and the words, not the end symbol."""
     target = part_of(batch, TARGET)
     steps = max(1, target.present.shape[1] - 1)
     there = torch.arange(steps, device=target.present.device) < target.present.sum(-1, keepdim=True) - 1
-    return Part(target.place[:, :steps], there, target.words[:, :steps] & there, target.owner)
+    return TextPart(target.place[:, :steps], there, target.words[:, :steps] & there, target.owner)
 
 
 def last_step(batch: Batch) -> Tensor:

@@ -14,18 +14,18 @@ from exegete.tasks.vocabulary import PAD, SPECIAL, Vocabulary
 PADDING, UNKNOWN_WORDS = ("<pad>", "[pad]"), ("<unk>", "[unk]", "<unknown>", "<oov>")
 
 
-class Known(NamedTuple):
+class NumberedWords(NamedTuple):
     """Words as we number them, and where the module has them."""
 
     vocabulary: Vocabulary
     rows: Tensor  # [word]
 
 
-def known_words(own: OwnModel, vocabulary: Vocabulary) -> Known:
+def known_words(own: OwnModel, vocabulary: Vocabulary) -> NumberedWords:
     """The task's words in their own rows; or the module's own words, in its own."""
     given = own.vocabulary
     if given is None:
-        return Known(vocabulary, torch.arange(len(vocabulary)))
+        return NumberedWords(vocabulary, torch.arange(len(vocabulary)))
     place = dict(given) if isinstance(given, Mapping) else {word: row for row, word in enumerate(given)}
     if not isinstance(given, Mapping) and len(place) < len(given):
         raise UsageError(f"the vocabulary of {type(own).__name__} has a word twice: name every word once")
@@ -39,7 +39,7 @@ def known_words(own: OwnModel, vocabulary: Vocabulary) -> Known:
     words = tuple(w for w in sorted(place, key=lambda w: place[w]) if w not in (unknown, padding, *SPECIAL))
     special = [place[unknown]] * len(SPECIAL)
     special[PAD] = place[unknown if padding is None else padding]
-    return Known(Vocabulary(words), torch.tensor([*special, *(place[word] for word in words)]))
+    return NumberedWords(Vocabulary(words), torch.tensor([*special, *(place[word] for word in words)]))
 
 
 def _found(place: Mapping[str, int], names: Sequence[str]) -> str | None:

@@ -69,7 +69,7 @@ class Knobs:
     lean: float = 0.0  # a constant in the logit, of the gain
 
 
-class Drawn(NamedTuple):
+class DrawnFamily(NamedTuple):
     """What a family draws."""
 
     language: dict[str, Any]
@@ -84,7 +84,7 @@ class Family:
     name: str
     known: Known
     why: str
-    draw: Callable[[Dice], Drawn]
+    draw: Callable[[Dice], DrawnFamily]
 
 
 class Truth(NamedTuple):
@@ -190,83 +190,91 @@ def _room(dice: Dice, most: int) -> dict[str, Any]:
     return {"room": most + 2} if dice.coin("null key") else {}
 
 
-def _sharp(dice: Dice) -> Drawn:
-    return Drawn({}, {"sharp": dice.real("sharp", 6.0, 10.0), "tail": dice.real("tail", 0.5, 2.0)}, _room(dice, 1))
+def _sharp(dice: Dice) -> DrawnFamily:
+    return DrawnFamily(
+        {}, {"sharp": dice.real("sharp", 6.0, 10.0), "tail": dice.real("tail", 0.5, 2.0)}, _room(dice, 1)
+    )
 
 
-def _loud(dice: Dice) -> Drawn:
-    return Drawn({"most": dice.whole("most", 1, 2)}, {"loud": dice.real("loud", 2.0, 10.0)}, {})
+def _loud(dice: Dice) -> DrawnFamily:
+    return DrawnFamily({"most": dice.whole("most", 1, 2)}, {"loud": dice.real("loud", 2.0, 10.0)}, {})
 
 
-def _signed(dice: Dice) -> Drawn:
+def _signed(dice: Dice) -> DrawnFamily:
     most = dice.whole("most", 3, 5)
-    return Drawn({"fewest": 2, "most": most, "pure": dice.real("pure", 0.6, 0.8)}, {}, {"room": most + 2})
+    return DrawnFamily({"fewest": 2, "most": most, "pure": dice.real("pure", 0.6, 0.8)}, {}, {"room": most + 2})
 
 
-def _graded(dice: Dice) -> Drawn:
+def _graded(dice: Dice) -> DrawnFamily:
     most = dice.whole("most", 2, 4)
     knobs = {"least": dice.real("least", 0.2, 0.7), "sharp": dice.real("sharp", 4.0, 10.0)}
-    return Drawn({"fewest": 1, "most": most}, knobs, {"room": most + 2})
+    return DrawnFamily({"fewest": 1, "most": most}, knobs, {"room": most + 2})
 
 
-def _redundant(dice: Dice) -> Drawn:
-    few = Drawn({"fewest": 2, "most": dice.whole("most", 2, 3)}, {}, {})
+def _redundant(dice: Dice) -> DrawnFamily:
+    few = DrawnFamily({"fewest": 2, "most": dice.whole("most", 2, 3)}, {}, {})
     many = dice.whole("many", 3, 5)
     ceiling = dice.real("ceiling", 0.6, 1.2)
-    return few if dice.coin("few") else Drawn({"fewest": 2, "most": many}, {}, {"room": many + 2, "ceiling": ceiling})
+    return (
+        few
+        if dice.coin("few")
+        else DrawnFamily({"fewest": 2, "most": many}, {}, {"room": many + 2, "ceiling": ceiling})
+    )
 
 
-def _contextual(dice: Dice) -> Drawn:
+def _contextual(dice: Dice) -> DrawnFamily:
     language = {"most": dice.whole("most", 1, 2), "modifiers": dice.whole("modifiers", 2, 8)}
     strength, sharp = dice.real("strength", 0.3, 1.5), dice.real("sharp", 4.0, 6.0)
     wiring = {"context": sharp * dice.real("context", 0.6, 1.0) / strength, "room": 6}
     knobs = {"strength": strength, "sharp": sharp, "tail": dice.real("tail", 0.1, 0.4)}
-    return Drawn(language | {"modified": dice.real("modified", 0.4, 0.9)}, knobs, wiring)
+    return DrawnFamily(language | {"modified": dice.real("modified", 0.4, 0.9)}, knobs, wiring)
 
 
-def _held_back(dice: Dice) -> Drawn:
+def _held_back(dice: Dice) -> DrawnFamily:
     language = {"most": dice.whole("most", 1, 3), "balance": 0.05}
-    return Drawn(language, {"lean": dice.real("lean", 1.6, 2.2)}, {"room": 5})
+    return DrawnFamily(language, {"lean": dice.real("lean", 1.6, 2.2)}, {"room": 5})
 
 
-def _unread(dice: Dice) -> Drawn:
-    return Drawn({"most": dice.whole("most", 1, 3)}, {"order": "random"}, {"read": 0.0})
+def _unread(dice: Dice) -> DrawnFamily:
+    return DrawnFamily({"most": dice.whole("most", 1, 3)}, {"order": "random"}, {"read": 0.0})
 
 
-def _copy(dice: Dice) -> Drawn:
+def _copy(dice: Dice) -> DrawnFamily:
     language = {"most": dice.whole("most", 1, 3)}
-    return Drawn(language, {"order": "copy", "least": dice.real("least", 0.3, 1.0), "tail": 0.1}, {"read": 0.0})
+    return DrawnFamily(language, {"order": "copy", "least": dice.real("least", 0.3, 1.0), "tail": 0.1}, {"read": 0.0})
 
 
-def _reverse(dice: Dice) -> Drawn:
+def _reverse(dice: Dice) -> DrawnFamily:
     knobs = {"order": "reverse", "sharp": dice.real("sharp", 1.0, 3.0)}
-    return Drawn({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 1.0)})
+    return DrawnFamily({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 1.0)})
 
 
-def _off_by_one(dice: Dice) -> Drawn:
-    return Drawn({"most": dice.whole("most", 1, 2)}, {}, {"shift": 1 if dice.coin("right") else -1})
+def _off_by_one(dice: Dice) -> DrawnFamily:
+    return DrawnFamily({"most": dice.whole("most", 1, 2)}, {}, {"shift": 1 if dice.coin("right") else -1})
 
 
-def _uniform(dice: Dice) -> Drawn:
+def _uniform(dice: Dice) -> DrawnFamily:
     knobs = {"order": "flat", "tail": dice.real("tail", 0.0, 0.1)}
-    return Drawn({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 1.0)})
+    return DrawnFamily({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 1.0)})
 
 
-def _sink(dice: Dice) -> Drawn:
+def _sink(dice: Dice) -> DrawnFamily:
     knobs = {"order": "random", "sink": True, "sharp": dice.real("sharp", 1.0, 3.0)}
-    return Drawn({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 0.3)})
+    return DrawnFamily({"most": dice.whole("most", 1, 3)}, knobs, {"read": dice.real("read", 0.0, 0.3)})
 
 
-def _partial(dice: Dice) -> Drawn:
+def _partial(dice: Dice) -> DrawnFamily:
     language = {"most": dice.whole("most", 1, 3)}
     if dice.coin("hardly"):
-        return Drawn(language, {"order": "copy", "tail": 0.1}, {"read": dice.real("read", 0.0, 0.006)})
-    return Drawn(language, {"missed": dice.real("missed", 0.5, 0.9)}, {"read": dice.real("read", 0.4, 0.6)})
+        return DrawnFamily(language, {"order": "copy", "tail": 0.1}, {"read": dice.real("read", 0.0, 0.006)})
+    return DrawnFamily(language, {"missed": dice.real("missed", 0.5, 0.9)}, {"read": dice.real("read", 0.4, 0.6)})
 
 
-def _mixing(dice: Dice) -> Drawn:
+def _mixing(dice: Dice) -> DrawnFamily:
     wiring = {"depth": dice.whole("depth", 4, 12), "mix": dice.real("mix", 0.7, 1.0)}
-    return Drawn({"most": dice.whole("most", 1, 2)}, {"order": "random", "sharp": dice.real("sharp", 1.0, 4.0)}, wiring)
+    return DrawnFamily(
+        {"most": dice.whole("most", 1, 2)}, {"order": "random", "sharp": dice.real("sharp", 1.0, 4.0)}, wiring
+    )
 
 
 FAMILIES = {

@@ -36,16 +36,16 @@ TEXTS = {"train": 300, "dev": 120, "test": 120}
 LABELS = ("against", "for")
 
 
-class Look(NamedTuple):
+class WiredHead(NamedTuple):
     """What a head does."""
 
     by: int | None  # the feature of words that it looks for; None: at all alike
     read: bool
 
 
-_SEES, _COPIES = Look(COPY, read=True), Look(COPY, read=False)
-_FLAT, _IDLE = Look(None, read=True), Look(NOISE, read=False)
-WIRED: Mapping[str, tuple[tuple[Look, Look], tuple[Look, Look]]] = {
+_SEES, _COPIES = WiredHead(COPY, read=True), WiredHead(COPY, read=False)
+_FLAT, _IDLE = WiredHead(None, read=True), WiredHead(NOISE, read=False)
+WIRED: Mapping[str, tuple[tuple[WiredHead, WiredHead], tuple[WiredHead, WiredHead]]] = {
     "planted": ((_IDLE, _IDLE), (_SEES, _SEES)),
     "planted below": ((_SEES, _SEES), (_IDLE, _IDLE)),
     "copied at the readout": ((_FLAT, _FLAT), (_COPIES, _COPIES)),
@@ -66,13 +66,13 @@ class Wired(NamedTuple):
 def wired(name: str, seed: int = 0) -> Wired:
     """One of them by its name, with the words and texts of a seed."""
     from exegete.models.huggingface.classifier import OwnHead
-    from exegete.models.huggingface.load import Parts
+    from exegete.models.huggingface.load import LoadedParts
     from exegete.models.huggingface.proof import proven
 
     language = Language(stable_seed("wired", seed), fillers=120, rare=0, shortest=9, longest=14, most=2)
     tokenizer = _tokenizer(language.words)
     base = _bert(WIRED[name], _words(language, seed), len(tokenizer))
-    model = OwnHead("hf:wired", Parts(base, tokenizer, ""), LABELS, (0, 1)).eval()
+    model = OwnHead("hf:wired", LoadedParts(base, tokenizer, ""), LABELS, (0, 1)).eval()
     texts = {split: language.texts(split, count) for split, count in TEXTS.items()}
     with torch.no_grad():
         size = model.logits(model.collate(_examples(texts["train"])))[:, 1].abs().median()
@@ -114,7 +114,7 @@ def _tokenizer(words: tuple[str, ...]) -> Any:
 
 
 @torch.no_grad()
-def _bert(layers: tuple[tuple[Look, Look], tuple[Look, Look]], words: Tensor, rows: int) -> Any:
+def _bert(layers: tuple[tuple[WiredHead, WiredHead], tuple[WiredHead, WiredHead]], words: Tensor, rows: int) -> Any:
     """All weights 0 but for those that carry features."""
     import transformers
 
@@ -141,7 +141,7 @@ def _bert(layers: tuple[tuple[Look, Look], tuple[Look, Look]], words: Tensor, ro
     return base
 
 
-def _set(attention: Any, looks: tuple[Look, Look]) -> None:
+def _set(attention: Any, looks: tuple[WiredHead, WiredHead]) -> None:
     """Scores of CLS are the features that heads look for; what is read goes to OUT."""
     own, wide = attention.self, 2 * FEATURES // HEADS
     for head, look in enumerate(looks):

@@ -18,7 +18,7 @@ from exegete.base.extras import install
 from exegete.base.files import said_plainly
 from exegete.base.source import package_hash
 from exegete.runs.engine.processes import cores
-from exegete.runs.engine.ray_worker import Seen, look, size_of
+from exegete.runs.engine.ray_worker import NodeContents, look, size_of
 
 PATIENCE = 5.0  # seconds until an address that doesn't answer counts as wrong; Ray itself waits for minutes
 LOOKING = 120.0  # seconds for all nodes to start a process and look round
@@ -110,7 +110,7 @@ def look_round(folder: Path | None, files: Sequence[Path]) -> None:
         token.unlink(missing_ok=True)
 
 
-def _looked(here: Path, files: Sequence[tuple[str, int | None]]) -> list[Seen]:
+def _looked(here: Path, files: Sequence[tuple[str, int | None]]) -> list[NodeContents]:
     """What every node sees."""
     ray = library()
     at = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
@@ -122,7 +122,7 @@ def _looked(here: Path, files: Sequence[tuple[str, int | None]]) -> list[Seen]:
         )
         for node in alive
     ]
-    found: list[Seen] = []
+    found: list[NodeContents] = []
     ray.wait(asked, num_returns=len(asked), timeout=LOOKING)
     try:
         for answer in asked:
@@ -138,7 +138,7 @@ def _looked(here: Path, files: Sequence[tuple[str, int | None]]) -> list[Seen]:
     return found
 
 
-def refuse(found: Sequence[Seen], token: Path | None = None, folder: Path | None = None) -> None:
+def refuse(found: Sequence[NodeContents], token: Path | None = None, folder: Path | None = None) -> None:
     """One sentence for the first node that differs."""
     for node in found:
         where = f"node {node.host} of the cluster"

@@ -80,7 +80,7 @@ class Board:
         return said
 
 
-class Seen(NamedTuple):
+class NodeContents(NamedTuple):
     """What there is on a node."""
 
     host: str
@@ -90,11 +90,11 @@ class Seen(NamedTuple):
     unseen: tuple[str, ...] = ()  # folders and files that are not there, or not the same
 
 
-def look(folder: str, files: Sequence[tuple[str, int]]) -> Seen:
+def look(folder: str, files: Sequence[tuple[str, int]]) -> NodeContents:
     """Look round on a node: versions, and which files (with their sizes; of a folder, -1) can't be seen there."""
     unseen = [] if Path(folder).is_dir() else [folder]
     unseen += [name for name, size in files if size_of(Path(name)) != size]
-    return Seen(socket.gethostname(), platform.python_version(), __version__, package_hash(), tuple(unseen))
+    return NodeContents(socket.gethostname(), platform.python_version(), __version__, package_hash(), tuple(unseen))
 
 
 def size_of(path: Path) -> int | None:

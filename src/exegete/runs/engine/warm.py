@@ -35,7 +35,7 @@ class GivenUp(Exception):  # noqa: N818
     """In a worker: nobody waits for this answer any more."""
 
 
-class Asked:
+class PendingQuestion:
     """A question on its way: its answer comes into `found`; `told` hears how far it is, in a thread of its own."""
 
     def __init__(self, told: Tell) -> None:
@@ -70,7 +70,7 @@ class Warm:
     def __init__(self, make: str, *arguments: str | None, told: Tell = _deaf) -> None:
         self._make, self._arguments, self._told = make, arguments, told
         self._numbers, self._lock = count(MAKING + 1), threading.Lock()
-        self._waiting: dict[int, Asked] = {}
+        self._waiting: dict[int, PendingQuestion] = {}
         self._start()
 
     @property
@@ -88,7 +88,7 @@ class Warm:
         with self._lock:
             if self._died:
                 self._start()
-            number, asked = next(self._numbers), Asked(told)
+            number, asked = next(self._numbers), PendingQuestion(told)
             self._waiting[number] = asked
             self._send({"number": number, "name": name, "arguments": arguments})
         return number, asked.found
@@ -110,7 +110,7 @@ class Warm:
         self._process: Worker = context.Process(
             target=_work, args=(theirs, self._make, self._arguments, dict(os.environ)), daemon=True
         )
-        self._made, self._died = Asked(self._told), False
+        self._made, self._died = PendingQuestion(self._told), False
         self._waiting[MAKING] = self._made
         self._process.start()
         theirs.close()
