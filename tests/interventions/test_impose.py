@@ -172,5 +172,5 @@ def test_nothing_to_impose() -> None:
     model = small_model(SPECS[0], EXAMPLES)
     with pytest.raises(UsageError, match="write impose:file=weights"):
         bound(INTERVENTIONS.make("impose"), model)
-    with pytest.raises(UsageError, match="instance of Table"):
+    with pytest.raises(UsageError, match="instance of WeightTable"):
         INTERVENTIONS.make("impose:table=x")

@@ -43,7 +43,9 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in found if "costs" not in path.name}
 
 
-@pytest.mark.parametrize("kind", ["file", "memory", "dir"])
+@pytest.mark.parametrize(
+    "kind", ["memory", pytest.param("file", marks=pytest.mark.slow), pytest.param("dir", marks=pytest.mark.slow)]
+)
 def test_what_one_machine_began_another_ends(
     study: Study,  # noqa: F811
     whole: Path,  # noqa: F811
@@ -71,6 +73,7 @@ def test_what_one_machine_began_another_ends(
     assert read_manifest(read_from(address))["cells"] == read_manifest(whole)["cells"]
 
 
+@pytest.mark.slow
 def test_what_was_done_before_an_error_is_there(
     study: Study,  # noqa: F811
     tmp_path: Path,
@@ -120,6 +123,7 @@ def test_proofs_are_put_last_and_nothing_half_written_is_seen(
     assert address_of(tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_a_manifest_is_withdrawn_while_cells_are_made_again(
     study: Study,  # noqa: F811
     tmp_path: Path,

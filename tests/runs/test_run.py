@@ -357,6 +357,7 @@ def in_halves(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
     return [[piece.halved() or piece for piece in pieces] for pieces in queues(jobs, workers, told)]
 
 
+@pytest.mark.slow
 def test_halves_find_what_the_whole_finds(
     study: Study, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +393,7 @@ class Losing(LocalEngine):
             raise SetAsideError(aside, len(items))
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_told_and_all_else_is_there(study: Study, whole: Path, tmp_path: Path) -> None:
     lost, out = study.cells[1], tmp_path / "run"
     with pytest.raises(SetAsideError, match=f"which are missing: {re.escape(str(lost))}"):

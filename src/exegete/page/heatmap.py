@@ -37,7 +37,7 @@ class HeatRow:
     def level(self, place: int) -> int:
         """Fifths of the largest score: 0 for the lowest fifth, 4 for the highest.
 
-        >>> [Row("m", (0.1, -0.5, 1.0), signed=True).level(place) for place in range(3)]
+        >>> [HeatRow("m", (0.1, -0.5, 1.0), signed=True).level(place) for place in range(3)]
         [0, 2, 4]
         """
         return min(LEVELS, int(self.intensity(place) * (LEVELS + 1)))
@@ -51,7 +51,7 @@ class HeatRow:
     def marks(self, place: int) -> str:
         """The shade in characters.
 
-        >>> [Row("m", (0.1, -0.5, 1.0), signed=True).marks(place) for place in range(3)]
+        >>> [HeatRow("m", (0.1, -0.5, 1.0), signed=True).marks(place) for place in range(3)]
         ['', '−−', '++++']
         """
         return MARKS[self.hue(place)] * self.level(place)
