@@ -45,7 +45,7 @@ def one_cell(tmp_path: Path) -> tuple[Study, Path]:
 
 
 def ran_again(study: Study, run: Path) -> bool:
-    with counted("exegete.runs.run.run_cell") as cells:
+    with counted("exegete.runs.pieces.run_cell") as cells:
         run_study(study, run, engine=LocalEngine(1))
     return bool(cells)
 
@@ -54,7 +54,7 @@ def test_nothing_is_run_trained_or_drawn_again(tmp_path: Path) -> None:
     study, run = one_cell(tmp_path)
     first = write_report(run).read_bytes()
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.name != ".lock" and path.is_file()}
-    with counted("exegete.runs.run.run_cell") as cells, counted("vl_convert.vegalite_to_svg") as drawn:
+    with counted("exegete.runs.pieces.run_cell") as cells, counted("vl_convert.vegalite_to_svg") as drawn:
         run_study(study, run, engine=LocalEngine(1))
         page = write_report(run)
     assert not cells

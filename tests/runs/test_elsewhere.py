@@ -32,7 +32,7 @@ POOLING = "bilstm:size=6,hidden=4,scale=1"
 LAYERED = "transformer:size=8,hidden=8,inner=8,layers=2,heads=2,scale=1"
 PAIR, TRANSLATOR = "pair:hidden=4,size=4", "translator:hidden=6,size=6"
 CHEAP = ["attention", "gradient", "leave_one_out"]
-TEXTS = 8
+TEXTS = 4
 FAST = TrainingSettings(epochs=1, batch=32, lr=1e-2, metric="loss")
 MOVED = {"ms"}  # what is a time
 
