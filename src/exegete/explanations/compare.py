@@ -17,6 +17,7 @@ from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
 ORDERS = 20  # random orders of deletion
+AT_ONCE = 2  # words more that are deleted before anybody looks: asking of one short text takes as long as running it
 NEVER = float("inf")
 Compared = Literal["score", "magnitude"]
 
@@ -79,7 +80,7 @@ def removals(model: Predictor, batch: Batch, label: Tensor, values: Mapping[str,
     orders = order_of(ranked, batch.ids)
     with torch.no_grad():
         whole = model.trace(batch).logits.double()
-    flipped = flips(model, batch, orders, whole.argmax(-1), "delete", partial(_settled, of=len(values)))
+    flipped = flips(model, batch, orders, whole.argmax(-1), "delete", partial(_settled, of=len(values)), AT_ONCE)
     without = without_first(model, batch, orders[: len(values)], "delete")  # [order, text, fraction, class]
     lost = comprehensiveness(whole, without, label)[:, 0].tolist()
     counts = [None if never else round(n * share) for share, never in zip(*_lists(flipped), strict=True)]

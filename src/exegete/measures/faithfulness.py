@@ -142,24 +142,34 @@ class Flips(NamedTuple):
 
 
 def flips(
-    model: Predictor, batch: Batch, orders: Tensor, label: Tensor, by: Removal, ends: Ends = lambda found: found > 0
+    model: Predictor,
+    batch: Batch,
+    orders: Tensor,
+    label: Tensor,
+    by: Removal,
+    ends: Ends = lambda found: found > 0,
+    at_once: int = 1,
 ) -> Flips:
     """Remove words in their order [order, text, word] until another class wins, at the latest with one word left.
 
     The text without any word is not asked: it is the same for every method. So a text of one word never flips. Round by
     round, because most flips come early: only texts that haven't flipped go on, and a round asks for all orders
-    together. Asking every prefix at once would run several times as many texts. `ends` says which orders and texts
-    go no further, as enough is known: from words gone at their flips so far [order, text], 0 where there was none.
+    together. Asking every prefix at once would run several times as many texts; of one short text, where asking takes
+    longer than running, `at_once` rounds are asked together. `ends` says which orders and texts go no further, as
+    enough is known: from words gone at their flips so far [order, text], 0 where there was none.
     """
     steps = _steps(batch.lengths)  # [text, round]
     found = orders.new_zeros(orders.shape[:-1])  # [order, text]: words gone at the flip; 0: not yet
-    for k in steps.unbind(-1):
-        which, rows = (~ends(found) & (found == 0) & (k > 0)).nonzero(as_tuple=True)
+    for some in steps.split(at_once, -1):
+        asked = (~ends(found) & (found == 0))[..., None] & (some > 0)
+        which, rows, rounds = asked.nonzero(as_tuple=True)
         if not len(rows):  # of a text that has no more rounds, no later one is asked
             break
-        gone = prefixes(orders[which, rows], k[rows])
-        flipped = without_words(model, batch, rows, gone, by).argmax(-1) != label[rows]
-        found[which, rows] = k[rows] * flipped
+        gone = prefixes(orders[which, rows], some[rows, rounds])
+        flipped = torch.zeros_like(asked)  # [order, text, round]
+        flipped[which, rows, rounds] = without_words(model, batch, rows, gone, by).argmax(-1) != label[rows]
+        first = flipped.byte().argmax(-1, keepdim=True)
+        found = some.expand(flipped.shape).gather(-1, first)[..., 0].where(flipped.any(-1), found)
     return Flips((found / batch.lengths).where(found > 0, 1.0).double(), found == 0)
 
 
