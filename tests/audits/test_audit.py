@@ -230,7 +230,14 @@ def test_companions_of_single_words_are_trained_in_less_and_each_is_counted_once
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(11, "10 seconds"), (80, "80 seconds"), (100, "2 minutes"), (140, "2 minutes"), (7200, "2.0 hours")],
+    [
+        (11, "10 seconds"),
+        (72, "70 seconds"),
+        (100, "1.5 minutes"),
+        (140, "2.5 minutes"),
+        (700, "12 minutes"),
+        (7200, "2.0 hours"),
+    ],
 )
 def test_times_as_people_say_them(seconds: float, said: str) -> None:
     assert _told(seconds) == said

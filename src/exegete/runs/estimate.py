@@ -169,8 +169,8 @@ def _sentence(seconds: float, workers: int, stop: str) -> str:
 
 
 def _told(seconds: float) -> str:
-    """Minutes, or tens of seconds."""
-    if seconds < 90:
+    """Tens of seconds, half minutes up to ten, minutes, or hours: rounded by a quarter at the most."""
+    if seconds < 75:
         return f"{max(10, 10 * round(seconds / 10))} seconds"
-    minutes = round(seconds / 60)
-    return f"{minutes} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
+    minutes = round(seconds / 30) / 2 if seconds < 600 else round(seconds / 60)
+    return f"{minutes:g} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
