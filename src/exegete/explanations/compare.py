@@ -72,14 +72,15 @@ class Removals:
     constant: bool  # no deletion by a method changed any logit
 
 
-def removals(model: Predictor, batch: Batch, label: Tensor, values: Mapping[str, Tensor]) -> Removals:
-    """Delete the first words of every method, and of random orders, from the one text of a batch."""
+def removals(model: Predictor, batch: Batch, whole: Tensor, label: Tensor, values: Mapping[str, Tensor]) -> Removals:
+    """Delete the first words of every method, and of random orders, from the one text of a batch.
+
+    `whole` has the logits of the text as it is, [text, class].
+    """
     n = int(batch.lengths[0])
     noise = uniform(stable_seed("reading"), batch.ids, torch.arange(ORDERS)[:, None], torch.arange(n))
     ranked = torch.cat([torch.stack([*values.values()]), noise])[:, None]  # [order, text, word]
     orders = order_of(ranked, batch.ids)
-    with torch.no_grad():
-        whole = model.trace(batch).logits.double()
     flipped = flips(model, batch, orders, whole.argmax(-1), "delete", partial(_settled, of=len(values)), AT_ONCE)
     without = without_first(model, batch, orders[: len(values)], "delete")  # [order, text, fraction, class]
     lost = comprehensiveness(whole, without, label)[:, 0].tolist()

@@ -143,7 +143,7 @@ def _explained(asked: TextQuestion, parts: tuple[str, ...], example: Example) ->
     with sharing():
         found = dict(_scores(asked, batch, target, names))
         values = {name: each.scores.values[batch.words].double() for name, each in found.items()}
-        gone = removals(model, batch, torch.tensor([model.labels.index(target)]), values)
+        gone = removals(model, batch, logits[None], torch.tensor([model.labels.index(target)]), values)
     signed = {name: each.scores.signed for name, each in found.items()}
     order = _order(names, asked.trust, gone)
     unseen = tuple(place for place, word in enumerate(words) if not model.reader.knows(word))
