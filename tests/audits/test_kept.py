@@ -1,7 +1,7 @@
 """What was judged is not judged again, and whatever it depends on brings it before the judge."""
 
 import shutil
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -39,8 +39,10 @@ def test_a_kept_judgement_is_the_judgement(study: Study, run: Path) -> None:
     kept = judge_run(study, run)
     (run / JUDGED).unlink()
     judged = judge_run(study, run)
-    assert replace(kept, frame=judged.frame) == replace(judged)  # frames have no truth value
     assert_frame_equal(kept.frame, judged.frame)
+    for field in fields(kept):
+        if field.name != "frame":  # which has no truth value
+            assert getattr(kept, field.name) == getattr(judged, field.name)
 
 
 def test_it_is_judged_once_and_again_where_anything_differs(study: Study, run: Path) -> None:
