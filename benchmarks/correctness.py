@@ -20,9 +20,10 @@ from exegete.base.errors import ExegeteError
 from exegete.importance.baselines import baseline
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Importance, refusal
-from exegete.importance.erasure import erased, sharing
+from exegete.importance.erasure import erased
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.lime import Lime
+from exegete.importance.sharing import sharing
 from exegete.models.contract import Predictor
 from exegete.runs.training import train_model
 from exegete.tasks.batching import Batch

@@ -17,7 +17,8 @@ from torch import Tensor
 from common import FEW, SMALL, below, seconds, trained
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
-from exegete.importance.erasure import Removal, erased, sharing
+from exegete.importance.erasure import Removal, erased
+from exegete.importance.sharing import sharing
 from exegete.measures.faithfulness import (
     FRACTIONS,
     Ranking,

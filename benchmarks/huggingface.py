@@ -27,8 +27,8 @@ from torch import Tensor
 from common import SMALL, below, seconds
 from exegete.importance.baselines import baseline
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.importance.erasure import sharing
 from exegete.importance.integrated_gradients import FLOOR, IntegratedGradients
+from exegete.importance.sharing import sharing
 from exegete.interventions.permute import permuted_together
 from exegete.measures.faithfulness import FRACTIONS, Curves, curves, order_of, prefixes, sizes
 from exegete.models.contract import Site

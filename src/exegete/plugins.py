@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from exegete.importance.derivative import derivative as derivative
     from exegete.importance.erasure import Removal as Removal
     from exegete.importance.erasure import erased as erased
-    from exegete.importance.erasure import sharing as sharing
+    from exegete.importance.sharing import sharing as sharing
     from exegete.interventions.at import AtHeads as AtHeads
     from exegete.interventions.at import AtSites as AtSites
     from exegete.interventions.catalogue import INTERVENTIONS as INTERVENTIONS
@@ -93,7 +93,8 @@ _ROOMS: dict[str, tuple[str, ...]] = {
     "importance.contract": ("Scores", "Target", "cost", "explained", "on_words", "predicted"),
     "importance.alti": ("own_share",),
     "importance.derivative": ("derivative",),
-    "importance.erasure": ("Removal", "erased", "sharing"),
+    "importance.erasure": ("Removal", "erased"),
+    "importance.sharing": ("sharing",),
     # an intervention
     "interventions.at": ("AtHeads", "AtSites"),
     "interventions.contract": ("Drawn", "Rewrite", "bound", "mask_of", "noise", "scaled"),

@@ -18,7 +18,8 @@ from exegete.experiments.knockout.figure import points
 from exegete.importance.blocking import Blocking, unblocked
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
-from exegete.importance.erasure import erased, sharing
+from exegete.importance.erasure import erased
+from exegete.importance.sharing import sharing
 from exegete.interventions.cut import Cut
 from exegete.models.build import make_model
 from exegete.models.contract import Site

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.importance import erasure
-from exegete.importance.erasure import Removal, erased, sharing
+from exegete.importance.erasure import Removal, erased
 from exegete.importance.occlusion import Occlusion
 from exegete.importance.omission import windows
+from exegete.importance.sharing import sharing
 from exegete.importance.written import write
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
@@ -192,17 +193,6 @@ def test_inside_a_block_nothing_is_run_twice(monkeypatch: pytest.MonkeyPatch) ->
         assert run(seen) == after
     erased(model, batch, rows, gone, "zero")
     assert run(seen) == after + len(different)  # let go at the end of the block
-
-
-def test_a_block_is_undone_after_an_exception() -> None:
-    def broken() -> None:
-        with sharing():
-            assert erasure._shared.get() is not None
-            raise RuntimeError("broken")
-
-    with pytest.raises(RuntimeError, match="broken"):
-        broken()
-    assert erasure._shared.get() is None
 
 
 def test_what_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:

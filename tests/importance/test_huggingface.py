@@ -12,8 +12,8 @@ from exegete.importance.baselines import Baseline
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.checks import complaints
 from exegete.importance.contract import Target, refusal
-from exegete.importance.erasure import sharing
 from exegete.importance.integrated_gradients import KINKS, WAVES, IntegratedGradients
+from exegete.importance.sharing import sharing
 from exegete.models.contract import Site
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from exegete.importance.contract import Target
-from exegete.importance.erasure import Removal, erased, sharing
+from exegete.importance.erasure import Removal, erased
 from exegete.importance.kernel_shap import KernelShap
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.lime import Lime
+from exegete.importance.sharing import sharing
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example
 from tests.importance.additive import Additive, batch_of_ids

@@ -5,10 +5,11 @@ import torch
 from captum.metrics import sensitivity_max as captum_sensitivity
 
 from exegete.importance.contract import Scores, Target
-from exegete.importance.erasure import Removal, erased, sharing
+from exegete.importance.erasure import Removal, erased
 from exegete.importance.gradient import Gradient
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.random import RandomImportance
+from exegete.importance.sharing import sharing
 from exegete.measures.robustness import _subsets, infidelity, sensitivity_max, shaken
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch

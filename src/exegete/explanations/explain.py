@@ -33,7 +33,7 @@ from exegete.explanations.written import read as read_source
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Quantity, Scores, Target, explains, refusal
-from exegete.importance.erasure import sharing
+from exegete.importance.sharing import sharing
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch

@@ -7,10 +7,12 @@ import torch
 from torch import Tensor
 
 from exegete.importance.contract import Quantity, Target, explained, predicted
+from exegete.importance.sharing import kept
 from exegete.interventions.detach import Detach
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
+KEPT = "derivative"
 TOKENS = 2048  # tokens that one pass holds: enough for fast products, few enough for the cache
 
 
@@ -45,7 +47,38 @@ def derivative(
     """∂ support / ∂ embedding by one forward and one backward pass; without a target, of what the model predicts.
 
     `embedded` derives elsewhere than at the text's own embeddings; `detach` takes attention weights for constants.
+    Inside `sharing()`, the last one at a text's own embeddings is kept for whoever asks next.
     """
+    found = kept(model) if embedded is None else None
+    if found is None:
+        return _derivative(model, batch, target, detach, embedded)
+    asked = (batch, target, detach)
+    if KEPT not in found or not _same(found[KEPT][0], asked):
+        found[KEPT] = (asked, _derivative(model, batch, target, detach, None))
+    derived: Derivative = found[KEPT][1]
+    return derived
+
+
+_Asked = tuple[Batch, Target | Quantity, bool]
+
+
+def _same(first: _Asked, second: _Asked) -> bool:
+    """Whether two questions are of one batch, one target and one function."""
+    return first[0] is second[0] and first[2] == second[2] and _alike(first[1], second[1])
+
+
+def _alike(first: Target | Quantity, second: Target | Quantity) -> bool:
+    if isinstance(first, str) or isinstance(second, str):
+        return isinstance(first, str) and first == second
+    return all(
+        torch.equal(one, other) if isinstance(one, Tensor) and isinstance(other, Tensor) else one == other
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _derivative(
+    model: Predictor, batch: Batch, target: Target | Quantity, detach: bool, embedded: Tensor | None
+) -> Derivative:
     embedded = (model.embed(batch) if embedded is None else embedded).detach().requires_grad_()
     logits = model.logits(batch, embedded=embedded, intervene=Detach() if detach else None)
     if isinstance(target, str):

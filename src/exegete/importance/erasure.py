@@ -9,15 +9,14 @@ What the model sees depends on the words alone, so a result doesn't depend on th
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import get_args
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from exegete.base.errors import unknown
 from exegete.base.places import places
+from exegete.importance.sharing import kept
 from exegete.importance.written import Removal as Removal
 from exegete.importance.written import WrittenTexts, write
 from exegete.interventions.cut import Cut
@@ -35,7 +34,7 @@ class _Results:
     """Logits of one model, by what it was shown."""
 
     def __init__(self, model: Predictor) -> None:
-        self.model = model  # held on to: its identity is a key
+        self.model = model
         self.place: dict[bytes, int] = {}
         self.logits: Tensor | None = None  # [place, class]
 
@@ -45,34 +44,11 @@ class _Results:
         self.place.update(zip(keys, range(len(self.place), len(self.place) + len(keys)), strict=True))
 
 
-_Shared = dict[tuple[object, ...], _Results]
-_shared: ContextVar[_Shared | None] = ContextVar("shared", default=None)
-
-
-@contextmanager
-def sharing() -> Iterator[None]:
-    """Inside, an erased text is run once for all callers; all results are let go at the end. Inner blocks join it.
-
-    Memory grows with the number of different texts in a block (a key and a row of logits each): open one per batch.
-    """
-    if _shared.get() is not None:
-        yield
-        return
-    before = _shared.set({})
-    try:
-        yield
-    finally:
-        _shared.reset(before)
-
-
 def _results(model: Predictor) -> _Results:
-    """Those of this block, or new ones; a model whose weights have changed since is another model."""
-    shared = _shared.get()
-    if shared is None:
-        return _Results(model)
-    state = [*model.parameters(), *model.buffers()] if isinstance(model, nn.Module) else []
-    identity = (id(model), *((tensor.data_ptr(), tensor._version) for tensor in state))
-    return shared.setdefault(identity, _Results(model))
+    """Those of this block, or new ones."""
+    found = kept(model)
+    results: _Results = _Results(model) if found is None else found.setdefault("erased", _Results(model))
+    return results
 
 
 @torch.no_grad()

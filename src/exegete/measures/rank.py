@@ -56,7 +56,7 @@ def spearman(first: Tensor, second: Tensor) -> Tensor:
 
 def tau(first: Tensor, second: Tensor) -> Tensor:
     """τ-b of every row."""
-    return kendall(first, second).tau
+    return by_row(tau_b, first, second).clamp(-1, 1)
 
 
 def tau_max(first: Tensor, second: Tensor) -> Tensor:

@@ -51,14 +51,15 @@ def by_row(compute: Callable[..., Tensor], first: Tensor, second: Tensor, *per_r
     [column, row].
     """
     a, b, n = paired(first, second)
-    rows, values = [], [compute(a[:0], b[:0], n[:0], *(x[:0] for x in per_row))]  # of no rows: gives the shape
+    if not len(n):
+        return compute(a, b, n, *per_row)
+    rows, values = [], []
     for row, width in chunks(n):
         rows.append(row)
         lists = levels(a[row, :width]), levels(b[row, :width])
         values.append(compute(*lists, n[row], *(x[row] for x in per_row)))
-    result = torch.cat(values, dim=-1)
-    back = torch.cat(rows).argsort() if rows else n
-    return result[..., back].where(n > 0, torch.nan)
+    back = torch.cat(rows).argsort()
+    return torch.cat(values, dim=-1)[..., back].where(n > 0, torch.nan)
 
 
 def above(x: Tensor) -> Tensor:

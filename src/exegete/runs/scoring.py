@@ -11,7 +11,7 @@ from torch import Tensor
 from exegete.base.progress import Progress, silent
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Scores
-from exegete.importance.erasure import sharing
+from exegete.importance.sharing import sharing
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.choosing import chosen

@@ -16,7 +16,7 @@ from exegete.base.noise import uniform
 from exegete.base.ties import levels
 from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Target
-from exegete.importance.erasure import sharing
+from exegete.importance.sharing import sharing
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.translator import SOURCE, TARGET

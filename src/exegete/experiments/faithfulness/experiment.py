@@ -21,7 +21,8 @@ from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.parts import AllRows
 from exegete.importance.blocking import unblocked
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.importance.erasure import Removal, sharing
+from exegete.importance.erasure import Removal
+from exegete.importance.sharing import sharing
 from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, lost, order_of, without_words
 from exegete.measures.robustness import infidelity, sensitivity_max
 from exegete.models.contract import Predictor
