@@ -6,12 +6,22 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.papers.paper import read_paper
+from exegete.base.errors import UsageError
+from exegete.papers.paper import load_paper, read_paper
 from exegete.papers.published import KEYS
 from exegete.papers.reproduce import compare, keep, run_for
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
 from tests.papers.test_reproduce import GOOD
+
+
+def test_a_device_that_is_not_here_is_told_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    with pytest.raises(UsageError, match="there is no device 'cuda' here"):
+        run_for(load_paper("serrano_smith_2019"), ["T2"], tmp_path, device="cuda")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.cli.app import EngineName, Json, Quiet, Workers, app, escaped, print_json
+from exegete.cli.app import Device, EngineName, Json, Quiet, Workers, app, escaped, print_json
 
 if TYPE_CHECKING:
     from exegete.papers.reproduce import Reproduction
@@ -26,6 +26,7 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the cheapest part of each study.")] = False,
     workers: Workers = None,
     engine: EngineName = None,
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -38,7 +39,7 @@ def reproduce(
     _check(kept, quick)
     if kept is None:
         with ProgressBars(quiet or as_json) as bars:
-            run_for(wanted, tables, runs, quick, engine_of(engine or "local", workers), bars)
+            run_for(wanted, tables, runs, quick, engine_of(engine or "local", workers), bars, device)
     folder = kept or runs
     found = compare(wanted, tables, folder)
     path = keep(found, out or Path("runs") / "reproduce" / wanted.name, folder, quick)

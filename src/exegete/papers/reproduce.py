@@ -25,7 +25,7 @@ from exegete.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judg
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine
 from exegete.runs.run import MANIFEST, run_study
-from exegete.runs.study import Cell, Study, load_study, narrowed
+from exegete.runs.study import Cell, Study, load_study, narrowed, on
 from exegete.runs.tables import write_csv
 
 TABLE = "reproduction.csv"
@@ -204,10 +204,11 @@ def run_for(
     quick: bool = False,
     engine: Engine | None = None,
     progress: Progress = silent,
+    device: str | None = None,
 ) -> None:
     """Run or resume every study that some tables of a paper need, each in its own folder."""
     for study, cells in plan(paper, tables, quick).values():
-        run_study(study, folder / study.name, cells, engine or engine_of(), progress)
+        run_study(on(study, device), folder / study.name, cells, engine or engine_of(), progress)
 
 
 def plan(paper: Paper, tables: Sequence[str], quick: bool = False) -> dict[str, tuple[Study, tuple[Cell, ...]]]:
