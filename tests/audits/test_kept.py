@@ -10,13 +10,14 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from exegete.audits.audit import audit_study, judge_run
+from exegete.audits.audit import _judged_rows, audit_study, judge_run
 from exegete.audits.context import MethodCost
 from exegete.audits.criteria import load_criteria
 from exegete.audits.instead import Readable
 from exegete.audits.judge import judge
 from exegete.audits.kept import JUDGED, judgement_key, keep_judgement, kept_judgement
 from exegete.base.files import read_json, write_json
+from exegete.experiments.tests import declared
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
 
@@ -78,3 +79,16 @@ def test_all_of_it_reads_back_or_nothing_is_kept(study: Study, run: Path) -> Non
     (run / JUDGED).unlink()
     keep_judgement(run, "key", replace(found, instead={where: (Readable("lrp", float("nan"), 0.4, 0.6, 9),)}))
     assert kept_judgement(run, "key", found.frame) is None
+
+
+def test_a_judge_reads_the_rows_that_tests_need(study: Study, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built, path = study.built_experiments()["agreement"], run / "tables" / "agreement.parquet"
+    every = pl.read_parquet(path)
+    some = _judged_rows("agreement", built, path)
+    assert set(some["measure"]) == {"tau", "tau_corrected"} < set(every["measure"])
+    found = judge({"agreement": some}, study, load_criteria())
+    assert found.tests
+    assert found.tests == judge({"agreement": every}, study, load_criteria()).tests
+    own = replace(declared()["agrees"], name="mine", statistic=lambda _: None)
+    monkeypatch.setattr("exegete.audits.audit.declared", lambda: declared() | {"mine": own})
+    assert_frame_equal(_judged_rows("agreement", built, path), every)  # nobody knows which rows it needs

@@ -1,5 +1,6 @@
 """A complete run is not run again: nothing is loaded, trained or drawn, until something that determines it changes."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,6 +62,30 @@ def test_nothing_is_run_trained_or_drawn_again(tmp_path: Path) -> None:
     assert not drawn
     assert page.read_bytes() == first
     assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_some_cells_of_a_study_are_sealed_as_such(tmp_path: Path) -> None:
+    file = reviews(tmp_path / "reviews.csv", 60)
+    study = small_study("again", file, [MODEL], ASKED)
+    first, second = study.cells
+    run = run_study(study, tmp_path / "run", [first], LocalEngine(1))
+    write_report(run)
+    with counted("exegete.runs.run.write_tables") as tables, counted("exegete.audits.audit.judge") as judged:
+        run_study(study, run, [first], LocalEngine(1))
+        write_report(run)
+        assert not tables
+        assert not judged
+        run_study(study, run, [second], LocalEngine(1))  # and both are in the tables now
+        assert len(tables) == 1
+        for cells in ([first], [second], None):
+            run_study(study, run, cells, LocalEngine(1))
+        assert len(tables) == 1
+    assert read_manifest(run)["seal"] == whole(study)
+    facts = next((run / "cells").glob("*.json"))
+    facts.write_text(json.dumps(json.loads(facts.read_text()) | {"seal": "older"}))
+    (run / "tables" / "models.csv").unlink()
+    run_study(study, run, [second if first.seed == json.loads(facts.read_text())["seed"] else first], LocalEngine(1))
+    assert read_manifest(run)["seal"] is None  # one of them was found under another
 
 
 def test_every_chart_is_drawn_once_for_folder_and_report(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_half_written_files_are_swept_and_a_users_own_are_not(study: Study, tmp_
     for path in left[1:]:
         path.write_text("half")
     left[0].mkdir()
-    run_study(study, run, [study.cells[0]], here())
+    run_study(study, run, [study.cells[1]], here())
     assert not any(path.exists() for path in left)
     assert (run / ".gitignore").exists()
 

@@ -18,8 +18,9 @@ from exegete.base.files import write_json
 from exegete.base.names import Spec, parse
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Experiment, Streaming
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import judged_experiments
+from exegete.experiments.tests import declared, judged_experiments
 from exegete.importance.given import specs_of
 from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import key_of
@@ -171,25 +172,37 @@ def audit_study(
     wanted = load_criteria(criteria)
     run_study(study, out, None, engine or engine_for(study), progress)
     write_json(out / CRITERIA, wanted.model_dump())
-    found = judge_run(study, out, goal)
-    keep_judgement(out, judgement_key(out, wanted, goal), found)
+    found = judge_run(study, out, goal, keep=True)
     write_csv(out / "tables" / "scorecard.csv", found.scorecard)
     return found
 
 
-def judge_run(study: Study, out: Path, goal: Goal = "faithful") -> Audit:
-    """Judge a complete run by the criteria that it was audited with, or else by ours."""
+def judge_run(study: Study, out: Path, goal: Goal = "faithful", *, keep: bool = False) -> Audit:
+    """Judge a complete run by the criteria that it was audited with, or else by ours; perhaps keep what was found."""
     kept = out / CRITERIA
     criteria = kept_criteria(kept) if kept.is_file() else load_criteria()
     tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
     there = {name: path for name, path in tables.items() if path.is_file()}
     first = "agreement" if "agreement" in there else next(iter(there))
     frame = pl.read_parquet(out / "tables" / f"{first}_summary.parquet")
-    known = kept_judgement(out, judgement_key(out, criteria, goal), frame)
+    key = judgement_key(out, criteria, goal)
+    known = kept_judgement(out, key, frame)
     if known is not None:
         return known
-    rows = {name: pl.read_parquet(path) for name, path in there.items()}
-    return judge(rows, study, criteria, out, frame, context_of(finished_cells(out, study), goal))
+    built = study.built_experiments()
+    rows = {name: _judged_rows(name, built[name], path) for name, path in there.items()}
+    found = judge(rows, study, criteria, out, frame, context_of(finished_cells(out, study), goal))
+    if keep:
+        keep_judgement(out, key, found)
+    return found
+
+
+def _judged_rows(name: str, experiment: Experiment, path: Path) -> pl.DataFrame:
+    """The rows of an experiment that tests need: all, unless it has many, says which, and every test of it is ours."""
+    ours = all(str(test.statistic).startswith("exegete.") for test in declared().values() if name in test.experiments)
+    if isinstance(experiment, Streaming) and ours:
+        return pl.scan_parquet(path).filter(experiment.judged).collect()
+    return pl.read_parquet(path)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
     """One HTML file that works offline, beside the run's tables and figures; returns its path."""
     manifest = read_manifest(run)
     study = Study.model_validate(read_json(run / STUDY, "run"))
-    judged = for_reader(audit or judge_run(study, run))
+    judged = for_reader(audit or judge_run(study, run, keep=True))
     page = out or run / PAGE
     key = _key(manifest, judged)
     if out is None and _is_written(run, key):

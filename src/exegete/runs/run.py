@@ -24,7 +24,7 @@ from exegete.runs.keys import code_hash, key_of
 from exegete.runs.needs import own_files
 from exegete.runs.pieces import work_through
 from exegete.runs.remote import FOUND, address_of, remote
-from exegete.runs.seal import libraries, seals_of
+from exegete.runs.seal import Seals, libraries, seals_of
 from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
 from exegete.runs.study import Cell, Study, Work
 from exegete.runs.tables import write_tables
@@ -56,7 +56,7 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
         claim(out, study)
         seals = seals_of(study)
         wanted = cells or study.cells
-        if len(wanted) == len(study.cells) and seals is not None and is_sealed(out, seals.whole):
+        if seals is not None and is_sealed(out, seals, wanted):
             return out
         code = code_hash("exegete.runs.cell")  # of the code that is about to run
         _no_other_code(out, study, wanted, code)
@@ -80,8 +80,7 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
             # At an address, tables are made here: workers may have other copies of it.
             write_tables(out, study, finished, engine_of("local", 1) if address else running, progress)
         _sweep(out)
-        complete = len(finished) == len(study.cells)  # some cells of a study are no seal of all
-        kept = {"seal": seals.whole if seals is not None and complete else None, "written": sorted(_written(out))}
+        kept = {"seal": _seal(seals, finished), "written": sorted(_written(out))}
         told = {"stages": stage_costs(out), "missing": [str(piece) for piece in aside]}
         write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | told | kept)
     if aside:
@@ -100,10 +99,24 @@ def _withdrawn(out: Path, missing: Sequence[Cell]) -> str:
     return address
 
 
-def is_sealed(out: Path, seal: str) -> bool:
-    """Whether a run is complete, everything that determines it is as it was, and nothing that it wrote is gone."""
+def is_sealed(out: Path, seals: Seals, wanted: Sequence[Cell]) -> bool:
+    """Whether a run has these cells, everything that determines it is as it was, and nothing that it wrote is gone."""
     facts = read_json(out / MANIFEST, "run") if (out / MANIFEST).is_file() else {}
-    return facts.get("seal") == seal and set(facts["written"]) <= _written(out)
+    cells = [_cell(each) for each in facts.get("cells", ())]
+    same = set(wanted) <= set(cells) and facts.get("seal") == seals.of(cells)
+    return same and set(facts["written"]) <= _written(out)
+
+
+def _seal(seals: Seals | None, finished: Sequence[dict[str, Any]]) -> str | None:
+    """Of a run with these cells; None where one of them was found under another seal, or nothing can be sealed."""
+    cells = [_cell(facts) for facts in finished]
+    if seals is None or any(facts["seal"] != seals.cells[cell] for facts, cell in zip(finished, cells, strict=True)):
+        return None
+    return seals.of(cells)
+
+
+def _cell(facts: dict[str, Any]) -> Cell:
+    return Cell(facts["task"], facts["model"], facts["seed"])
 
 
 def _is_whole(out: Path) -> bool:
@@ -167,7 +180,7 @@ def _with_defaults(theirs: dict[str, Any]) -> dict[str, Any]:
 
 def _no_other_code(out: Path, study: Study, wanted: Sequence[Cell], code: str) -> None:
     """Cells that other code finished must be run again, or their numbers would be mixed with ours or lost."""
-    old = [Cell(c["task"], c["model"], c["seed"]) for c in finished_cells(out, study) if c["code"] != code]
+    old = [_cell(c) for c in finished_cells(out, study) if c["code"] != code]
     left = [cell for cell in old if cell not in wanted]
     if left:
         raise ExegeteError(
@@ -217,7 +230,7 @@ def finished_cells(out: Path, study: Study) -> list[dict[str, Any]]:
     """Every cell of the study that is finished, in the study's order."""
     order = {cell: place for place, cell in enumerate(study.cells)}
     found = [read_json(path, "cell") for path in (out / "cells").glob("*.json")]
-    placed = [(order.get(Cell(facts["task"], facts["model"], facts["seed"])), facts) for facts in found]
+    placed = [(order.get(_cell(facts)), facts) for facts in found]
     return [facts for _, facts in sorted(((n, f) for n, f in placed if n is not None), key=lambda pair: pair[0])]
 
 

@@ -6,6 +6,7 @@ code can't be sealed; it is run, and every stage decides for itself whether it i
 """
 
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +35,10 @@ class Seals(NamedTuple):
 
     whole: str
     cells: dict[Cell, str]
+
+    def of(self, cells: Sequence[Cell]) -> str:
+        """The seal of a run of these cells: all of a study, or some."""
+        return self.whole if len(cells) == len(self.cells) else key_of(whole=self.whole, cells=list(cells))
 
 
 def seals_of(study: Study) -> Seals | None:

@@ -17,6 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.parts import AllRows
 from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
 from exegete.experiments.common.tallies import ALL, class_of
 from exegete.measures.rank import kendall, spearman
@@ -24,6 +25,8 @@ from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
 
 TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
 KEYS = ("task", "model", "first", "second", "measure", "k")
+PAIR = ("task", "model", "first", "second")
+NUMBERS = ("seed", "example", "value", "p", "chance", "maximum")
 
 
 class _Found(NamedTuple):
@@ -116,6 +119,25 @@ class Agreement(Question):
         by_class = rows.with_columns(class_of(self.by).alias("class")).filter(pl.col("class") != ALL)
         both = pl.concat([by_class, rows.with_columns(pl.lit(ALL).alias("class"))])
         return by_keys(both, [*KEYS, "class"], _numbers)
+
+    @property
+    def shown(self) -> pl.Expr:
+        """τ, of which its charts show the distribution."""
+        return pl.col("measure") == "tau"
+
+    @property
+    def judged(self) -> pl.Expr:
+        """τ, and τ as a share of what its ties allow."""
+        return pl.col("measure").is_in(["tau", "tau_corrected"])
+
+    def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
+        """The same of rows on disk, of which those of one model and pair are held at a time."""
+        order = parts.keys([*KEYS, self.by])
+        lines = [*order, *dict.fromkeys((*key[:-1], ALL) for key in order)]
+        found = pl.concat([self.summary(group) for _, group in parts.groups(PAIR, [*KEYS, self.by, *NUMBERS])])
+        in_order = pl.DataFrame(lines, schema=found.select(*KEYS, "class").schema, orient="row")
+        summary = in_order.join(found, on=[*KEYS, "class"], maintain_order="left")
+        return summary.select(found.columns), self.tables(parts.some(self.shown))
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The files of Jain & Wallace and Neely & Schouten: mean, std and significant fraction of τ per class."""

@@ -104,7 +104,15 @@ def builds(experiment: "Experiment") -> tuple[str, ...]:
 
 @runtime_checkable
 class Streaming(Protocol):
-    """An experiment of many rows a text, told of without holding them all; its charts are of its summary."""
+    """An experiment of many rows a text, told of without holding them all."""
+
+    @property
+    def shown(self) -> pl.Expr:
+        """Which rows its charts need beside the summary."""
+
+    @property
+    def judged(self) -> pl.Expr:
+        """Which rows the tests of the audit need."""
 
     def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
         """`summary` and `tables` of rows on disk."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+EVERY = pl.lit(True)
 ROWS = 100_000  # of a row group of the file that has them all
 
 
@@ -44,8 +45,12 @@ class AllRows(Sequence[RowsPart]):
         return sum(pl.scan_parquet(part.path).select(pl.len()).collect().item() for part in self._parts)
 
     def whole(self) -> pl.DataFrame:
-        """All rows at once; classes and translations are told of in different columns."""
-        return pl.concat([part.lazy().collect() for part in self._parts], how="diagonal_relaxed")
+        """All rows at once."""
+        return self.some(EVERY)
+
+    def some(self, kept: pl.Expr) -> pl.DataFrame:
+        """The kept rows at once; classes and translations are told of in different columns."""
+        return pl.concat([part.lazy().filter(kept).collect() for part in self._parts], how="diagonal_relaxed")
 
     def sink(self, path: Path) -> None:
         """All rows as one file, some at a time."""
@@ -53,15 +58,16 @@ class AllRows(Sequence[RowsPart]):
         together.sink_parquet(path, row_group_size=ROWS, maintain_order=True)
 
     def groups(
-        self, by: Sequence[str], columns: Sequence[str], kept: pl.Expr
+        self, by: Sequence[str], columns: Sequence[str], kept: pl.Expr = EVERY
     ) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
         """The kept rows of every combination of some columns, one combination after the other; of these columns."""
-        for key in self._keys(by, kept):
+        for key in self.keys(by, kept):
             wanted = dict(zip(by, key, strict=True))
             of = [part for part in self._parts if all(part.of.get(name, wanted[name]) == wanted[name] for name in by)]
             same = [pl.col(name) == value for name, value in wanted.items()]
             yield key, pl.concat([part.lazy().filter(kept, *same).select(columns).collect() for part in of])
 
-    def _keys(self, by: Sequence[str], kept: pl.Expr) -> list[tuple[Any, ...]]:
+    def keys(self, by: Sequence[str], kept: pl.Expr = EVERY) -> list[tuple[Any, ...]]:
+        """The combinations of some columns, in the order in which they first appear."""
         found = (part.lazy().filter(kept).select(by).unique(maintain_order=True).collect() for part in self._parts)
         return list(dict.fromkeys(key for frame in found for key in frame.iter_rows()))

@@ -205,6 +205,16 @@ class Faithfulness(Question):
             "best": leaderboard.best(rows, self.choose_on),
         }
 
+    @property
+    def shown(self) -> pl.Expr:
+        """None: its charts are of the summary."""
+        return pl.lit(False)
+
+    @property
+    def judged(self) -> pl.Expr:
+        """What is not of one fraction."""
+        return pl.col("fraction") == AOPC
+
     def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
         """The same of rows on disk, a measure at a time."""
         from exegete.experiments.faithfulness import leaderboard
