@@ -106,6 +106,7 @@ def small(folder: Path) -> list[str]:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and their children, ignore it
     with TemporaryDirectory() as name:
         folder, is_small = Path(name), sys.argv[1:] == ["--small"]
         words = small(folder) if is_small else []
