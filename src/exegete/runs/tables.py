@@ -52,7 +52,7 @@ def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
     parts = AllRows(part for facts in found.cells for part in parts_of(found.run, facts, name))
     if isinstance(built, Streaming) and parts.rows > HELD:
         summary, more = built.streamed(parts)
-        rows = parts.some(built.shown)
+        rows = parts[0].lazy().head(0).collect() if built.shown is None else parts.some(built.shown)
         with whole_file(tables / f"{name}.parquet") as beside:
             parts.sink(beside)
     else:

@@ -107,8 +107,8 @@ class Streaming(Protocol):
     """An experiment of many rows a text, told of without holding them all."""
 
     @property
-    def shown(self) -> pl.Expr:
-        """Which rows its charts need beside the summary."""
+    def shown(self) -> pl.Expr | None:
+        """Which rows its charts need beside the summary; None: none."""
 
     @property
     def judged(self) -> pl.Expr:

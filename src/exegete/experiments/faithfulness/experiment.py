@@ -206,9 +206,8 @@ class Faithfulness(Question):
         }
 
     @property
-    def shown(self) -> pl.Expr:
+    def shown(self) -> None:
         """None: its charts are of the summary."""
-        return pl.lit(False)
 
     @property
     def judged(self) -> pl.Expr:
