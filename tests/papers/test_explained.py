@@ -21,9 +21,7 @@ from exegete.runs.study import load_study
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 ENDS = (EXPLAINS, PART, NOT_IT, *CONTROL.values())
-TO_RUN = {
-    "jain_wallace_2019_seeds", "meister_2021_frozen", "neely_schouten_2020_short", "wiegreffe_pinter_2019_newsgroups",
-}  # fmt: skip  # studies that would test a reason and have no results yet
+TO_RUN = {"meister_2021_frozen"}  # studies that would test a reason and have no results yet
 
 
 @lru_cache
@@ -96,7 +94,8 @@ def test_what_a_number_elsewhere_explains() -> None:
         assert worth(printed, 0.3, there, by) == says, there
     words_only, claim = {"mean": None, "sign": "at"}, Yardstick(0.03, None, 0.0)
     assert worth(words_only, -0.15, Ours(0.0, -0.02, 0.02), claim) == EXPLAINS
-    assert worth(words_only, -0.15, Ours(-0.05, -0.09, -0.01), claim) == NOT_IT
+    assert worth(words_only, -0.15, Ours(-0.05, -0.09, -0.01), claim) == PART  # not contradicted any more
+    assert worth(words_only, -0.15, Ours(-0.07, -0.09, -0.04), claim) == NOT_IT
 
 
 def test_a_row_that_nothing_explains_is_open() -> None:

@@ -3,7 +3,8 @@
 With p the printed number, o ours and [l, h] our interval where the setting is another:
 
 - *explains it*: o lies outside [l, h], and p is reproduced there, or a claim in words borne out;
-- *a part of it*: o lies outside [l, h], and the number there is nearer to p than o is;
+- *a part of it*: o lies outside [l, h], and the number there is nearer to p than o is, or no longer contradicts a claim
+  in words;
 - *not it*: neither.
 
 A setting that the paper doesn't have either (a *control*) is no reason, however near it comes; it shows what is in the
@@ -108,12 +109,14 @@ def worth(row: Mapping[str, Any], ours: float, there: Ours, by: Yardstick) -> st
     'a part of it'
     >>> worth({"mean": 0.73}, 0.28, Ours(0.27, 0.11, 0.42), Yardstick(0.05))
     'not it'
+    >>> worth({"mean": None, "sign": "at"}, -0.15, Ours(-0.03, -0.06, 0.0), Yardstick(0.03, reference=0.0))
+    'a part of it'
     """
     printed = row["mean"]
     if there.low <= ours <= there.high:
         return NOT_IT
     if printed is None:
-        return EXPLAINS if judge_words(row["sign"], there, by)[0] == "direction only" else NOT_IT
+        return {"direction only": EXPLAINS, "cannot tell": PART}.get(judge_words(row["sign"], there, by)[0], NOT_IT)
     if judge(printed, there, by)[0] == "reproduced":
         return EXPLAINS
     return PART if abs(there.value - printed) < abs(ours - printed) else NOT_IT
