@@ -109,10 +109,10 @@ def is_sealed(out: Path, seals: Seals, wanted: Sequence[Cell]) -> bool:
 
 def _seal(seals: Seals | None, finished: Sequence[dict[str, Any]]) -> str | None:
     """Of a run with these cells; None where one of them was found under another seal, or nothing can be sealed."""
-    cells = [_cell(facts) for facts in finished]
-    if seals is None or any(facts["seal"] != seals.cells[cell] for facts, cell in zip(finished, cells, strict=True)):
+    found = {_cell(facts): facts.get("seal") for facts in finished}
+    if seals is None or any(seal != seals.cells[cell] for cell, seal in found.items()):
         return None
-    return seals.of(cells)
+    return seals.of(list(found))
 
 
 def _cell(facts: dict[str, Any]) -> Cell:

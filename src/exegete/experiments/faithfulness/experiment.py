@@ -211,7 +211,7 @@ class Faithfulness(Question):
 
     @property
     def judged(self) -> pl.Expr:
-        """What is not of one fraction."""
+        """Means over fractions."""
         return pl.col("fraction") == AOPC
 
     def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
