@@ -60,9 +60,9 @@ class Counted:
             self.texts += len(batch.ids)
             return trace(batch, **settings)
 
-        def deleted(batch: Batch, instead: Tensor | None = None) -> Deletions:
-            self.texts += len(batch.ids) + int(batch.words.sum())
-            return deletions(batch, instead)
+        def deleted(batch: Batch, instead: Tensor | None = None, asked: Tensor | None = None) -> Deletions:
+            self.texts += len(batch.ids) + int((batch.words if asked is None else asked).sum())
+            return deletions(batch, instead, asked)
 
         model.trace, model.deletions = traced, deleted  # type: ignore[method-assign]
 

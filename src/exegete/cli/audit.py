@@ -1,5 +1,6 @@
 """Audit: the scorecard and the answer."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,13 +86,13 @@ def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None
 
 
 def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
-    """Write the report, then print the scorecard and the answer, for machines or for people."""
+    """Print the scorecard and the answer, for machines or for people; these read them while the report is written."""
     from exegete.report.build import for_reader, notes, predictions, questions, write_report
     from exegete.runs.remote import shown
 
     assert found.run is not None
-    page = write_report(found.run, audit=found)
     if as_json:
+        page = write_report(found.run, audit=found)
         beside = {"report": shown(page), "notes": notes(found.run), "models": predictions(found.run)}
         print_json(found.to_json() | beside)
         return
@@ -100,7 +101,8 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
     _show_answer(for_reader(found), console)
     for line in questions(found) if definitions else ():
         console.print(f"[dim]{escaped(line)}[/]")
-    print(f"report: {shown(page)}")
+    sys.stdout.flush()
+    print(f"report: {shown(write_report(found.run, audit=found))}")
 
 
 def _show_answer(found: "Audit", console: Console) -> None:

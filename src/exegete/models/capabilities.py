@@ -185,15 +185,18 @@ class Recurrent(Pooling, Protocol):
 class Deleting(Predictor, Protocol):
     """A model that predicts without each of its words faster than by as many passes."""
 
-    def deletions(self, batch: Batch, instead: Tensor | None = None) -> "Deletions":
-        """Of whole texts, and with each token deleted in turn, or another word, [batch], in its place."""
+    def deletions(self, batch: Batch, instead: Tensor | None = None, asked: Tensor | None = None) -> "Deletions":
+        """Of whole texts, and with each word deleted in turn, or another one, [batch], in its place.
+
+        Of the words that are asked about, [batch, token]; of all, unless given.
+        """
 
 
 class Deletions(NamedTuple):
     """What a model predicts of texts with all their words, and without each of them."""
 
     whole: Tensor  # [batch, class]; NaN for a text without tokens
-    without: Tensor  # [batch, token, class]; NaN where the token is no word
+    without: Tensor  # [batch, token, class]; NaN where the token is no word, or was not asked about
 
 
 @runtime_checkable

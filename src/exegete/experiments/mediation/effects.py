@@ -142,8 +142,7 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: R
     times = torch.arange(asking.again, device=row.device)
     draw = base.draw[rows] + times.repeat_interleave(len(row))  # [again · ask]
     if isinstance(model, Deleting) and 2 * len(row) >= int(left.words.sum()):
-        draws = (base.draw + again for again in range(asking.again))
-        logits = torch.cat([_at_once(model, left, each, asking, words)[row, token].double() for each in draws])
+        logits = _at_once(model, left, asked, base.draw, how)
     else:
         logits = _removed(model, left, _Asks(rows, token.repeat(asking.again), draw), asking, words)
     now = explained(whole, label)[:, row]  # [scale, ask]
@@ -153,10 +152,13 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: R
     return found
 
 
-def _at_once(model: Deleting, left: Batch, draw: Tensor, asking: RemovalInCompany, words: CorpusWords) -> Tensor:
-    """Logits [base, token, class] without each word, of a model that has a faster way than as many passes."""
-    instead = None if asking.removal == "delete" else _in_place(left.ids, draw, asking, words)
-    return model.deletions(left, instead).without
+def _at_once(model: Deleting, left: Batch, asked: Tensor, draw: Tensor, how: RemovalPlan) -> Tensor:
+    """Logits [again · ask, class] without each word, of a model that has a faster way than as many passes."""
+    again = places(left.ids).repeat(how.asking.again)  # all draws of a text pass through it together
+    texts, times = left.rows(again), torch.arange(how.asking.again, device=draw.device)
+    draws = draw[again] + times.repeat_interleave(len(draw))
+    instead = None if how.asking.removal == "delete" else _in_place(texts.ids, draws, how.asking, how.words)
+    return model.deletions(texts, instead, asked[again]).without[asked[again]].double()
 
 
 class _Asks(NamedTuple):

@@ -109,65 +109,85 @@ def _whole(weights: _DirectionWeights, inputs: Tensor) -> _Whole:
     return _Whole(inputs, hidden, cells, hidden[1:] @ weights.score, hidden[1:] @ weights.output)
 
 
+class _Changed(NamedTuple):
+    """The words that are changed, one in each row, in the order in which one direction reads them."""
+
+    place: Tensor  # [row]: where it reads the word, never falling
+    text: Tensor  # [row]
+
+    def before(self, length: int) -> list[int]:
+        """How many rows have a place before each one, [1 + length]."""
+        ends = torch.arange(1 + length, device=self.place.device)
+        return torch.searchsorted(self.place, ends).tolist()
+
+
 class _Again(NamedTuple):
     """One direction over texts with a word changed: what is read after it, and where it stood."""
 
-    scores: Tensor  # [s, t, text] for every changed t and every s read after it; all else, s ≤ t, means nothing
-    outputs: Tensor  # [s, t, text, output], likewise
-    score: Tensor  # [t, text, scorer's linear part]: this half's share at t itself, where another word stands there
-    output: Tensor  # [t, text, output], likewise
+    scores: Tensor  # [s, row] for every s read after the changed word; all else means nothing
+    outputs: Tensor  # [s, row, output], likewise
+    score: Tensor  # [row, scorer's linear part]: this half's share where another word stands
+    output: Tensor  # [row, output], likewise
 
 
-def _rerun(reader: _Reader, weights: _DirectionWeights, own: _Whole, other: _Whole, instead: Tensor | None) -> _Again:
-    """One direction with each word changed in turn; `other` is the other one, which is not disturbed at s.
+def _rerun(
+    reader: _Reader, weights: _DirectionWeights, ways: tuple[_Whole, _Whole], rows: _Changed, instead: Tensor | None
+) -> _Again:
+    """One direction, the first of two, with a word changed in every row; the other one is not disturbed at s.
 
-    `instead` [text, 4 hidden] is what the word that stands at t brings in; None: nothing stands there.
+    `instead` [text, 4 hidden] is what the word that stands there brings in; None: nothing stands there.
     """
-    length, texts, gates = own.inputs.shape
-    hidden, cell = (state[:-1].clone().view(length * texts, -1) for state in (own.hidden, own.cells))  # as before t
+    (own, other), (length, _, gates) = ways, ways[0].inputs.shape
+    hidden, cell = own.hidden[rows.place, rows.text], own.cells[rows.place, rows.text]  # as before the word
     beside = other.score.flip(0) + reader.bias
     room, read = hidden.new_empty(len(hidden), gates), hidden.new_empty(len(hidden), beside.shape[-1])
     scores, outputs = hidden.new_zeros(length, len(hidden)), hidden.new_zeros(length, len(hidden), reader.outputs)
-    at = (own.score.new_zeros(own.score.shape), own.output.new_zeros(own.output.shape))
+    score, output = read.new_zeros(read.shape), outputs.new_zeros(outputs.shape[1:])
+    before = rows.before(length)
     for s in range(length):
-        n = s * texts  # of [t · text], those with t < s
-        m = n if instead is None else n + texts  # and with t = s, where another word is read now
+        n = before[s]  # rows whose word was read already
+        m = n if instead is None else before[s + 1]  # and those where another one is read now
         if not m:
             continue
         h, step, pre = hidden[:m], room[:m], read[:m]
-        torch.mm(h, weights.recurrent, out=step)
-        step[:n].view(s, texts, gates).add_(own.inputs[s])
+        torch.index_select(own.inputs[s], 0, rows.text[:n], out=step[:n])
         if instead is not None:
-            step[n:].add_(instead)
-        _step(step, cell[:m], h)
-        torch.mm(h, weights.score, out=pre)
+            torch.index_select(instead, 0, rows.text[n:m], out=step[n:])
+        _step(step.addmm_(h, weights.recurrent), cell[:m], h)
+        torch.index_select(beside[s], 0, rows.text[:n], out=pre[:n])
+        pre[n:] = 0
+        pre.addmm_(h, weights.score)
         torch.mm(h, weights.output, out=outputs[s, :m])
-        if instead is not None:
-            at[0][s], at[1][s] = pre[n:], outputs[s, n:m]
-        pre[:n].view(s, texts, read.shape[-1]).add_(beside[s])
+        score[n:m], output[n:m] = pre[n:], outputs[s, n:m]
         reader.score(pre[:n], out=scores[s, :n])
-    shape = (length, length, texts)
-    return _Again(scores.view(shape), outputs.view(*shape, -1).add_(other.output.flip(0)[:, None]), *at)
+    outputs += other.output.flip(0)[:, rows.text]
+    return _Again(scores, outputs, score, output)
 
 
-def _without(reader: _Reader, ways: tuple[_Whole, _Whole], words: Tensor, instead: _Instead) -> Tensor:
-    """Logits [text, changed token, class] of texts of one length."""
-    forward, backward = ways
-    later = _rerun(reader, reader.forward, forward, backward, instead[0])  # s > t
-    earlier = _rerun(reader, reader.backward, backward, forward, instead[1])  # s < t, read from the end
-    place = places(words, 1)
-    after = (place[:, None] > place)[..., None]  # [s, t, 1]
-    scores = later.scores.where(after, earlier.scores.flip(0, 1))
-    outputs = later.outputs.where(after[..., None], earlier.outputs.flip(0, 1))
-    kept = words[:, None] & (place[:, None] != place)
+def _without(reader: _Reader, ways: tuple[_Whole, _Whole], words: Tensor, asked: Tensor, instead: _Instead) -> Tensor:
+    """Logits [asked, class] of texts of one length, in the order of texts and places, each with one word changed."""
+    text, place = asked.nonzero(as_tuple=True)
+    last = words.shape[1] - 1 - place
+    first, second = place.argsort(stable=True), last.argsort(stable=True)
+    later = _rerun(reader, reader.forward, ways, _Changed(place[first], text[first]), instead[0])  # s > t
+    earlier = _rerun(reader, reader.backward, ways[::-1], _Changed(last[second], text[second]), instead[1])  # s < t
+    later, earlier = _in_order(later, first), _in_order(earlier, second)
+    every, row = places(words, 1)[:, None], places(place)
+    scores = later.scores.where(every > place, earlier.scores.flip(0))  # [s, row]
+    outputs = later.outputs.where((every > place)[..., None], earlier.outputs.flip(0))
+    kept = words[text].T & (every != place)
     if instead[0] is not None:
-        pre = later.score + earlier.score.flip(0) + reader.bias  # [t, text, …]
-        scores[place, place] = reader.score(pre.flatten(0, 1), out=pre.new_empty(pre.shape[:2].numel())).view(
-            pre.shape[:2]
-        )
-        outputs[place, place] = later.output + earlier.output.flip(0)
-        kept = words[:, None].expand(kept.shape)
-    return _pooled(reader, scores.permute(2, 1, 0), outputs.permute(2, 1, 0, 3), kept)  # [text, t, s]
+        pre = later.score + earlier.score + reader.bias
+        scores[place, row] = reader.score(pre, out=pre.new_empty(len(pre)))
+        outputs[place, row] = later.output + earlier.output
+        kept = words[text].T
+    return _pooled(reader, scores.T, outputs.transpose(0, 1), kept.T)
+
+
+def _in_order(found: _Again, order: Tensor) -> _Again:
+    """Rows as they were before they were put in this order."""
+    back = order.argsort()
+    return _Again(found.scores[:, back], found.outputs[:, back], found.score[back], found.output[back])
 
 
 def _pooled(reader: _Reader, scores: Tensor, outputs: Tensor, kept: Tensor) -> Tensor:
@@ -177,8 +197,13 @@ def _pooled(reader: _Reader, scores: Tensor, outputs: Tensor, kept: Tensor) -> T
     return model.two_sided((weights[..., None] * outputs).sum(-2) + model.decoder.bias)
 
 
-def _one_length(reader: _Reader, inputs: tuple[Tensor, Tensor], words: Tensor, instead: _Instead) -> Deletions:
-    """Texts of one length: what each direction takes in [position, text, 4 hidden], and words [text, position]."""
+def _one_length(
+    reader: _Reader, inputs: tuple[Tensor, Tensor], words: Tensor, asked: Tensor, instead: _Instead
+) -> Deletions:
+    """Texts of one length: what each direction takes in [position, text, 4 hidden]; words and asked [text, position].
+
+    Logits without a word are [asked, class].
+    """
     forward, backward = _whole(reader.forward, inputs[0]), _whole(reader.backward, inputs[1])
     pre = forward.score + backward.score.flip(0) + reader.bias  # [position, text, …]
     scores = reader.score(pre.flatten(0, 1), out=pre.new_empty(pre.shape[:2].numel())).view(pre.shape[:2])
@@ -187,7 +212,7 @@ def _one_length(reader: _Reader, inputs: tuple[Tensor, Tensor], words: Tensor, i
     count = max(1, ROWS // words.shape[1])
     parts = [slice(start, start + count) for start in range(0, len(words), count)]
     without = [
-        _without(reader, (forward.texts(some), backward.texts(some)), words[some], _some(instead, some))
+        _without(reader, (forward.texts(some), backward.texts(some)), words[some], asked[some], _some(instead, some))
         for some in parts
     ]
     return Deletions(whole, torch.cat(without))
@@ -198,12 +223,15 @@ def _some(instead: _Instead, texts: slice | Tensor) -> _Instead:
 
 
 @torch.no_grad()
-def deletions(model: Classifier, batch: Batch, instead: Tensor | None = None) -> Deletions:
-    """Predictions of whole texts, and with each token deleted in turn or another, [batch], in its place."""
+def deletions(model: Classifier, batch: Batch, instead: Tensor | None = None, asked: Tensor | None = None) -> Deletions:
+    """Predictions of whole texts, and with each word deleted in turn or another, [batch], in its place.
+
+    `asked` [batch, token] says of which words; of all, unless given.
+    """
     if not isinstance(model.encoder, BiLSTM):
         raise TypeError(f"deletion by reuse of states is for BiLSTM encoders, not {type(model.encoder).__name__}")
     reader, lengths = _Reader(model), batch.present.sum(-1)
-    width = batch.tokens.shape[1]
+    width, asked = batch.tokens.shape[1], batch.words if asked is None else asked & batch.words
     every = batch.tokens if instead is None else torch.cat([batch.tokens, instead[:, None]], 1)
     used, place = every.unique(return_inverse=True)
     table = model.embed(_line(used, batch))[0]  # [word, size]; whoever moves embeddings moves these, too
@@ -215,9 +243,11 @@ def deletions(model: Classifier, batch: Batch, instead: Tensor | None = None) ->
         rows = (lengths == length).nonzero()[:, 0]
         here = place[rows, :length].T  # [position, text]
         inputs = (projected[0][here], projected[1][here.flip(0)])
-        there = batch.words[rows, :length]
-        whole[rows], without[rows, :length] = _one_length(reader, inputs, there, _some(others, rows))
-    return Deletions(whole, without.masked_fill(~batch.words[..., None], torch.nan))
+        there, wanted = batch.words[rows, :length], asked[rows, :length]
+        found = _one_length(reader, inputs, there, wanted, _some(others, rows))
+        text, position = wanted.nonzero(as_tuple=True)
+        whole[rows], without[rows[text], position] = found.whole, found.without
+    return Deletions(whole, without)
 
 
 def _line(tokens: Tensor, of: Batch) -> Batch:
@@ -241,6 +271,6 @@ class BiLSTMClassifier(Classifier):
         """What makes states of embeddings."""
         return self.encoder.lstm
 
-    def deletions(self, batch: Batch, instead: Tensor | None = None) -> Deletions:
-        """Of whole texts, and with each token deleted in turn, or another in its place."""
-        return deletions(self, batch, instead)
+    def deletions(self, batch: Batch, instead: Tensor | None = None, asked: Tensor | None = None) -> Deletions:
+        """Of whole texts, and with each word, or each that is asked about, deleted in turn or another in its place."""
+        return deletions(self, batch, instead, asked)
