@@ -43,7 +43,7 @@ class Soak:
     def __init__(self, cluster: Any, folder: Path, log: Path) -> None:
         self.cluster, self.folder, self.log = cluster, folder, log
         self.node = next(node for node in cluster.list_all_nodes() if node is not cluster.head_node)
-        self.draw, self.killed, self.runs = random.Random(0), Counter[str](), 0
+        self.draw, self.killed, self.runs, self.began = random.Random(0), Counter[str](), 0, time.monotonic()
         self.study = _six(folder)
         (folder / "six.json").write_text(self.study.model_dump_json())
         self.expected = run_study(self.study, folder / "local", engine=LocalEngine(1))
@@ -54,9 +54,10 @@ class Soak:
         return self.killed.total()
 
     def say(self, sentence: str) -> None:
-        """A line of the log, without the folders of this machine."""
+        """A line of the log, with its minute and without the folders of this machine."""
+        minute = f"{(time.monotonic() - self.began) / 60:5.1f}"
         with self.log.open("a", encoding="utf8") as file:
-            file.write(f"{sentence}\n".replace(f"{self.folder}/", ""))
+            file.write(f"{minute}  {sentence}\n".replace(f"{self.folder}/", ""))
 
     def started(self, run: Path) -> "subprocess.Popen[bytes]":
         """A driver, at the same command as before."""
