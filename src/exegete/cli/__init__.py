@@ -10,6 +10,7 @@ from rich.console import Console
 
 from exegete.base.errors import ExegeteError
 from exegete.base.garbage import leave_at_the_end, look_rarely
+from exegete.base.memory import keep_freed
 
 # In the order of the help page: importing a command registers it.
 from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, words, serve  # isort: skip
@@ -25,6 +26,7 @@ def main() -> None:
     """Run a command; what goes wrong is one sentence and an exit code."""
     look_rarely()
     leave_at_the_end()
+    keep_freed()
     try:
         with heard_at_once():
             code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C

@@ -22,6 +22,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from exegete.base.garbage import look_rarely
+from exegete.base.memory import keep_freed
 
 FORKED = ("numpy", "torch", "scipy.special", "pydantic", "altair")  # imported once for all workers
 _starting = threading.Lock()
@@ -101,9 +102,10 @@ class Workers(SpawnContext):
 
 
 def settle(environment: Mapping[str, str]) -> None:
-    """What a worker does first: it takes its parent's environment, dies with it, and looks for little garbage."""
+    """What a worker does first: it takes its parent's environment, dies with it, and cleans up rarely."""
     os.environ.update(environment)  # one that was forked has that of another moment
     look_rarely()
+    keep_freed()
     threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
 
 
