@@ -29,6 +29,7 @@ from exegete.runs.pieces import Piece, queues
 from exegete.runs.run import finished_cells, locked, read_manifest, run_study
 from exegete.runs.stages import Case
 from exegete.runs.study import Cell, Study, Work, narrowed
+from exegete.runs.tables import Finished
 from exegete.training.checkpoint import Checkpoint
 from tests.small import small_task
 
@@ -373,6 +374,12 @@ def test_halves_find_what_the_whole_finds(
     found = run_study(study, tmp_path / "run", None, here())
     assert set(shards) == {2}
     assert_frame_equal(table(found), table(whole), abs_tol=1e-6)
+
+
+def test_tables_that_are_lost_are_named_in_a_few_words(study: Study, tmp_path: Path) -> None:
+    """Whoever runs a study is told of them in a sentence."""
+    lost = Finished(tmp_path, study, "agreement", [{"task": "many", "model": "facts"}])
+    assert "which are missing: tables and figures of agreement; all" in str(SetAsideError([lost], 1))
 
 
 class Losing(LocalEngine):

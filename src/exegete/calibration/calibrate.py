@@ -89,6 +89,9 @@ class _Work(NamedTuple):
     asked: AuditedDraw
     criteria: Path | None
 
+    def __str__(self) -> str:
+        return f"{self.asked.family} {self.asked.number}, {self.asked.audit}"
+
 
 def calibrate(
     wanted: CalibrationPlan, folder: Path, engine: Engine | None = None, progress: Progress = silent

@@ -27,6 +27,9 @@ class Finished(NamedTuple):
     experiment: str
     cells: Sequence[dict[str, Any]]
 
+    def __str__(self) -> str:
+        return f"tables and figures of {self.experiment}"
+
 
 def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress) -> None:
     """Rows, summary, tables and figures of every experiment over all cells; experiments side by side."""
