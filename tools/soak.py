@@ -27,7 +27,7 @@ from exegete.runs.study import Study
 
 KINDS = ("", ",projection=sparsemax", ",attention=dot")
 SHARES = {"worker": 0.84, "node": 0.08, "driver": 0.08}
-PAUSE = (1.0, 8.0)  # seconds between two kills: a worker needs some to start
+PAUSE = (1.0, 5.0)  # seconds between two kills: a worker needs some to start
 DRIVER = (
     "import sys; from pathlib import Path\n"
     "from exegete.runs.run import run_study; from exegete.runs.study import Study\n"

@@ -17,6 +17,7 @@ import pytest
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.progress import Progress
 from exegete.runs.engine import engine_of
+from exegete.runs.engine.contract import RETRIES
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import finished_cells, run_study
 from exegete.runs.study import Study
@@ -174,6 +175,21 @@ def test_pieces_come_back_and_errors_are_said_at_once(cluster: Any) -> None:
             list(engine.map(fail, [2]))
         with pytest.raises(RuntimeError, match="ZeroDivisionError: a defect"):
             list(engine.map(fail, [1]))
+
+
+def falter(folder: Path, progress: Progress) -> int:
+    """Die three times, and then find how often."""
+    deaths = len(list(folder.iterdir()))
+    if deaths < RETRIES:
+        (folder / str(deaths)).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return deaths
+
+
+def test_a_piece_whose_worker_died_is_done_again(cluster: Any, tmp_path: Path) -> None:
+    """Ray says of every death that memory may have been its cause: that alone sets nothing aside."""
+    with engine_of(at(cluster)) as engine:
+        assert list(engine.map(falter, [tmp_path])) == [(tmp_path, RETRIES)]
 
 
 def test_a_piece_that_kills_every_worker_is_set_aside_and_named(

@@ -15,8 +15,8 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.progress import silent
 from exegete.base.source import package_hash
 from exegete.runs.engine import engine_of
-from exegete.runs.engine.ray import RayEngine, _Shift
-from exegete.runs.engine.ray_cluster import connect, environment, refuse
+from exegete.runs.engine.ray import MEMORY, RayEngine, _said, _Shift
+from exegete.runs.engine.ray_cluster import connect, environment, library, refuse
 from exegete.runs.engine.ray_worker import NodeContents, Outcome, look
 from exegete.runs.needs import own_files
 from exegete.runs.objects import engine_for
@@ -149,3 +149,12 @@ def test_memory_cuts_a_piece_at_once_and_other_deaths_after_some(monkeypatch: py
     assert [shift._again(1, by_memory=False) for _ in range(5)] == [again] * 3 + [halves, aside]
     assert shift._again(2, by_memory=True) == aside
     assert shift.aside == [0, 1, 2]
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_only_what_memory_killed_counts_as_such() -> None:
+    """Of every dead process Ray says that the OOM killer is a common cause."""
+    ray = library()
+    died = ray.exceptions.RayError("its worker process has died. Common causes: (1) killed by the OOM killer")
+    assert _said(died) == "RayError"
+    assert _said(ray.exceptions.OutOfMemoryError("the node is running low on memory")) == MEMORY

@@ -262,8 +262,8 @@ class _Shift:
 
 
 def _said(error: Exception) -> str:
-    """The gist of what Ray says of a death."""
-    text = str(error).lower()
-    if "oom" in text or "out of memory" in text:
+    """The gist of what Ray says of a death. Of every process that died it says that memory may have been the cause."""
+    if isinstance(error, library().exceptions.OutOfMemoryError):
         return MEMORY
+    text = str(error).lower()
     return "its node died" if "node" in text and "process has died" not in text else type(error).__name__
