@@ -20,8 +20,10 @@ def curves(studies: tuple[str, ...] = SHOWN) -> pl.DataFrame:
     read = [pl.read_csv(ROOT / "results" / study / "curves.csv") for study in studies]
     both = pl.concat([frame.select("task", "model", "seed", "epoch", "kept", "accuracy") for frame in read])
     reads = pl.when(pl.col("model").str.contains("reads=context")).then(pl.lit("blind")).otherwise(pl.lit("sighted"))
+    read_on = pl.col("model").str.contains("encoding=conditional")
+    encoding = pl.when(read_on).then(pl.lit(", conditional encoding")).otherwise(pl.lit(""))
     tasks = pl.col("task").replace_strict(task_labels(both["task"]))
-    return both.with_columns(line=pl.format("{}, {} decoder", tasks, reads))
+    return both.with_columns(line=pl.format("{}, {} decoder{}", tasks, reads, encoding))
 
 
 def drawn(table: pl.DataFrame) -> alt.LayerChart:

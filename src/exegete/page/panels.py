@@ -53,10 +53,9 @@ def lines(
 
 
 def series(field: str, names: Sequence[str], legend: Any = alt.Undefined) -> tuple[alt.Color, alt.Shape]:
-    """A colour and a shape for every name, which say the same twice; where there are more than colours, again."""
-    rounds = [i % len(PALETTE) for i in range(len(names))]
-    colours = alt.Scale(domain=list(names), range=[PALETTE[i] for i in rounds])
-    shapes = alt.Scale(domain=list(names), range=[SHAPES[i] for i in rounds])
+    """A colour and a shape for every name, which say the same twice; colours that come again have other shapes."""
+    colours = alt.Scale(domain=list(names), range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
+    shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])
     return alt.Color(f"{field}:N", scale=colours, legend=legend), alt.Shape(f"{field}:N", scale=shapes, legend=legend)
 
 

@@ -24,7 +24,7 @@ from exegete.page.ink import config as config
 PALETTE = ("#0877BA", "#D55E00", "#009E73", "#9085F2", "#B0287A")
 NEUTRAL = "#808080"  # what is not a finding: noise, "all others"
 DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2))
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
 
 _Drawn = TypeVar("_Drawn", alt.Chart, alt.FacetChart, alt.LayerChart)
 
