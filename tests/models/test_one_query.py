@@ -9,6 +9,7 @@ from torch import Tensor
 from exegete.models.contract import Site, query_rows
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
+from exegete.models.huggingface.one_query import logits_of_one
 from exegete.models.opened import Pass, opened
 from exegete.tasks.example import Example
 from tests.models.architectures import MADE, NO_CLASSIFIER, classifier
@@ -113,6 +114,70 @@ def test_one_piece_of_every_text_is_computed_again(make: Any) -> None:
     texts.logits(drawn(texts))
     handle.remove()
     assert seen == [3 * len(TEXTS)]
+
+
+def narrowed_and_whole(model: HuggingFace) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Logits and their slope by the embeddings of words, by a pass that ends in one query and by a whole one."""
+    batch = batch_of(model)
+
+    def derived(whole: bool) -> tuple[Tensor, Tensor]:
+        embedded = model.embed(batch).detach().requires_grad_()
+        logits = (
+            model.trace(batch, embedded=embedded, keep=()).logits if whole else logits_of_one(model, batch, embedded)
+        )
+        (slope,) = torch.autograd.grad(logits.sin().sum(), embedded)
+        return logits.detach(), slope
+
+    return derived(False), derived(True)
+
+
+def assert_equal(model: HuggingFace) -> None:
+    (logits, slope), (expected, steep) = narrowed_and_whole(model)
+    assert (logits - expected).abs().max() <= EQUAL * max(1.0, float(expected.abs().max()))
+    assert (slope - steep).abs().max() <= 1e-5 * max(1.0, float(steep.abs().max()))
+    assert steep.abs().max() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_architecture_predicts_the_same_by_the_query_alone_that_is_read(name: str) -> None:
+    assert_equal(classifier(name))
+
+
+@pytest.mark.parametrize("make", [bert, roberta], ids=("bert", "roberta"))
+def test_a_prediction_computes_one_piece_of_the_last_layer(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = in_memory(*make())
+    assert_equal(model)
+    layers = [f"{model.base.base_model_prefix}.encoder.layer.{number}.output" for number in (0, 1)]
+    seen: list[int] = []
+    for path in layers:
+        part = model.base.get_submodule(path)
+        part.register_forward_hook(lambda module, given, found: seen.append(found.shape[0] * found.shape[1]))
+    batch = batch_of(model)
+    pieces = model.pieces(batch).real.numel()
+    whole = model.logits(batch)
+    assert seen == [pieces, pieces]  # few pieces: not worth a second start
+    seen.clear()
+    monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
+    assert torch.allclose(model.logits(batch), whole, atol=EQUAL)
+    assert seen == [pieces, len(TEXTS)]
+    seen.clear()
+    model.logits(batch, intervene=lambda site: site.weights)
+    assert seen == [pieces, pieces]  # an intervention sees all queries of all sites
+
+
+def test_nothing_of_a_pass_that_ended_early_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it goes wrong on the way."""
+    model = in_memory(*bert())
+    monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
+    batch = batch_of(model)
+    before = model.base(**model.inputs(model.pieces(batch), batch)).logits
+    model.logits(batch)
+    wrong = torch.zeros(len(TEXTS), batch.tokens.shape[1], 5)
+    with pytest.raises(RuntimeError):
+        model.logits(batch, embedded=wrong)
+    assert not any("forward" in vars(part) for part in model.base.modules())
+    assert torch.equal(model.base(**model.inputs(model.pieces(batch), batch)).logits, before)
 
 
 def test_a_model_that_reads_other_places_too_is_resumed_with_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
-from exegete.models.contract import Intervention, Query, Replacement, Trace
+from exegete.models.contract import Intervention, Query, Replacement, Trace, refuse_foreign
 from exegete.models.huggingface.apart import taken_apart, why_not
 from exegete.models.huggingface.attention import AttentionPass, input_embeddings
 from exegete.models.huggingface.load import LoadedParts, quiet
-from exegete.models.huggingface.one_query import BegunAtOne, begin
+from exegete.models.huggingface.one_query import BegunAtOne, begin, logits_of_one
 from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
 from exegete.models.huggingface.proof import Proof
 from exegete.models.huggingface.resumed import BegunPass
@@ -37,6 +37,7 @@ from exegete.tasks.example import Example, Task
 
 HEAD = "head.safetensors"  # beside transformers' own files: the tensors of a head of ours
 TEXTS = ("passage", "question")  # of a model of pairs
+MANY = 256  # pieces of a batch from which on a pass that narrows at its end is the faster one
 Around = Callable[[AttentionPass], AbstractContextManager[Any]]
 
 
@@ -188,6 +189,19 @@ class HuggingFace(Model):
             pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()}
         )
 
+    def logits(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Tensor:
+        """[batch, class], and nothing kept; of the last layer only what is read, where enough is saved by that."""
+        pieces = int(batch.cost.sum())
+        if intervene is not None or self.training or pieces < MANY or not self._reads_one:
+            return super().logits(batch, embedded=embedded, intervene=intervene)
+        refuse_foreign(batch, self.reader)
+        return logits_of_one(self, batch, embedded)
+
+    @property
+    def _reads_one(self) -> bool:
+        """Whether one query is read, and the proof has shown that it may go on alone."""
+        return hasattr(self, "proof") and self.proof.narrows
+
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         return self.told(self.read(batch, embedded, intervene, keep), batch, intervene)
 
@@ -196,7 +210,7 @@ class HuggingFace(Model):
         owner = dict.fromkeys(read.weights, own_places(batch))
         return Trace(self.decoded(read, batch), read.weights, read.states, owner)
 
-    def read_out(self, pieces: SpelledRows, output: Any, batch: Batch, intervene: Intervention) -> Tensor:
+    def read_out(self, pieces: SpelledRows, output: Any, batch: Batch, intervene: Intervention | None) -> Tensor:
         """Logits [batch, class] of what transformers' model gave of these pieces."""
         return self.told(ModelOutput(pieces, output, {}, {}), batch, intervene).logits
 

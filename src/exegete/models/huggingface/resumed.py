@@ -57,7 +57,9 @@ class BegunPass:
 
 
 @contextmanager
-def recording(base: nn.Module, layers: Sequence[str], run: AttentionPass, access: Access, site: str) -> Iterator[Below]:
+def recording(
+    base: nn.Module, layers: Sequence[str], run: AttentionPass, access: Access, site: str, *, detach: bool = True
+) -> Iterator[Below]:
     """Inside, what layers give in a run is recorded, up to a site; one that is not in `base` is above all of them."""
     below = Below(defaultdict(list), Counter())
     at = {name: (path, number) for path, names in access.names.items() for number, name in enumerate(names)}
@@ -68,7 +70,7 @@ def recording(base: nn.Module, layers: Sequence[str], run: AttentionPass, access
         def answer(*arguments: Any, **more: Any) -> Any:
             found = forward(*arguments, **more)
             if run.calls[owner] <= number:  # not reached yet
-                below.outputs[layer].append(each(found, Tensor.detach))
+                below.outputs[layer].append(each(found, Tensor.detach) if detach else found)
                 below.calls.clear()
                 below.calls.update(run.calls)
             return found
