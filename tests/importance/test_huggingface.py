@@ -1,6 +1,7 @@
 """Every importance on models of transformers: scored on words, alone as in a batch, or refused with a sentence."""
 
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from exegete.importance.baselines import Baseline
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.checks import complaints
 from exegete.importance.contract import Target, refusal
-from exegete.importance.integrated_gradients import KINKS, WAVES, IntegratedGradients
+from exegete.importance.integrated_gradients import EVEN, FROM_ZERO, KINKS, WAVES, WAVES_FROM_ZERO, IntegratedGradients
 from exegete.importance.sharing import sharing
 from exegete.models.contract import Site
 from exegete.models.huggingface.make import made
@@ -114,17 +115,45 @@ def test_flow_from_one_state_is_cautioned() -> None:
 
 def test_the_way_through_a_transformer_starts_with_more_points() -> None:
     """With few points the sum may be right by chance while words are not; a number that is given is taken."""
-    asked = IntegratedGradients(bound=0)
     theirs, ours = model_of("bert"), small_model(SPECS[0], texts(4))
-    for model, examples, points in ((theirs, EXAMPLES, WAVES), (ours, texts(4), KINKS)):
+    zero, unknown = IntegratedGradients(bound=0), IntegratedGradients("unknown", bound=0)
+    cases = (
+        (theirs, EXAMPLES, zero, WAVES_FROM_ZERO),
+        (theirs, EXAMPLES, unknown, WAVES),
+        (ours, texts(4), zero, KINKS),
+    )
+    for model, examples, asked, points in cases:
         batch = model.collate(examples)
-        for importance, wanted in ((asked, points), (IntegratedGradients(bound=0, steps=5), 5)):
+        for importance, wanted in ((asked, points), (replace(asked, steps=5), 5)):
             spent = importance(model, batch).cost
             assert spent is not None
             assert set(spent.backward.tolist()) == {wanted}
     few = IntegratedGradients(bound=0, most=9)(theirs, theirs.collate(EXAMPLES)).cost
     assert few is not None
     assert set(few.backward.tolist()) == {9}
+
+
+def test_a_way_that_is_gone_slowly_somewhere_is_the_same_way() -> None:
+    """From 0 to 1, ever upwards, at the speed that it says; slowest where it should be."""
+    u = torch.linspace(0, 1, 201, dtype=torch.float64, requires_grad=True)
+    for pace in (EVEN, FROM_ZERO):
+        place = pace.place(u)
+        (slope,) = torch.autograd.grad(place.sum(), u)
+        assert place[[0, -1]].tolist() == pytest.approx([0, 1], abs=1e-12)
+        assert (slope > 0).all()
+        assert torch.allclose(slope, pace.speed(u.detach()))
+    slowest = FROM_ZERO.place(u)[FROM_ZERO.speed(u).argmin()].item()
+    assert slowest == pytest.approx(FROM_ZERO.about, abs=0.01)
+
+
+def test_integrated_gradients_of_a_transformer_are_those_of_an_even_way() -> None:
+    """Against the paper's own sum of many points at one distance."""
+    model = model_of("bert")
+    batch = model.collate(EXAMPLES)
+    sums = IntegratedGradients(bound=0), IntegratedGradients(rule="riemann", steps=1000, bound=0)
+    ours, slow = (importance(model, batch).values for importance in sums)
+    apart = (ours - slow)[batch.words].abs().max()
+    assert apart <= 2e-3 * slow[batch.words].abs().max()
 
 
 @pytest.mark.parametrize("baseline", ["unknown", "padding"])
