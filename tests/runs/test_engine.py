@@ -68,6 +68,33 @@ def test_many_workers_stay_warm_and_pass_on_what_they_say() -> None:
             list(engine.map(fail, [1, 2]))
 
 
+def ready(folder: Path, progress: Progress) -> None:
+    time.sleep(1)
+    (folder / f"ready-{time.monotonic_ns()}").touch()
+
+
+def got_ready(folder: Path, wanted: int) -> int:
+    """How many workers did, as soon as it is so many, or after a minute."""
+    until = time.monotonic() + 60
+    while (found := len(list(folder.iterdir()))) < wanted and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.slow
+def test_nobody_gets_ready_once_there_is_work(tmp_path: Path) -> None:
+    """Else a worker that was busy when it should get ready does so after all of its work, and everybody waits."""
+    with LocalEngine(2) as engine:
+        engine.warm(ready, tmp_path)
+        list(engine.map(square, [1, 2, 3, 4]))
+        assert got_ready(tmp_path, 1) == 1
+        time.sleep(3)
+        assert got_ready(tmp_path, 1) == 1
+    with LocalEngine(2) as engine:
+        engine.warm(ready, tmp_path)
+        assert got_ready(tmp_path, 3) == 3  # nothing to do: both do
+
+
 @pytest.mark.slow
 def test_an_interrupt_does_not_wait_for_running_work() -> None:
     def interrupted() -> None:

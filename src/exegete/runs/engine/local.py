@@ -38,6 +38,7 @@ class LocalEngine:
         self._pool: ProcessPoolExecutor | None = None
         self._queue: Queue[tuple[str, int, int] | None] | None = None
         self._context = Workers()
+        self._asked = False  # whether workers have more to do than to get ready
 
     @property
     def workers(self) -> int:
@@ -77,7 +78,7 @@ class LocalEngine:
 
     def _done(self, job: Job[Item, Result], items: dict[int, Item], progress: Progress) -> Iterator[tuple[int, Result]]:
         """The pieces that are done until a worker dies."""
-        pool = self._started()
+        pool, self._asked = self._started(), True
         with _heard(self._queue, progress):
             waiting = {pool.submit(_work, job, item): place for place, item in items.items()}
             try:
@@ -97,7 +98,13 @@ class LocalEngine:
         if self.workers > 1:
             pool = self._started()
             first, *_ = [pool.submit(_work, job, item) for _ in range(self.workers - 1)]
-            first.add_done_callback(partial(_go_on, pool, job, item))
+            first.add_done_callback(partial(self._go_on, pool, job, item))
+
+    def _go_on(self, pool: ProcessPoolExecutor, job: Job[Item, None], item: Item, done: "Future[None]") -> None:
+        """One worker more, unless the work is over, or has begun: whoever works gets ready on the way."""
+        if not (done.cancelled() or self._asked):
+            with suppress(RuntimeError):  # what a pool says that is closed, or whose worker died
+                pool.submit(_work, job, item)
 
     def reach(self, folder: Path | None, files: Sequence[Path]) -> None:
         """Workers on this machine see what this process sees."""
@@ -134,13 +141,6 @@ def _start_worker(messages: "Queue[tuple[str, int, int] | None]", environment: d
     _messages = messages
     torch.set_num_threads(1)
     settle(environment)
-
-
-def _go_on(pool: ProcessPoolExecutor, job: Job[Item, None], item: Item, done: "Future[None]") -> None:
-    """One worker more, unless the work is over."""
-    if not done.cancelled():
-        with suppress(RuntimeError):  # what a pool says that is closed, or whose worker died
-            pool.submit(_work, job, item)
 
 
 _told: dict[str, float] = {}  # in a worker: when each piece of work last spoke
