@@ -15,6 +15,7 @@ multiplied out of our sight (access by softmax), or where more than one query is
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor
@@ -76,23 +77,25 @@ class BegunAtOne:
         return self.model.read_out(one, output, batch, intervene)
 
 
-def logits_of_one(model: "HuggingFace", batch: Batch, vectors: Tensor | None) -> Tensor:
-    """Logits [batch, class] from the embeddings of pieces, by a pass of which only what is read goes on at the end."""
-    pieces, site = model.pieces(batch), model.sites[-1]
-    embedded = None if vectors is None else pieces.vectors(vectors, model.size)
+def logits_of_one(model: "HuggingFace", batch: Batch, embedded: Tensor | None) -> Tensor:
+    """Logits [batch, class], from embeddings if given, by a pass that goes on with the one query that is read."""
+    pieces, readout = model.pieces(batch), Readout(model.sites[-1:], model.query)
+    vectors = None if embedded is None else pieces.vectors(embedded, model.size)
     found, rows = list[Below](), list[QueryRow]()
+    narrow = partial(_of_query, readout.place(pieces.real), pieces)  # at once: what other pieces have may be forgotten
 
     @contextmanager
     def around(run: AttentionPass) -> Iterator[None]:
-        run.look = _remembering(Readout((site,), model.query), rows, last=True)
-        with recording(model.base, layers_of(model.access), run, model.access, site, detach=False) as below:
+        run.look = _remembering(readout, rows, last=True)
+        layers = layers_of(model.access)
+        with recording(model.base, layers, run, model.access, readout.sites[-1], narrow) as below:
             found.append(below)
             yield
 
     with suppress(Reached):
-        model.run(batch, pieces, None, vectors=embedded, around=around)
+        model.run(batch, pieces, None, vectors=vectors, around=around)
     (below,), (row,) = found, rows
-    return BegunAtOne(model, batch, pieces, _narrowed(below, row.query, pieces), row).logits(places(batch.ids), None)
+    return BegunAtOne(model, batch, pieces, below, row).logits(places(batch.ids), None)
 
 
 def begin(
@@ -144,11 +147,11 @@ def _remembering(
 
 def _narrowed(below: Below, query: Tensor, pieces: SpelledRows) -> Below:
     """What layers gave, of one piece of every text; all else as it is."""
+    narrow = partial(_of_query, query, pieces)
+    return below._replace(outputs={path: [each(one, narrow) for one in given] for path, given in below.outputs.items()})
 
-    def of_query(tensor: Tensor) -> Tensor:
-        whole = tensor.dim() == 3 and tensor.shape[:2] == pieces.ids.shape
-        return tensor[places(query), query][:, None] if whole else tensor
 
-    return below._replace(
-        outputs={path: [each(one, of_query) for one in given] for path, given in below.outputs.items()}
-    )
+def _of_query(query: Tensor, pieces: SpelledRows, tensor: Tensor) -> Tensor:
+    """Of one piece of every text, where it is about pieces."""
+    whole = tensor.dim() == 3 and tensor.shape[:2] == pieces.ids.shape
+    return tensor[places(query), query][:, None] if whole else tensor

@@ -58,9 +58,17 @@ class BegunPass:
 
 @contextmanager
 def recording(
-    base: nn.Module, layers: Sequence[str], run: AttentionPass, access: Access, site: str, *, detach: bool = True
+    base: nn.Module,
+    layers: Sequence[str],
+    run: AttentionPass,
+    access: Access,
+    site: str,
+    kept: Callable[[Tensor], Tensor] = Tensor.detach,
 ) -> Iterator[Below]:
-    """Inside, what layers give in a run is recorded, up to a site; one that is not in `base` is above all of them."""
+    """Inside, what layers give in a run is recorded, up to a site, or what is to be kept of it.
+
+    A site that is not in `base` is above all layers.
+    """
     below = Below(defaultdict(list), Counter())
     at = {name: (path, number) for path, names in access.names.items() for number, name in enumerate(names)}
     path, number = at.get(site, ("", 0))
@@ -70,7 +78,7 @@ def recording(
         def answer(*arguments: Any, **more: Any) -> Any:
             found = forward(*arguments, **more)
             if run.calls[owner] <= number:  # not reached yet
-                below.outputs[layer].append(each(found, Tensor.detach) if detach else found)
+                below.outputs[layer].append(each(found, kept))
                 below.calls.clear()
                 below.calls.update(run.calls)
             return found
