@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from tokenizers import processors
 from torch import Tensor
 
 from exegete.models.contract import Site, query_rows
@@ -11,9 +12,10 @@ from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
 from exegete.models.huggingface.one_query import logits_of_one
 from exegete.models.opened import Pass, opened
+from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.models.architectures import MADE, NO_CLASSIFIER, classifier
-from tests.models.tiny import bert, bert_folder, in_memory, roberta
+from tests.models.tiny import bert, bert_folder, drawn, in_memory, roberta, word_pieces
 
 EQUAL = 1e-6
 TEXTS = ("an unbelievably charming movie of plot", "bad plot !", "a dull movie")
@@ -33,7 +35,7 @@ def passing(model: HuggingFace) -> tuple[Pass, Tensor, bool]:
     return texts, query, texts.begun.one_query
 
 
-def drawn(texts: Pass, draws: int = 3) -> Tensor:
+def drawn_weights(texts: Pass, draws: int = 3) -> Tensor:
     noise = torch.rand(len(TEXTS), draws, *texts.weights.shape[1:], generator=torch.Generator().manual_seed(0)).double()
     weights = noise * texts.mask[:, None, None]
     return weights / weights.sum(-1, keepdim=True) * texts.weights.sum(-1)[:, None, :, None]  # with sinks: less than 1
@@ -61,7 +63,7 @@ def test_every_architecture_whose_values_we_multiply_goes_on_with_one_query(name
     assert model.proof.narrows
     texts, query, one = passing(model)
     assert one
-    weights = drawn(texts).requires_grad_()
+    weights = drawn_weights(texts).requires_grad_()
     found = texts.logits(weights)
     (slope,) = torch.autograd.grad(found.sin().sum(), weights)
     free = weights.detach().clone().requires_grad_()
@@ -111,28 +113,34 @@ def test_one_piece_of_every_text_is_computed_again(make: Any) -> None:
     seen: list[int] = []
     layer = model.base.get_submodule(f"{model.base.base_model_prefix}.encoder.layer.1.output")
     handle = layer.register_forward_hook(lambda module, given, found: seen.append(found.shape[0] * found.shape[1]))
-    texts.logits(drawn(texts))
+    texts.logits(drawn_weights(texts))
     handle.remove()
     assert seen == [3 * len(TEXTS)]
 
 
-def narrowed_and_whole(model: HuggingFace) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Logits and their slope by the embeddings of words, by a pass that ends in one query and by a whole one."""
-    batch = batch_of(model)
+def narrowed_and_whole(model: HuggingFace, batch: Batch) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Logits and their slope by the embeddings of words, by a pass that ends in one query and by a whole one.
+
+    The embeddings are not those of the texts: whatever looks these up again computes something else.
+    """
+    noise = torch.Generator().manual_seed(0)
 
     def derived(whole: bool) -> tuple[Tensor, Tensor]:
-        embedded = model.embed(batch).detach().requires_grad_()
-        logits = (
-            model.trace(batch, embedded=embedded, keep=()).logits if whole else logits_of_one(model, batch, embedded)
-        )
+        embedded = model.embed(batch).detach()
+        embedded += torch.randn(embedded.shape, generator=noise.manual_seed(0), dtype=embedded.dtype)
+        embedded.requires_grad_()
+        if whole:
+            logits = model.trace(batch, embedded=embedded, keep=()).logits
+        else:
+            logits = logits_of_one(model, batch, embedded)
         (slope,) = torch.autograd.grad(logits.sin().sum(), embedded)
         return logits.detach(), slope
 
     return derived(False), derived(True)
 
 
-def assert_equal(model: HuggingFace) -> None:
-    (logits, slope), (expected, steep) = narrowed_and_whole(model)
+def assert_equal(model: HuggingFace, batch: Batch | None = None) -> None:
+    (logits, slope), (expected, steep) = narrowed_and_whole(model, batch_of(model) if batch is None else batch)
     assert (logits - expected).abs().max() <= EQUAL * max(1.0, float(expected.abs().max()))
     assert (slope - steep).abs().max() <= 1e-5 * max(1.0, float(steep.abs().max()))
     assert steep.abs().max() > 0
@@ -148,11 +156,18 @@ def test_every_architecture_predicts_the_same_by_the_query_alone_that_is_read(na
 def test_a_prediction_computes_one_piece_of_the_last_layer(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model = in_memory(*make())
     assert_equal(model)
-    layers = [f"{model.base.base_model_prefix}.encoder.layer.{number}.output" for number in (0, 1)]
     seen: list[int] = []
-    for path in layers:
-        part = model.base.get_submodule(path)
-        part.register_forward_hook(lambda module, given, found: seen.append(found.shape[0] * found.shape[1]))
+
+    def counting(forward: Any) -> Any:
+        def counted(states: Tensor, *more: Any) -> Any:
+            seen.append(states.shape[0] * states.shape[1])
+            return forward(states, *more)
+
+        return counted
+
+    for number in (0, 1):
+        part = model.base.get_submodule(f"{model.base.base_model_prefix}.encoder.layer.{number}.output")
+        monkeypatch.setattr(part, "forward", counting(part.forward))
     batch = batch_of(model)
     pieces = model.pieces(batch).real.numel()
     whole = model.logits(batch)
@@ -166,16 +181,77 @@ def test_a_prediction_computes_one_piece_of_the_last_layer(make: Any, monkeypatc
     assert seen == [pieces, pieces]  # an intervention sees all queries of all sites
 
 
-def test_nothing_of_a_pass_that_ended_early_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it goes wrong on the way."""
+def without_symbols() -> Any:
+    """A tokenizer that writes nothing around texts."""
+    tokenizer = word_pieces()
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", pair="$A $B")
+    return tokenizer
+
+
+def llama(layers: int) -> HuggingFace:
+    """A tiny classifier that reads the last word of a text."""
+    import transformers
+
+    tokenizer = without_symbols()
+    size: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_attention_heads": 2,
+    }
+    config = transformers.LlamaConfig(**size, num_hidden_layers=layers, num_labels=2, pad_token_id=0)
+    return in_memory(drawn(transformers.LlamaForSequenceClassification(config)), tokenizer)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_query_that_is_a_word_is_read_with_the_embedding_that_it_was_given(layers: int) -> None:
+    """With a single layer nothing lies below the last site but embeddings."""
+    model = llama(layers)
+    assert model.query == "last"
+    assert model.proof.narrows
+    assert_equal(model)
+
+
+def test_a_text_that_holds_the_padding_piece_is_read_as_transformers_does() -> None:
+    """Its classifiers take the last piece for the last one that is not padding, by its number."""
+    model = llama(2)
+    texts = ("a dull [PAD]", "bad plot")
+    assert_equal(model, model.collate([Example(i, (tuple(text.split()),), 0) for i, text in enumerate(texts)]))
+
+
+def test_pairs_empty_texts_and_words_without_pieces_are_read_the_same() -> None:
+    pair = made(f"hf:{bert_folder()}:head=cls,pair=true", ("no", "yes"))
+    texts = [(("a", "dull", "plot"), ("bad",)), (("ok",), ("a", "terrific", "movie"))]
+    assert_equal(pair, pair.collate([Example(i, each, 0) for i, each in enumerate(texts)]))
+    alone = in_memory(*bert())
+    odd = [(), ("\xad", "ok"), ("bad",)]
+    assert_equal(alone, alone.collate([Example(i, (each,), 0) for i, each in enumerate(odd)]))
+
+
+def test_whoever_listens_to_layers_hears_whole_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = in_memory(*bert())
+    monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
+    batch, heard = batch_of(model), list[int]()
+    model.base.bert.encoder.layer[0].register_forward_hook(lambda part, given, found: heard.append(given[0].shape[1]))
+    model.logits(batch)
+    assert heard == [model.pieces(batch).real.shape[1]]
+
+
+@pytest.mark.parametrize("layer", [0, 1], ids=("first pass", "second pass"))
+def test_nothing_stays_of_a_pass_that_goes_wrong(layer: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = in_memory(*bert())
     monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
     batch = batch_of(model)
     before = model.base(**model.inputs(model.pieces(batch), batch)).logits
     model.logits(batch)
-    wrong = torch.zeros(len(TEXTS), batch.tokens.shape[1], 5)
-    with pytest.raises(RuntimeError):
-        model.logits(batch, embedded=wrong)
+
+    def wrong(*given: Any) -> None:
+        raise OSError("no more")
+
+    with monkeypatch.context() as here:
+        here.setattr(model.base.bert.encoder.layer[layer].output.dense, "forward", wrong)
+        with pytest.raises(OSError, match="no more"):
+            model.logits(batch)
     assert not any("forward" in vars(part) for part in model.base.modules())
     assert torch.equal(model.base(**model.inputs(model.pieces(batch), batch)).logits, before)
 

@@ -113,6 +113,11 @@ class HuggingFace(Model):
         return taken_apart(self, batch, at, compare)
 
     @cached_property
+    def adds_positions(self) -> bool:
+        """By its tables."""
+        return any(True for _ in _positions(self.base))
+
+    @cached_property
     def limit(self) -> int | None:
         """Pieces that a text may have, symbols included; None: any number."""
         given = [self.tokenizer.model_max_length, *_positions(self.base)]
@@ -191,16 +196,17 @@ class HuggingFace(Model):
 
     def logits(self, batch: Batch, *, embedded: Tensor | None = None, intervene: Intervention | None = None) -> Tensor:
         """[batch, class], and nothing kept; of the last layer only what is read, where enough is saved by that."""
-        pieces = int(batch.cost.sum())
-        if intervene is not None or self.training or pieces < MANY or not self._reads_one:
+        if intervene is not None or self.training or not self._reads_one or int(batch.cost.sum()) < MANY:
             return super().logits(batch, embedded=embedded, intervene=intervene)
         refuse_foreign(batch, self.reader)
         return logits_of_one(self, batch, embedded)
 
     @property
     def _reads_one(self) -> bool:
-        """Whether one query is read, and the proof has shown that it may go on alone."""
-        return hasattr(self, "proof") and self.proof.narrows
+        """Whether one query is read, the proof has shown that it may go on alone, and nobody listens to layers."""
+        if not (hasattr(self, "proof") and self.proof.narrows):
+            return False
+        return not any(part._forward_hooks or part._forward_pre_hooks for part in self.base.modules())
 
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         return self.told(self.read(batch, embedded, intervene, keep), batch, intervene)

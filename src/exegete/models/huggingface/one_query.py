@@ -62,8 +62,11 @@ class BegunAtOne:
     row: QueryRow
     one_query: bool = True
 
-    def logits(self, rows: Tensor, intervene: Intervention | None) -> Tensor:
-        """Of some of its texts, [row], under an intervention at the site, which has one query: [row, class]."""
+    def logits(self, rows: Tensor, intervene: Intervention | None, vectors: Tensor | None = None) -> Tensor:
+        """Of some of its texts, [row], under an intervention, if any, at the site, which has one query: [row, class].
+
+        `vectors` [row, 1, size] stand for the embedding of this query; its own, unless given.
+        """
         batch, pieces = self.batch.rows(rows), self.pieces.rows(rows)
         one = pieces.at(self.row.query[rows])
 
@@ -71,7 +74,7 @@ class BegunAtOne:
             return None if intervene is None else rewriting(name, batch, pieces, intervene, one.word)
 
         base, texts = self.model.base, len(self.batch.ids)
-        with reading(base, self.model.access, at, ()) as run, resuming(base, run, self.below, rows, texts):
+        with reading(base, self.model.access, at, (), vectors) as run, resuming(base, run, self.below, rows, texts):
             run.look = lambda name, look: self.row.of(rows) if name == self.row.site else look
             output = base(**self.model.inputs(one, batch))
         return self.model.read_out(one, output, batch, intervene)
@@ -80,13 +83,16 @@ class BegunAtOne:
 def logits_of_one(model: "HuggingFace", batch: Batch, embedded: Tensor | None) -> Tensor:
     """Logits [batch, class], from embeddings if given, by a pass that goes on with the one query that is read."""
     pieces, readout = model.pieces(batch), Readout(model.sites[-1:], model.query)
+    if readout.query == "last" and bool((pieces.real & (pieces.ids == model.tokenizer.pad_token_id)).any()):
+        return model.trace(batch, embedded=embedded, keep=()).logits  # transformers then takes another one for the last
+    query = readout.place(pieces.real)
     vectors = None if embedded is None else pieces.vectors(embedded, model.size)
+    narrow = partial(_of_query, query, pieces)  # at once: what other pieces have may be forgotten
     found, rows = list[Below](), list[QueryRow]()
-    narrow = partial(_of_query, readout.place(pieces.real), pieces)  # at once: what other pieces have may be forgotten
 
     @contextmanager
     def around(run: AttentionPass) -> Iterator[None]:
-        run.look = _remembering(readout, rows, last=True)
+        run.look = _ending(readout, query, rows)
         layers = layers_of(model.access)
         with recording(model.base, layers, run, model.access, readout.sites[-1], narrow) as below:
             found.append(below)
@@ -95,7 +101,8 @@ def logits_of_one(model: "HuggingFace", batch: Batch, embedded: Tensor | None) -
     with suppress(Reached):
         model.run(batch, pieces, None, vectors=vectors, around=around)
     (below,), (row,) = found, rows
-    return BegunAtOne(model, batch, pieces, below, row).logits(places(batch.ids), None)
+    begun = BegunAtOne(model, batch, pieces, below, row)
+    return begun.logits(places(batch.ids), None, None if vectors is None else narrow(vectors))
 
 
 def begin(
@@ -124,25 +131,42 @@ def begin(
     return BegunAtOne(model, batch, pieces, _narrowed(below, rows[0].query, pieces), rows[0])
 
 
-def _remembering(
-    readout: Readout, found: list[QueryRow], *, last: bool = False
-) -> Callable[[str, AttentionInputs], AttentionInputs]:
-    """Changes nothing, and remembers what the query looks at that is read; the last that is done in a pass, or not."""
+_Look = Callable[[str, AttentionInputs], AttentionInputs]
+
+
+def _remembering(readout: Readout, found: list[QueryRow]) -> _Look:
+    """Changes nothing, and remembers what the query looks at that is read."""
     (site,) = readout.sites
 
     def look(name: str, seen: AttentionInputs) -> AttentionInputs:
         if name == site:
             mask = seen.mask.expand_as(seen.scores)
             query = readout.place(real_queries(mask, seen.scores, name).any(-1).any(1))
-            scores, allowed = (query_rows(tensor, query)[:, :, None] for tensor in (seen.scores, mask))
-            if last:
-                found.append(QueryRow(site, query, AttentionInputs(scores, allowed, seen.project, seen.value)))
-                raise Reached
-            kept = AttentionInputs(scores.detach(), allowed, seen.project, seen.value.detach())
-            found.append(QueryRow(site, query, kept))
+            detached = seen._replace(scores=seen.scores.detach(), value=seen.value.detach())
+            found.append(_row(site, query, detached))
         return seen
 
     return look
+
+
+def _ending(readout: Readout, query: Tensor, found: list[QueryRow]) -> _Look:
+    """Remembers what this query of every text, [batch], looks at at the site, and ends the pass there."""
+    (site,) = readout.sites
+
+    def look(name: str, seen: AttentionInputs) -> AttentionInputs:
+        if name == site:
+            found.append(_row(site, query, seen))
+            raise Reached
+        return seen
+
+    return look
+
+
+def _row(site: str, query: Tensor, seen: AttentionInputs) -> QueryRow:
+    """Of all that is looked at what one query of every text sees."""
+    mask = seen.mask.expand_as(seen.scores)
+    scores, allowed = (query_rows(tensor, query)[:, :, None] for tensor in (seen.scores, mask))
+    return QueryRow(site, query, seen._replace(scores=scores, mask=allowed))
 
 
 def _narrowed(below: Below, query: Tensor, pieces: SpelledRows) -> Below:

@@ -9,7 +9,7 @@ that nobody reads. So a few texts of different lengths are run, and four things 
 - at every site, other weights give other logits.
 
 Whether a pass may be resumed from what lies below the readout is tried, too, and whether with the one query alone that
-is read; where that gives other logits, it isn't.
+is read, also from other embeddings than those of a text; where that gives other logits, it isn't.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError
 from exegete.models.contract import Intervention, Site
-from exegete.models.huggingface.one_query import begin
+from exegete.models.huggingface.one_query import begin, logits_of_one
 from exegete.models.huggingface.parameters import layers_of
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 CLOSE = {torch.float32: 1e-4, torch.float64: 1e-6}  # relative to the largest number
 COARSE = 0.1  # in half precision
+NO_ROWS = (RuntimeError, ValueError, TypeError, IndexError)  # where layers give something else than rows of texts
 LENGTHS = (5, 2, 4)  # of the texts that are run, in words: short, for models that read little
 
 
@@ -69,8 +70,9 @@ def proven(model: "HuggingFace") -> Proof:
         _alone(model, batch, trace.logits)
         gated = _rows(model, trace.attention)
         moved = {site: _moved(model, batch, trace.logits, site) for site in model.sites}
-        resumes, narrows = (_resumes(model, batch, narrow) for narrow in (False, True))
-    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes, resumes and narrows)
+        resumes = _resumes(model, batch, narrow=False)
+        narrows = resumes and _resumes(model, batch, narrow=True) and _goes_on_alone(model, batch)
+    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes, narrows)
 
 
 def _same(model: "HuggingFace", batch: Batch) -> float:
@@ -137,9 +139,20 @@ def _resumes(model: "HuggingFace", batch: Batch, narrow: bool) -> bool:
     try:
         begun = begin(model, batch, site, lambda at: at.weights, layers_of(model.access), narrow)
         resumed = begun.logits(rows, other)
-    except (RuntimeError, ValueError, TypeError, IndexError):  # its layers give something that has no rows
+    except NO_ROWS:
         return False
     return begun.one_query == narrow and float((whole - resumed).abs().max()) <= 0.1 * _close(model, whole)
+
+
+def _goes_on_alone(model: "HuggingFace", batch: Batch) -> bool:
+    """From other embeddings than a text's own: one that is used beside the layers, or above them, would show."""
+    other = model.embed(batch).flip(-1)
+    whole = model.trace(batch, embedded=other, keep=()).logits
+    try:
+        alone = logits_of_one(model, batch, other)
+    except NO_ROWS:
+        return False
+    return float((whole - alone).abs().max()) <= 0.1 * _close(model, whole)
 
 
 def all_on(name: str, last: bool) -> Intervention:
