@@ -19,6 +19,7 @@ from exegete.models.contract import Site
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
 from exegete.tasks.example import Example
+from tests.models.architectures import classifier
 from tests.models.tiny import bert, bert_folder, in_memory, roberta
 from tests.small import SPECS, small_model, texts
 
@@ -120,6 +121,7 @@ def test_the_way_through_a_transformer_starts_with_more_points() -> None:
     cases = (
         (theirs, EXAMPLES, zero, WAVES_FROM_ZERO),
         (theirs, EXAMPLES, unknown, WAVES),
+        (classifier("modernbert"), EXAMPLES, zero, WAVES),  # it turns words by their places, and adds nothing
         (ours, texts(4), zero, KINKS),
     )
     for model, examples, asked, points in cases:

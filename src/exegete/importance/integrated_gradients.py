@@ -14,12 +14,14 @@ of single words may cancel in the sum.
 The way through a transformer has no kinks, and waves everywhere: most texts of MiniLM need 14 to 27 points at once, and
 with fewer the sum may be right by chance while words are not (9 points: 16 % off). So it starts with 28.
 
-From embeddings of zero most of it happens in one place: about a fifth of the way up words stand out from their
-positions, and what the model makes of them turns. Points are as dense there as 1 / ((a − 0.2)² + 0.2²), by
+Where vectors of positions are added to those of words (BERT and its kin), most of the way from zero happens in one
+place: about a fifth of it up words stand out from their positions, and what the model makes of them turns. Points are
+as dense there as 1 / ((a − 0.2)² + 0.2²), by
 
-    a = 0.2 + 0.2 tan u,  da = 0.2 (1 + tan² u) du,  Gauss points for u,
+    a = 0.2 + 0.2 tan v,  da = 0.2 (1 + tan² v) dv,  Gauss points for v,
 
-and WAVES_FROM_ZERO of them leave no more error than 28 that are spread evenly. It is the same integral.
+and of MiniLM and BERT-tiny WAVES_FROM_ZERO of them leave no more error than 28 that are spread evenly. It is the same
+integral.
 """
 
 import math
@@ -43,7 +45,8 @@ from exegete.tasks.batching import Batch
 # Where text and baseline get almost the same prediction, a relative error is a ratio of rounding errors. A difference
 # of 0.01 in a logit moves a probability by 0.005 at most; below that, the error is measured against 0.01.
 FLOOR = 0.01
-KINKS, WAVES, WAVES_FROM_ZERO = 8, 28, 16  # points on a piece of the way: of our models, and of transformers
+# Points on a piece of the way: of our models, of transformers, and of those with positions of their own from zero.
+KINKS, WAVES, WAVES_FROM_ZERO = 8, 28, 16
 
 Rule = Literal["legendre", "riemann"]
 
@@ -123,7 +126,7 @@ class IntegratedGradients:
     steps: int | None = None  # points on a piece of the way, which is all of it at first; 8, of transformers 16 or 28
     bound: float = 0.01  # of the error; pieces are halved above it; 0: never halved
     most: int = 1024  # points that are asked at, where the bound is out of reach: `Scores.error` then shows it
-    rule: Rule = "legendre"  # Gauss-Legendre; riemann: the right sum that the paper prints
+    rule: Rule = "legendre"  # Gauss-Legendre at some pace; riemann: the right sum that the paper prints
     of: Literal["logit", "probability"] = "logit"
 
     def __post_init__(self) -> None:
@@ -166,8 +169,8 @@ class IntegratedGradients:
 
     def _pace(self, model: Predictor) -> Pace:
         """The paper's sum has its points at one distance."""
-        turning = isinstance(model, Pretrained) and self.baseline == "zero" and self.rule == "legendre"
-        return FROM_ZERO if turning else EVEN
+        turning = isinstance(model, Pretrained) and model.adds_positions
+        return FROM_ZERO if turning and self.baseline == "zero" and self.rule == "legendre" else EVEN
 
     def _asked(self, model: Predictor, path: _Path, pieces: _Pieces, steps: int) -> _Pieces:
         """The pieces with the shares that words have in them."""

@@ -77,6 +77,10 @@ class Saving(Trainable, Protocol):
 class Pretrained(Saving, Protocol):
     """A model that comes with classes and a way of reading of its own."""
 
+    @property
+    def adds_positions(self) -> bool:
+        """Whether every place has a vector of its own that is added to the word's."""
+
     def relabelled(self, labels: tuple[str, ...]) -> Self:
         """The same with these classes, matched to its own by name."""
 
