@@ -271,7 +271,7 @@ def main() -> None:
     print(f"  one at a time     {alone:6.2f} s  {alone / fast:5.2f}x  (bar {ALONE}x)")
     print(f"  batches of 32     {batched:6.2f} s  {batched / fast:5.2f}x  (bar {TOGETHER}x)")
     ablated, other_by = ablating(model, model.collate(examples))
-    print(f"occlusion, {len(examples)} texts, against captum's feature ablation: {ablated:.1f}x (bar {ABLATING:.0f}x)")
+    print(f"occlusion, {len(examples)} texts, against captum's feature ablation: {ablated:.1f}x (bar {ABLATING}x)")
     print(f"  scores differ by at most {other_by:.0e}")
     ways, wrong = zip(*(integrating(model, model.collate(own[:ALIKE])) for own in (examples, alike)), strict=True)
     print(f"  of texts as they come {ways[0]:.2f}x (bar {INTEGRATING}x), of one length {ways[1]:.2f}x")

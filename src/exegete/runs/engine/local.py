@@ -96,7 +96,7 @@ class LocalEngine:
         The last one begins when another is ready: this process needs a core, too.
         """
         if self.workers > 1:
-            pool = self._started()
+            pool, self._asked = self._started(), False
             first, *_ = [pool.submit(_work, job, item) for _ in range(self.workers - 1)]
             first.add_done_callback(partial(self._go_on, pool, job, item))
 
