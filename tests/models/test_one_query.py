@@ -198,8 +198,9 @@ def llama(layers: int) -> HuggingFace:
         "hidden_size": 16,
         "intermediate_size": 24,
         "num_attention_heads": 2,
+        "num_labels": 2,
     }
-    config = transformers.LlamaConfig(**size, num_hidden_layers=layers, num_labels=2, pad_token_id=0)
+    config = transformers.LlamaConfig(**size, num_hidden_layers=layers, pad_token_id=0)
     return in_memory(drawn(transformers.LlamaForSequenceClassification(config)), tokenizer)
 
 
