@@ -1,5 +1,6 @@
 """One query: weights at the readout, by the piece alone that is read, give what whole passes give; gradients, too."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from tokenizers import processors
 from torch import Tensor
 
+from exegete.base.errors import ExegeteError
 from exegete.models.contract import Site, query_rows
 from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
@@ -213,9 +215,15 @@ def test_a_query_that_is_a_word_is_read_with_the_embedding_that_it_was_given(lay
     assert_equal(model)
 
 
-def test_a_text_that_holds_the_padding_piece_is_read_as_transformers_does() -> None:
-    """Its classifiers take the last piece for the last one that is not padding, by its number."""
+@pytest.mark.parametrize("named", [True, False], ids=("tokenizer", "model"))
+def test_a_text_that_holds_the_padding_piece_is_read_as_transformers_does(named: bool) -> None:
+    """Its classifiers take the last piece for the last one that is not padding, by its number.
+
+    A tokenizer may know of no padding where the model does.
+    """
     model = llama(2)
+    if not named:
+        model.tokenizer.pad_token = None
     texts = ("a dull [PAD]", "bad plot")
     assert_equal(model, model.collate([Example(i, (tuple(text.split()),), 0) for i, text in enumerate(texts)]))
 
@@ -229,13 +237,88 @@ def test_pairs_empty_texts_and_words_without_pieces_are_read_the_same() -> None:
     assert_equal(alone, alone.collate([Example(i, (each,), 0) for i, each in enumerate(odd)]))
 
 
-def test_whoever_listens_to_layers_hears_whole_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_counts_the_pieces_of_a_text_is_not_read_by_one() -> None:
+    """ESM makes embeddings larger by the share of mask pieces: one piece alone has another share."""
+    import transformers
+
+    tokenizer = without_symbols()
+    settings: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 1,
+        "num_labels": 2,
+        "pad_token_id": 0,
+        "mask_token_id": tokenizer.mask_token_id,
+        "position_embedding_type": "rotary",
+    }
+
+    def narrows(counting: bool) -> bool:
+        config = transformers.EsmConfig(**settings, token_dropout=counting)
+        return in_memory(drawn(transformers.EsmForSequenceClassification(config)), tokenizer).proof.narrows
+
+    assert narrows(False)
+    assert not narrows(True)
+
+
+HOOKS = ("forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook")
+
+
+@pytest.mark.filterwarnings("ignore:For backward hooks to be called", "ignore:Full backward hook is firing")
+@pytest.mark.parametrize("kind", HOOKS)
+@pytest.mark.parametrize("everywhere", [False, True], ids=("a layer", "all"))
+def test_whoever_listens_to_layers_hears_whole_passes(
+    kind: str, everywhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch.nn.modules import module
+
     model = in_memory(*bert())
     monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
-    batch, heard = batch_of(model), list[int]()
-    model.base.bert.encoder.layer[0].register_forward_hook(lambda part, given, found: heard.append(given[0].shape[1]))
-    model.logits(batch)
+    batch, heard, last = batch_of(model), list[int](), model.base.bert.encoder.layer[1].output
+
+    def listen(part: torch.nn.Module, given: Any, *more: Any) -> None:
+        if part is last:
+            heard.append(given[0].shape[1])
+
+    add = getattr(module, f"register_module_{kind}") if everywhere else getattr(last, f"register_{kind}")
+    handle = add(listen)
+    try:
+        model.logits(batch, embedded=model.embed(batch).detach().requires_grad_()).sum().backward()
+    finally:
+        handle.remove()
     assert heard == [model.pieces(batch).real.shape[1]]
+
+
+def test_in_training_all_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What dropout draws would be other numbers in passes of other sizes."""
+    model = in_memory(*bert()).train()
+    monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
+    monkeypatch.setattr("exegete.models.huggingface.model.logits_of_one", None)
+    batch = batch_of(model)
+    torch.manual_seed(0)
+    found = model.logits(batch)
+    torch.manual_seed(0)
+    assert torch.equal(found, model.trace(batch).logits)
+
+
+def test_words_of_another_reader_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exegete.models.huggingface.model.MANY", 1)
+    one, other = in_memory(*bert()), llama(1)
+    with pytest.raises(ExegeteError):
+        one.logits(batch_of(other))
+
+
+@pytest.mark.parametrize("many", [1, 1_000_000], ids=("one query", "whole"))
+def test_threads_read_their_own_embeddings(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = in_memory(*bert())
+    monkeypatch.setattr("exegete.models.huggingface.model.MANY", many)
+    batch = batch_of(model)
+    given = [model.embed(batch).detach() * (number / 40) for number in range(40)]
+    expected = [model.logits(batch, embedded=each).detach() for each in given]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda each: model.logits(batch, embedded=each).detach(), given))
+    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("layer", [0, 1], ids=("first pass", "second pass"))

@@ -93,6 +93,9 @@ def test_nobody_gets_ready_once_there_is_work(tmp_path: Path) -> None:
     with LocalEngine(2) as engine:
         engine.warm(ready, tmp_path)
         assert got_ready(tmp_path, 3) == 3  # nothing to do: both do
+        list(engine.map(square, [1, 2]))
+        engine.warm(ready, tmp_path)
+        assert got_ready(tmp_path, 5) == 5  # and again, for what comes after work
 
 
 @pytest.mark.slow

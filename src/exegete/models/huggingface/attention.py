@@ -128,7 +128,7 @@ class Weighing(Protocol):
 
 
 _run: ContextVar[Weighing | None] = ContextVar("exegete_run", default=None)
-_one_at_a_time = RLock()  # a model's setting is switched while it runs
+one_at_a_time = RLock()  # what is switched, swapped or hooked in a model while it runs belongs to one thread
 
 
 def attend(
@@ -219,7 +219,7 @@ def switched(base: nn.Module, name: str = NAME) -> Iterator[None]:
     """Inside, a model that uses transformers' interface calls the attention of this name; afterwards its own again."""
     register()
     configs: dict[int, Any] = {id(part.config): part.config for part in base.modules() if hasattr(part, "config")}
-    with _one_at_a_time:
+    with one_at_a_time:
         before = {key: config._attn_implementation for key, config in configs.items()}
         try:
             for config in configs.values():

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, Self
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.nn.modules.module import _has_any_global_hook
 
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
 from exegete.models.contract import Intervention, Query, Replacement, Trace, refuse_foreign
 from exegete.models.huggingface.apart import taken_apart, why_not
-from exegete.models.huggingface.attention import AttentionPass, input_embeddings
+from exegete.models.huggingface.attention import AttentionPass, input_embeddings, one_at_a_time
 from exegete.models.huggingface.load import LoadedParts, quiet
 from exegete.models.huggingface.one_query import BegunAtOne, begin, logits_of_one
 from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
@@ -131,8 +132,13 @@ class HuggingFace(Model):
         if self.limit is not None and pieces.real.shape[1] > self.limit:
             text = int(lengths.argmax())
             raise too_long(self, int(batch.ids[text]), int(lengths[text]))
-        padding = self.tokenizer.pad_token_id or 0
-        return pieces._replace(ids=pieces.ids.where(pieces.real, padding))
+        return pieces._replace(ids=pieces.ids.where(pieces.real, self.paddings[0]))
+
+    @property
+    def paddings(self) -> tuple[int, ...]:
+        """The pieces that stand for padding: to the tokenizer, which may have none, and to the model."""
+        told = self.base.config.get_text_config().pad_token_id
+        return (self.tokenizer.pad_token_id or 0, *(() if told is None else (int(told),)))
 
     def inputs(self, pieces: SpelledRows, batch: Batch) -> dict[str, Tensor | bool]:
         """What transformers' model is called with."""
@@ -161,7 +167,7 @@ class HuggingFace(Model):
             rows = table(torch.arange(table.num_embeddings, device=words.device)).mean(0)
             other = grid.beside(rows.expand(*grid.ids.shape, -1))
         else:
-            piece = self.vocabulary.unknown if by == "unknown" else self.tokenizer.pad_token_id or 0
+            piece = self.vocabulary.unknown if by == "unknown" else self.paddings[0]
             other = grid.beside(table(torch.full_like(grid.ids, piece)))
         return torch.where(words[..., None], other, self.embed(batch))
 
@@ -206,7 +212,8 @@ class HuggingFace(Model):
         """Whether one query is read, the proof has shown that it may go on alone, and nobody listens to layers."""
         if not (hasattr(self, "proof") and self.proof.narrows):
             return False
-        return not any(part._forward_hooks or part._forward_pre_hooks for part in self.base.modules())
+        with one_at_a_time:  # hooks of ours are gone then
+            return not (_has_any_global_hook() or any(map(_heard, self.base.modules())))
 
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
         return self.told(self.read(batch, embedded, intervene, keep), batch, intervene)
@@ -295,6 +302,11 @@ class HuggingFace(Model):
     def state(self) -> dict[str, Any]:
         """Name, size and classes; words need no table."""
         return super().state() | {"access": self.access.way, "transformers": version("transformers")}
+
+
+def _heard(part: nn.Module) -> bool:
+    """Whether somebody listens to what goes through it, forwards or backwards."""
+    return bool(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks)
 
 
 def too_long(model: HuggingFace, text: int, pieces: int) -> ExegeteError:

@@ -12,6 +12,7 @@ Whether a pass may be resumed from what lies below the readout is tried, too, an
 is read, also from other embeddings than those of a text; where that gives other logits, it isn't.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -62,8 +63,7 @@ def proven(model: "HuggingFace") -> Proof:
     from exegete.models.own.classifier import resting
 
     texts = [tuple(text.split()[:words]) for text, words in zip(PROBES, LENGTHS, strict=True)]
-    parts = [(text, text[:2]) if model.settings.pair else (text,) for text in texts]
-    batch = model.collate([Example(i, each, 0) for i, each in enumerate(parts)])
+    batch = _batch(model, texts)
     with resting(model), torch.no_grad():
         same = _same(model, batch)
         trace = model.trace(batch)
@@ -72,7 +72,14 @@ def proven(model: "HuggingFace") -> Proof:
         moved = {site: _moved(model, batch, trace.logits, site) for site in model.sites}
         resumes = _resumes(model, batch, narrow=False)
         narrows = resumes and _resumes(model, batch, narrow=True) and _goes_on_alone(model, batch)
+        if narrows and model.tokenizer.mask_token is not None:  # ESM scales all embeddings by the share of these
+            narrows = _goes_on_alone(model, _batch(model, [(*text[1:], model.tokenizer.mask_token) for text in texts]))
     return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes, narrows)
+
+
+def _batch(model: "HuggingFace", texts: Sequence[tuple[str, ...]]) -> Batch:
+    parts = [(text, text[:2]) if model.settings.pair else (text,) for text in texts]
+    return model.collate([Example(i, each, 0) for i, each in enumerate(parts)])
 
 
 def _same(model: "HuggingFace", batch: Batch) -> float:

@@ -17,6 +17,7 @@ from exegete.base.errors import UsageError
 from exegete.models.huggingface.architectures import ARCHITECTURES, refusal
 from exegete.models.huggingface.attention import (
     CROSS,
+    NAME,
     AttentionInputs,
     AttentionPass,
     PieceSoftmax,
@@ -122,12 +123,8 @@ def reading(
     modules = {path: base.get_submodule(path) for path in access.names}
     run = AttentionPass({id(module): access.names[path] for path, module in modules.items()}, at, keep)
     with ExitStack() as stack:
+        stack.enter_context(switched(base, NAME if access.way == "interface" else "eager"))  # first: it locks
         stack.enter_context(embedding_swapped(base, vectors))
-        if access.way == "interface":
-            stack.enter_context(switched(base))
-            stack.enter_context(active(run))
-        else:
-            stack.enter_context(switched(base, "eager"))
-            stack.enter_context(caught(modules, run))
+        stack.enter_context(active(run) if access.way == "interface" else caught(modules, run))
         yield run
     run.finished()
