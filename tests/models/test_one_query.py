@@ -21,6 +21,13 @@ from tests.models.tiny import bert, bert_folder, drawn, in_memory, roberta, word
 
 EQUAL = 1e-6
 TEXTS = ("an unbelievably charming movie of plot", "bad plot !", "a dull movie")
+TINY: dict[str, Any] = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_attention_heads": 2,
+    "num_labels": 2,
+    "pad_token_id": 0,
+}
 BY_SOFTMAX = ("deberta-v2", "mpnet", "roformer", "bloom", "xlm", "squeezebert")
 
 
@@ -195,14 +202,7 @@ def llama(layers: int) -> HuggingFace:
     import transformers
 
     tokenizer = without_symbols()
-    size: dict[str, Any] = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_attention_heads": 2,
-        "num_labels": 2,
-    }
-    config = transformers.LlamaConfig(**size, num_hidden_layers=layers, pad_token_id=0)
+    config = transformers.LlamaConfig(**TINY, vocab_size=len(tokenizer), num_hidden_layers=layers)
     return in_memory(drawn(transformers.LlamaForSequenceClassification(config)), tokenizer)
 
 
@@ -242,20 +242,11 @@ def test_a_model_that_counts_the_pieces_of_a_text_is_not_read_by_one() -> None:
     import transformers
 
     tokenizer = without_symbols()
-    settings: dict[str, Any] = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_attention_heads": 2,
-        "num_hidden_layers": 1,
-        "num_labels": 2,
-        "pad_token_id": 0,
-        "mask_token_id": tokenizer.mask_token_id,
-        "position_embedding_type": "rotary",
-    }
+    special: dict[str, Any] = {"mask_token_id": tokenizer.mask_token_id, "position_embedding_type": "rotary"}
+    size: dict[str, Any] = TINY | special | {"vocab_size": len(tokenizer), "num_hidden_layers": 1}
 
     def narrows(counting: bool) -> bool:
-        config = transformers.EsmConfig(**settings, token_dropout=counting)
+        config = transformers.EsmConfig(**size, token_dropout=counting)
         return in_memory(drawn(transformers.EsmForSequenceClassification(config)), tokenizer).proof.narrows
 
     assert narrows(False)
