@@ -91,13 +91,13 @@ def drawn(model: Any, seed: int = 0) -> Any:
     return model.eval()
 
 
-def bert(classes: tuple[str, ...] = ("no", "yes"), tokenizer: Any = None) -> tuple[Any, Any]:
+def bert(classes: tuple[str, ...] = ("no", "yes"), tokenizer: Any = None, **more: Any) -> tuple[Any, Any]:
     """A tiny BERT that gives a text a class, and its tokenizer."""
     import transformers
 
     tokenizer = tokenizer or word_pieces()
     named = dict(enumerate(classes))
-    config = transformers.BertConfig(vocab_size=len(tokenizer), id2label=named, pad_token_id=0, **SMALL)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), id2label=named, pad_token_id=0, **(SMALL | more))
     return drawn(transformers.BertForSequenceClassification(config)), tokenizer
 
 

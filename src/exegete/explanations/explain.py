@@ -38,6 +38,7 @@ from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
+from exegete.tasks.prepare import characters_of
 from exegete.tasks.sentences import sentences
 from exegete.tasks.tokenizers import TOKENIZERS
 from exegete.training.checkpoint import Checkpoint
@@ -177,15 +178,12 @@ def example_of(checkpoint: Checkpoint, parts: tuple[str, ...]) -> Example:
 
     Keyed by its words, so that a text has the same noise alone and in a file.
     """
-    texts = tuple(_words(checkpoint, part) for part in parts)
-    return Example(stable_seed(*texts), texts, 0)
-
-
-def _words(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
-    """The text as the model's task cut and wrote it."""
     if isinstance(checkpoint.model, Writing):
-        return read_source(checkpoint, text)
-    return tuple(TOKENIZERS[checkpoint.tokenizer](text.lower() if checkpoint.lower else text))
+        texts = tuple(read_source(checkpoint, part) for part in parts)
+        return Example(stable_seed(*texts), texts, 0)
+    written = tuple(part.lower() if checkpoint.lower else part for part in parts)
+    texts = tuple(tuple(TOKENIZERS[checkpoint.tokenizer](part)) for part in written)
+    return Example(stable_seed(*texts), texts, 0, written=characters_of(written, texts, checkpoint.tokenizer))
 
 
 def _allowed(methods: Sequence[str], model: Predictor, of: Of) -> tuple[list[str], dict[str, str]]:

@@ -137,8 +137,8 @@ def _as_seen(words: Text, reader: Reader) -> Seen:
 
 
 def _words_of(batch: Batch, which: Tensor) -> list[Seen]:
-    """Some tokens of every example."""
-    ends, flat = which.sum(-1).cumsum(0).tolist(), batch.tokens[which].tolist()
+    """Some words of every example, whatever stands between them."""
+    ends, flat = which.sum(-1).cumsum(0).tolist(), batch.reader.plain(batch.tokens[which]).tolist()
     return [tuple(flat[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 

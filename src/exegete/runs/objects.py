@@ -32,11 +32,11 @@ from exegete.tasks.example import Task
 from exegete.tasks.memory import MemoryTask
 from exegete.training.checkpoint import (
     Checkpoint,
-    as_read,
     is_checkpoint,
     is_trained,
     load_checkpoint,
     save_checkpoint,
+    text_settings,
 )
 from exegete.training.pretrained import GivenModel, load_pretrained, wrap_pretrained
 
@@ -140,12 +140,15 @@ def task_itself(task: AnyTask) -> Task:
 
 
 def task_for(model: AnyModel, task: AnyTask) -> Task:
-    """The same, where it is only named with its texts as a model reads them."""
-    if isinstance(task, str) and isinstance(model, Checkpoint):
-        task = as_written(task, model.tokenizer, model.lower)
-    elif isinstance(task, str) and isinstance(model, str | Path):
-        task = as_read(task, str(model))
-    return task_itself(task)
+    """A task, read if it is only named; its texts as a model reads them, where they can be read again."""
+    read: tuple[str, bool] | None = None
+    if isinstance(model, Checkpoint):
+        read = model.tokenizer, model.lower
+    elif isinstance(model, str | Path):
+        read = text_settings(str(model))
+    if read is not None and isinstance(task, MemoryTask):
+        return task.as_written(*read)
+    return task_itself(as_written(task, *read) if read is not None and isinstance(task, str) else task)
 
 
 def name_of_task(task: object, run: Path) -> str:

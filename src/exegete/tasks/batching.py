@@ -62,7 +62,7 @@ class Batch(NamedTuple):
     @property
     def cost(self) -> Tensor:
         """What reading every token takes: 1, or its number of pieces; 0 on padding."""  # [batch, token]
-        return self.reader.cost(self.tokens).where(self.present, 0)
+        return self.reader.costs(self.tokens, self.part.where(self.present, -1)).where(self.present, 0)
 
     @property
     def ragged(self) -> bool:
@@ -93,7 +93,7 @@ def _made_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Re
     sentence: list[int] = []
     before = 0  # sentences of earlier texts: no sentence goes on in another text
     for number, text in enumerate(texts):
-        rows, numbers = vocabulary.rows(text), sentences(text)
+        rows, numbers = vocabulary.rows(text), sentences([word.strip() for word in text])
         if before:
             numbers = [before + n for n in numbers]
         tokens += [START, *rows, END] if vocabulary.wrap else rows
@@ -137,7 +137,7 @@ def _records(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Re
     """Tokens, their text and their sentence, of each."""
     if isinstance(examples, Numbered) and examples.ids.vocabulary == vocabulary:
         return examples.records()
-    return [_flat(e.texts, vocabulary) for e in examples]
+    return [_flat(e.verbatim if vocabulary.verbatim else e.texts, vocabulary) for e in examples]
 
 
 def _explained(examples: Sequence[Example]) -> Tensor | int:

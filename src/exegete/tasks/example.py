@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from exegete.base.errors import ExegeteError, unknown
 
 Kind = Literal["classification", "pair", "translation"]
+MARK = "\x1f"  # before a word that is written with the characters before it
 
 
 class Record(NamedTuple):
@@ -43,6 +44,24 @@ class Example:
     rationale: tuple[int, ...] = ()  # indices of the words that people marked, among `words`
     candidates: tuple[int, ...] = ()  # the classes that may be chosen here; all, unless given
     explained: int = 0  # which text is explained: attention and importances are about its words
+    written: tuple[tuple[str, ...], ...] = ()  # each word with the characters before it, and after the last word those
+    # after it, as people wrote them; none where all words stand one space apart
+
+    @property
+    def verbatim(self) -> tuple[tuple[str, ...], ...]:
+        """The words of every text; one that has other characters before it than a space is written with these.
+
+        Such a word begins with `MARK`, which no word has, as it is white space.
+        """
+        if not self.written:
+            return self.texts
+        return tuple(
+            tuple(
+                word if written == (f" {word}" if place else word) else MARK + written
+                for place, (word, written) in enumerate(zip(*text, strict=True))
+            )
+            for text in zip(self.texts, self.written, strict=True)
+        )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -93,6 +112,7 @@ class Task:
             digest.update(name.encode())
             for e in self.splits[name]:
                 more = (e.candidates, e.explained) if e.candidates or e.explained else ()
+                more = (*more, e.written) if e.written else more
                 digest.update(repr((e.id, e.texts, e.label, e.rationale, *more)).encode())
         for name in sorted(self.alignments):
             digest.update(repr((name, sorted(self.alignments[name].items()))).encode())

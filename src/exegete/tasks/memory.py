@@ -32,6 +32,13 @@ class MemoryTask(Task):
     frame: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False, compare=False)  # as given, columns as we say
     settings: Mapping[str, str] = field(default_factory=dict)
 
+    def as_written(self, tokenizer: str, lower: bool) -> "MemoryTask":
+        """The task with its texts cut and written in this way, unless its settings say otherwise."""
+        asked: dict[str, Any] = {"tokenizer": tokenizer, "lower": lower}
+        if all(getattr(self, key) == value or key in self.settings for key, value in asked.items()):
+            return self
+        return _prepared(self.frame, self.name, asked | dict(self.settings))
+
     def deposited(self, folder: Path) -> str:
         """The name of the same task in a file of this folder, which is written unless it is there."""
         path = folder / f"{self.name}-{self.hash}.parquet"

@@ -32,7 +32,7 @@ class OpenWords(Vocabulary):
 
     def _word(self, row: int) -> str:
         if row >= FIRST:
-            return _word[row]
+            return word_of(row)
         return SPECIAL[row] if row < len(SPECIAL) else self.words[row - len(SPECIAL)]
 
 
@@ -45,3 +45,8 @@ def unseen(word: str) -> int:
                 row = (row + 1) % ROWS
             _row[word], _word[FIRST + row] = FIRST + row, word
         return _row[word]
+
+
+def word_of(row: int) -> str:
+    """The word that has a row by `unseen`."""
+    return _word[row]

@@ -141,7 +141,7 @@ def _inserted(example: Example, words: Sequence[str], draw: KeyedNumbers) -> tup
     rationale = tuple(place + sum(slot <= place for slot in slots) for place in example.rationale)
     places = tuple(slot + before for before, slot in enumerate(slots))
     texts[example.explained] = tuple(longer)
-    return replace(example, texts=tuple(texts), rationale=rationale), places
+    return replace(example, texts=tuple(texts), rationale=rationale, written=()), places
 
 
 def _slots(length: int, count: int, draw: KeyedNumbers) -> list[int]:

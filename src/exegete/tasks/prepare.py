@@ -13,7 +13,7 @@ from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.scripts import SAMPLE, is_uncut
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.splitting import PROPORTIONS, by_place, place, take
-from exegete.tasks.tokenizers import TOKENIZERS, Tokenizer
+from exegete.tasks.tokenizers import TOKENIZERS, VERBATIM, Tokenizer, as_written
 
 SPLITS = ("train", "dev", "test")
 UNCUT = (
@@ -51,6 +51,7 @@ class NamedExample:
     rationale: tuple[int, ...]
     candidates: tuple[str, ...]
     place: float  # its hash, for splits and limits
+    written: tuple[tuple[str, ...], ...] = ()  # as of an `Example`
 
     def __len__(self) -> int:
         """Length filters look at the longest text."""
@@ -138,9 +139,18 @@ def draft_of(split: str, row: SourceRow, settings: TaskSettings) -> NamedExample
     if record.candidates and record.label not in record.candidates:
         where = f"row {row.id + 1:,} of {split}"
         raise ExegeteError(f"{where}: the answer '{record.label}' is not among its candidates: add it, or drop the row")
-    return NamedExample(
-        row.id, texts, record.label, rationale, record.candidates, place(record.texts, settings.split_seed)
-    )
+    where_it_falls = place(record.texts, settings.split_seed)
+    characters = characters_of(written, texts, settings.tokenizer)
+    return NamedExample(row.id, texts, record.label, rationale, record.candidates, where_it_falls, characters)
+
+
+def characters_of(
+    written: Sequence[str], texts: Sequence[Sequence[str]], tokenizer: str
+) -> tuple[tuple[str, ...], ...]:
+    """Words with the characters around them, for an `Example`: none where they stand one space apart, or are others."""
+    if tokenizer not in VERBATIM or all(" ".join(words) == text for text, words in zip(written, texts, strict=True)):
+        return ()
+    return tuple(as_written(text, words) for text, words in zip(written, texts, strict=True))
 
 
 def _marked(
@@ -240,6 +250,7 @@ def _numbered(drafts: Sequence[NamedExample], labels: Sequence[str], explained: 
             within(d, explained),
             tuple(sorted({number[label] for label in d.candidates})),
             explained,
+            d.written,
         )
         for d in drafts
     )

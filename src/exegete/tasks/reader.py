@@ -35,6 +35,15 @@ class Reader(Protocol):
     def cost(self, rows: Tensor) -> Tensor:
         """What reading every row takes: 1 where words are read as they are, else its number of pieces."""
 
+    def costs(self, tokens: Tensor, part: Tensor) -> Tensor:
+        """What reading every row of whole texts takes, [batch, token], where neighbours may decide on pieces, too.
+
+        `part` says which text of its example a token is of, -1 where none is.
+        """
+
+    def plain(self, rows: Tensor) -> Tensor:
+        """The rows of the words alone, where the characters between words are read, too."""
+
     def without(self, rows: Tensor, by: Gone) -> Tensor:
         """What stands for words that are zeroed or unknown: equal numbers where a model can't tell them apart.
 

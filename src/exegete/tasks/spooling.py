@@ -161,7 +161,7 @@ class _Spool:
         if not all(draft.texts):
             return
         marked = within(draft, explained)
-        line = line_of(draft.texts, marked)
+        line = line_of(draft.texts, marked, draft.written)
         values = (
             file.tell(),
             len(line),

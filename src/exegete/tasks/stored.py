@@ -32,9 +32,10 @@ INDEX = np.dtype(
 Places = NDArray[np.int64]
 
 
-def line_of(texts: Sequence[Sequence[str]], rationale: Sequence[int]) -> bytes:
+def line_of(texts: Sequence[Sequence[str]], rationale: Sequence[int], written: Sequence[Sequence[str]] = ()) -> bytes:
     """What is kept of an example, but for what its index says."""
-    return json.dumps([texts, rationale], separators=(",", ":")).encode() + b"\n"
+    parts = [texts, rationale, written] if written else [texts, rationale]
+    return json.dumps(parts, separators=(",", ":")).encode() + b"\n"
 
 
 class Stored(Sequence[Example]):
@@ -66,9 +67,10 @@ class Stored(Sequence[Example]):
 
     def _read(self, row: tuple[int, int, int, int, int, bool, int]) -> Example:
         offset, size, id_, _, label, *_ = row
-        texts, rationale = json.loads(os.pread(self._file, size, offset))
+        texts, rationale, *more = json.loads(os.pread(self._file, size, offset))
         words = tuple(tuple(map(intern, text)) for text in texts)  # a word of many texts is there once
-        return Example(id_, words, label, tuple(rationale), (), self.explained)
+        written = tuple(map(tuple, more[0])) if more else ()
+        return Example(id_, words, label, tuple(rationale), (), self.explained, written)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Stored, (self.path, self.rows, self.explained)

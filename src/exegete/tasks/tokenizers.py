@@ -5,9 +5,9 @@ rationale spans, which count white-space words, find their tokens.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from sys import intern
 
 from exegete.tasks import scripts
@@ -61,6 +61,20 @@ def characters(text: str) -> list[str]:
     return list(chain.from_iterable(map(_characters, text.split())))
 
 
+def as_written(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Every word of a text with the characters before it, the last one also with those after it.
+
+    >>> as_written("A  good\\nfilm ", ["A", "good", "film"])
+    ('A', '  good', '\\nfilm ')
+    """
+    plain, ends = text.replace("’", "'"), [0]
+    for word in words:
+        ends.append(plain.index(word.replace("’", "'"), ends[-1]) + len(word))
+    ends[-1] = len(text)
+    return tuple(text[start:end] for start, end in pairwise(ends))
+
+
+VERBATIM = ("whitespace", "characters")  # cut a text and change nothing of it
 TOKENIZERS: dict[str, Tokenizer] = {
     "whitespace": whitespace,
     "words": words,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from exegete.tasks.example import Example
 
@@ -22,6 +22,8 @@ ZEROED = -1  # no row: what stands for a word whose embedding is zero
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
     """Rows 0 to 3 are padding, the unknown word, start and end of a text; then the words, in alphabetical order."""
+
+    verbatim: ClassVar[bool] = False  # whether it reads the characters between words, too (`Example.verbatim`)
 
     words: tuple[str, ...]
     wrap: bool = False  # bracket every text with start and end, as Jain & Wallace do
@@ -49,6 +51,15 @@ class Vocabulary:
     def cost(self, rows: "Tensor") -> "Tensor":
         """1: every word is one row of a table."""
         return rows.new_ones(rows.shape)
+
+    def costs(self, tokens: "Tensor", part: "Tensor") -> "Tensor":
+        """Those of the rows by themselves."""
+        del part
+        return self.cost(tokens)
+
+    def plain(self, rows: "Tensor") -> "Tensor":
+        """Rows are of words alone."""
+        return rows
 
     def without(self, rows: "Tensor", by: "Gone") -> "Tensor":
         """All words look alike once they are zeroed, or made unknown."""

@@ -91,12 +91,18 @@ def as_read(task: str, model: str) -> str:
     A checkpoint is given them cut as those that it was trained on, another model of Hugging Face as people wrote them;
     all else is trained on what the task gives.
     """
+    known = text_settings(model)
+    return task if known is None else as_written(task, *known)
+
+
+def text_settings(model: str) -> tuple[str, bool] | None:
+    """The tokenizer of the texts that a model reads, and whether they are lower-cased; None: it learns from any."""
     folder = Path(parse(model).name.removeprefix(HUB) if model.startswith(HUB) else model)
     if is_checkpoint(folder):
         facts = read_json(folder / FACTS, "checkpoint")
         known = facts if isinstance(facts, dict) else {}
-        return as_written(task, **{key: known[key] for key in ("tokenizer", "lower") if key in known})
-    return as_written(task) if model.startswith(HUB) else task
+        return known.get("tokenizer", "whitespace"), known.get("lower", False)
+    return ("whitespace", False) if model.startswith(HUB) else None
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:

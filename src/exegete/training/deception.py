@@ -63,7 +63,9 @@ class KeptOff:
         if weights is None:
             site = self.readout.sites[-1]
             raise UsageError(f"'{site}' does not weigh words: deceptive training needs attention that does")
-        banned = torch.isin(batch.tokens, _rows(self.impermissible, batch)) & words  # [batch, token]
+        banned = (
+            torch.isin(batch.reader.plain(batch.tokens), _rows(self.impermissible, batch)) & words
+        )  # [batch, token]
         concerned = banned.any(-1) & (words & ~banned).any(-1)  # [batch]: others have no choice
         if not concerned.any():
             return likelihood

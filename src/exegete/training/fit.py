@@ -20,6 +20,7 @@ from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length, with_token_ids
 from exegete.tasks.example import Example, Task
+from exegete.tasks.open_words import OpenWords
 from exegete.tasks.stored import lengths_of, some_of
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.adam import Adam
@@ -110,9 +111,14 @@ class Fit:
 
     @cached_property
     def _texts(self) -> Sequence[Example]:
-        """What is learnt from; of texts on disk that a vocabulary of ours reads, with their token ids."""
+        """What is learnt from; of texts on disk that a vocabulary of ours reads, with their token ids.
+
+        Rows of open words mean nothing to another process, so that they aren't written down.
+        """
         train, reader = self.task.split("train"), self.model.reader
-        return with_token_ids(train, reader) if isinstance(reader, Vocabulary) else train
+        if isinstance(reader, Vocabulary) and not isinstance(reader, OpenWords):
+            return with_token_ids(train, reader)
+        return train
 
     def _batches(self, examples: Sequence[Example], shuffle: int) -> list[list[int]]:
         size, budget = self.settings.batch, self.settings.budget

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 
 from exegete.base.errors import ExegeteError
-from exegete.base.names import parse
+from exegete.base.names import Spec, parse
 from exegete.models.contract import Intervention, Query, Replacement, Trace, refuse_foreign
 from exegete.models.huggingface.apart import taken_apart, why_not
 from exegete.models.huggingface.attention import AttentionPass, input_embeddings, one_at_a_time
@@ -34,10 +34,13 @@ from exegete.models.ours.self_attention import Hook
 from exegete.models.separable import Apart, Copies, Mixed
 from exegete.models.spelling import SpelledRows, rewriting, side_by_side
 from exegete.tasks.batching import Batch
+from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
+from exegete.tasks.tokenizers import VERBATIM
 
 HEAD = "head.safetensors"  # beside transformers' own files: the tensors of a head of ours
 TEXTS = ("passage", "question")  # of a model of pairs
+REWRITTEN = 100  # texts by which it is shown what another way of writing them changes
 MANY = 256  # pieces of a batch from which on a pass that narrows at its end is the faster one
 Around = Callable[[AttentionPass], AbstractContextManager[Any]]
 
@@ -257,14 +260,38 @@ class HuggingFace(Model):
     def notes(self, task: Task) -> tuple[str, ...]:
         """How its attention is reached, and where a task writes texts otherwise than people do."""
         said = f"{self.who}: {self.proof.sentence}"
-        if not (self.as_it_is and (task.lower or task.tokenizer != "whitespace")):
+        if not (self.as_it_is and (task.lower or task.tokenizer not in VERBATIM)):
             return (said,)
         rewritten = (
             f"{self.who} was trained elsewhere and reads texts here as task '{task.name}' cuts and writes them "
-            f"(tokenizer={task.tokenizer}, lower={str(task.lower).lower()}): to leave them as they are, set "
-            "tokenizer=whitespace,lower=false"
+            f"(tokenizer={task.tokenizer}, lower={str(task.lower).lower()}): {self._changed_by(task)}; to leave them "
+            "as people wrote them, set tokenizer=whitespace,lower=false"
         )
         return said, rewritten
+
+    def _changed_by(self, task: Task) -> str:
+        """How a task's way of writing texts changes predictions, on some texts of its test split."""
+        spec = parse(task.name)
+        as_people = Spec(spec.name, spec.settings | {"tokenizer": "whitespace", "lower": "false"})
+        original = {example.id: example for example in load_task(str(as_people)).split("test")}
+        pairs = [(original[e.id], e) for e in task.split("test") if e.id in original][:REWRITTEN]
+        with torch.no_grad():
+            one, other = (
+                torch.cat([self.logits(self.collate([example])).softmax(-1) for example in side])
+                for side in zip(*pairs, strict=True)
+            )
+        written = sum(one != other for one, other in ((self._ids(a), self._ids(b)) for a, b in pairs))
+        flips = int((one.argmax(-1) != other.argmax(-1)).sum())
+        largest = float((one - other).abs().max())
+        return (
+            f"of {len(pairs)} test texts {written} have other pieces than as people wrote them, {flips} another "
+            f"prediction, and a probability changes by up to {largest:.3f}"
+        )
+
+    def _ids(self, example: Example) -> list[int]:
+        pieces = self.pieces(self.collate([example]))
+        ids: list[int] = pieces.ids[pieces.real].tolist()
+        return ids
 
     def lengths(self, examples: Sequence[Example]) -> list[int]:
         """Pieces of every example, the symbols around and between its texts included."""

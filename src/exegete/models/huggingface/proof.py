@@ -41,7 +41,7 @@ class Proof(NamedTuple):
     same: float  # the largest difference to what transformers computes by itself
     moved: dict[str, float]  # by site: the largest difference of a logit with all weight on one word
     gated: bool  # rows sum to less than 1
-    exact: bool  # words are spelled as the tokenizer cuts the running text
+    crossing: bool  # the tokenizer has pieces that begin in one word and end in another
     resumes: bool = True  # a pass that starts below the readout gives the same logits as a whole one
     narrows: bool = True  # and so does one of the query alone that is read
 
@@ -49,7 +49,9 @@ class Proof(NamedTuple):
     def sentence(self) -> str:
         """For a person."""
         least = min(self.moved, key=lambda site: self.moved[site])
-        spelling = "" if self.exact else "; its tokenizer cuts across words, so that texts are spelled word by word"
+        spelling = (
+            "; its tokenizer cuts across words: a piece counts for the word it begins in" if self.crossing else ""
+        )
         return (
             f"attention is reached by {self.way}: the same weights change its output by {self.same:.0e}, other weights "
             f"change a logit by {self.moved[least]:.1e} or more at each of {len(self.moved)} sites (least at {least})"
@@ -74,7 +76,7 @@ def proven(model: "HuggingFace") -> Proof:
         narrows = resumes and _resumes(model, batch, narrow=True) and _goes_on_alone(model, batch)
         if narrows and model.tokenizer.mask_token is not None:  # ESM scales all embeddings by the share of these
             narrows = _goes_on_alone(model, _batch(model, [(*text[1:], model.tokenizer.mask_token) for text in texts]))
-    return Proof(model.access.way, same, moved, gated, model.vocabulary.exact, resumes, narrows)
+    return Proof(model.access.way, same, moved, gated, model.vocabulary.crossing, resumes, narrows)
 
 
 def _batch(model: "HuggingFace", texts: Sequence[tuple[str, ...]]) -> Batch:
