@@ -8,10 +8,11 @@ all sites, none of that reaches anybody.
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.models.contract import Site
+from exegete.models.contract import Readout, Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,8 @@ class Cut:
 
     words: Tensor  # [batch, token]: those that are not looked at
     sites: Collection[str] | None = None  # None: all
-    by: Tensor | None = None  # [batch, token]: whose looks are cut; None: everybody's but their own
+    by: Tensor | Readout | None = None  # whose looks are cut: words [batch, token], or the query that a readout reads;
+    # None: everybody's but their own
 
     def __call__(self, site: Site) -> Tensor:
         """The site's weights without these edges; the very same where none is cut."""
@@ -43,8 +45,15 @@ class Cut:
         if owner is None and (site.weights.shape[2] != self.words.shape[-1] or site.weights.shape[2] == 1):
             return to  # what pools words is none of them
         own = self.words if owner is None else _of(self.words, owner)
-        by = ~own if self.by is None else (self.by if owner is None else _of(self.by, owner)) & ~own
-        return by[:, None, :, None] & to
+        return (self._looking(site, own) & ~own)[:, None, :, None] & to
+
+    def _looking(self, site: Site, own: Tensor) -> Tensor:
+        """The queries whose looks are cut, [batch, query]."""
+        if self.by is None:
+            return torch.ones_like(own)
+        if isinstance(self.by, Readout):
+            return self.by.reads(site)
+        return self.by if site.query_owner is None else _of(self.by, site.query_owner)
 
 
 def _of(words: Tensor, owner: Tensor) -> Tensor:

@@ -109,6 +109,11 @@ class Readout(NamedTuple):
         queries = places(looking)
         return looking.byte().argmax(-1) if self.query == "first" else (looking * queries).amax(-1)
 
+    def reads(self, site: Site) -> Tensor:
+        """The query of a site that the prediction is read from, [batch, query]: a piece, where queries are pieces."""
+        looking = site.mask.expand_as(site.weights).any(-1).any(1)
+        return (places(looking) == self.place(looking)[:, None]) & looking
+
 
 def query_rows(weights: Tensor, place: Tensor) -> Tensor:
     """The weights of one query per text: [batch, head, query, key] to [batch, head, key]."""

@@ -7,7 +7,8 @@ A batch has a place per word (and per wrapper), whose pieces a model reads side 
 - *A site* has words as keys, each with the log of the summed exponentials of its pieces' scores: the softmax over words
   is then the sum of the pieces' weights. Queries stay pieces; `Site.query_owner` says whose they are. Rewritten weights
   of words go back to their pieces in the old shares within the word, in equal ones where the word had no weight.
-- *Weights in a trace*: the sum over a word's key pieces, the mean over its query pieces (Clark et al. 2019, section 2).
+- *Weights in a trace*: the sum over a word's key pieces, the mean over its query pieces (Clark et al. 2019, section 2);
+  of the word whose first or last piece is what predicts, the row of that piece.
 
 A word may have no piece at all (a soft hyphen): it is no key, its state is 0, and its row of weights is 0.
 """
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.places import places
-from exegete.models.contract import Intervention, Placed, Site
+from exegete.models.contract import Intervention, Placed, Query, Readout, Site
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
 
@@ -68,9 +69,18 @@ class SpelledRows(NamedTuple):
         """The mean over the pieces of a word: [batch, piece, size] to [batch, word, size]."""
         return self.shares.mT.to(states.dtype) @ states
 
-    def weights_of_words(self, weights: Tensor) -> Tensor:
-        """[batch, head, piece, piece] to [batch, head, word, word]: sums over keys, means over queries."""
-        return self.shares.mT[:, None].to(weights.dtype) @ self.summed(weights)
+    def weights_of_words(self, weights: Tensor, query: Query = "every") -> Tensor:
+        """[batch, head, piece, piece] to [batch, head, word, word]: sums over keys, means over queries.
+
+        Where the first or the last piece alone is what a prediction is read from, the row of its word is this piece's.
+        """
+        shares = self.shares
+        if query in ("first", "last"):
+            text, place = places(self.real, 0), Readout((), query).place(self.real)
+            shares = shares.clone()
+            shares[text, :, self.word[text, place].clamp(min=0)] = 0.0
+            shares[text, place, self.word[text, place].clamp(min=0)] = self.real.any(-1).to(shares.dtype)
+        return shares.mT[:, None].to(weights.dtype) @ self.summed(weights)
 
     def summed(self, values: Tensor) -> Tensor:
         """Summed over the key pieces of a word: [batch, head, query, piece] to [batch, head, query, word].

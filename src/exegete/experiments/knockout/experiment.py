@@ -30,7 +30,7 @@ from exegete.experiments.common.summaries import by_keys
 from exegete.experiments.common.tallies import told
 from exegete.interventions.cut import Cut
 from exegete.models.capabilities import SelfAttentive, Writing
-from exegete.models.contract import Predictor
+from exegete.models.contract import Predictor, Readout
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 from exegete.training.evaluation import passes
@@ -111,11 +111,10 @@ class Knockout(Question):
         batch = model.collate([subject.examples[i] for i in members])
         text, token = some_words(batch, self.words, self.seed).nonzero(as_tuple=True)
         word, here = places(batch.tokens) == token[:, None], text.cpu()  # [ask, token]; what is counted is on the CPU
-        reads = None if model.readout is None else reading(model, batch)
         with torch.no_grad():
             own = log_odds(model.logits(batch).cpu(), label)[here]
             copies = batch.rows(text)
-            cuts = (_cut(each, word, reads, text) for each in windows)
+            cuts = (_cut(each, word, model.readout) for each in windows)
             found = [own - log_odds(model.logits(copies, intervene=cut).cpu(), label[here]) for cut in cuts]
         everywhere = found[0]
         strongest = _strongest(everywhere.abs(), here)
@@ -150,18 +149,8 @@ class Knockout(Question):
         return by_keys(texts, KEYS, lambda group: told(group, "value", least=-torch.inf, most=None))
 
 
-def reading(model: Predictor, batch: Batch) -> Tensor:
-    """The token from which a prediction is read, [batch, token]: the first that is there, or the last."""
-    there = batch.cost > 0
-    assert model.readout is not None
-    place = there.cumsum(-1)
-    wanted = place[:, -1:] if model.readout.query == "last" else torch.ones_like(place[:, -1:])
-    return there & (place == wanted)
-
-
-def _cut(window: Window, word: Tensor, reads: Tensor | None, text: Tensor) -> Cut:
-    by = reads[text] if window.source == "readout" and reads is not None else None
-    return Cut(word, window.sites, by)
+def _cut(window: Window, word: Tensor, readout: Readout | None) -> Cut:
+    return Cut(word, window.sites, readout if window.source == "readout" else None)
 
 
 def some_words(batch: Batch, most: int, seed: int) -> Tensor:

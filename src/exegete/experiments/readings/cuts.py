@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from exegete.base.places import places
-from exegete.experiments.knockout.experiment import reading as read_token
 from exegete.experiments.mediation.effects import SCALES, explained
 from exegete.importance.reading import READOUT, Reading
 from exegete.interventions.at import AtHeads
@@ -33,9 +32,9 @@ class Edges(NamedTuple):
     head: int | None
     one: bool  # of the token alone from which the prediction is read; else of all
 
-    def cut(self, model: Predictor, texts: Batch, words: Tensor) -> Intervention:
+    def cut(self, model: Predictor, words: Tensor) -> Intervention:
         """Without those to one word of every text, marked in [text, token]."""
-        cut = Cut(words, self.sites, read_token(model, texts) if self.one else None)
+        cut = Cut(words, self.sites, model.readout if self.one else None)
         return cut if self.head is None else AtHeads(tuple(Head(site, self.head) for site in self.sites), cut)
 
 
@@ -82,7 +81,7 @@ class Cuts:
         for way in self.ways:
             run = from_site(model, left, way.sites[0])
             parts = places(row).split(size)
-            found.append(torch.cat([run(row[i], way.cut(model, left.rows(row[i]), word[i])).double() for i in parts]))
+            found.append(torch.cat([run(row[i], way.cut(model, word[i])).double() for i in parts]))
         return model.logits(left).double(), torch.stack(found)
 
 

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.common.log_odds import log_odds
-from exegete.experiments.knockout.experiment import reading as read_token
 from exegete.experiments.mediation.experiment import UNREAD
 from exegete.interventions.at import AtHeads
 from exegete.interventions.where import Head
@@ -54,10 +53,8 @@ class Flat:
         """Which queries, [batch, 1, query or 1, 1]."""
         if not self.one or site.weights.shape[2] == 1:
             return torch.ones(1, 1, 1, 1, dtype=torch.bool, device=site.weights.device)
-        token = read_token(self.model, site.batch)
-        if site.query_owner is not None:
-            token = token.gather(-1, site.query_owner.clamp(min=0)) & (site.query_owner >= 0)
-        return token[:, None, :, None]
+        assert self.model.readout is not None
+        return self.model.readout.reads(site)[:, None, :, None]
 
 
 def unread(model: Predictor, some: Sequence[TextEffects], heads: Sequence[Head], one: bool) -> frozenset[Head]:

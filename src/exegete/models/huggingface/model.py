@@ -198,7 +198,7 @@ class HuggingFace(Model):
 
         with reading(self.base, self.access, at, keep, vectors) as run, around(run):
             output = self.base(**self.inputs(pieces, batch))
-        weights = {site: pieces.weights_of_words(found) for site, found in run.weights.items()}
+        weights = {site: pieces.weights_of_words(found, self.query) for site, found in run.weights.items()}
         return ModelOutput(
             pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()}
         )
@@ -273,7 +273,10 @@ class HuggingFace(Model):
         """How a task's way of writing texts changes predictions, on some texts of its test split."""
         spec = parse(task.name)
         as_people = Spec(spec.name, spec.settings | {"tokenizer": "whitespace", "lower": "false"})
-        original = {example.id: example for example in load_task(str(as_people)).split("test")}
+        try:
+            original = {example.id: example for example in load_task(str(as_people)).split("test")}
+        except ExegeteError:
+            return "what that changes can't be told, as they can't be read again"
         pairs = [(original[e.id], e) for e in task.split("test") if e.id in original][:REWRITTEN]
         with torch.no_grad():
             one, other = (
