@@ -279,7 +279,7 @@ def test_what_is_refused_is_one_sentence(model: Trained, task: Task) -> None:
     ex: Any = exegete  # what a type checker would refuse is told in words, too
     refused: list[tuple[str, Any]] = [
         ("Linear needs an adapter: write a subclass", lambda: ex.wrap(nn.Linear(2, 2))),
-        ("has no classifier that we know", lambda: ex.wrap(nn.Linear(2, 2), tokenizer=object())),
+        ("is no model of transformers", lambda: ex.wrap(nn.Linear(2, 2), tokenizer=object())),
         ("Linear needs an adapter: give exegete.wrap", lambda: ex.audit(nn.Linear(2, 2), task)),
         ("a task is a name, or what exegete.task", lambda: ex.audit(SPEC, texts)),
         ("a model is a name, a checkpoint folder", lambda: ex.audit([SPEC], task)),

@@ -85,11 +85,20 @@ def train(
 
 @checked
 def wrap(
-    module: Any, adapter: Any = None, *, tokenizer: Any = None, task: "AnyTask | None" = None
+    module: Any,
+    adapter: Any = None,
+    *,
+    tokenizer: Any = None,
+    task: "AnyTask | None" = None,
+    labels: Sequence[str] = (),
+    label: str = "",
+    truncate: bool = False,
 ) -> "Wrapped | GivenModel":
     """A PyTorch module of your own, with its adapter: a subclass of `OwnPooling` or `OwnModel`, or an object of one.
 
-    A sequence classifier of transformers needs no adapter, only its tokenizer: its classes are those of its config.
+    A sequence classifier of transformers needs no adapter, only its tokenizer; a pipeline brings both. Its classes are
+    those of its config, or `labels`, in the order of its outputs. Of one that gives a text several labels at once,
+    `label` is the one that is asked about. With `truncate`, texts are cut to what it reads, as pipelines do it.
 
     It is asked as it is, in this process. Its words and classes are those that the adapter names, or else those of the
     task that it is asked about; `task` names it beforehand, which `explain` needs.
@@ -97,9 +106,10 @@ def wrap(
     >>> model = wrap(module, adapter=MyAdapter)  # doctest: +SKIP
     >>> model = wrap(hf_model, tokenizer=tokenizer)  # doctest: +SKIP
     """
+    from exegete.runs.objects import Classifier
     from exegete.runs.objects import wrap as run
 
-    return run(module, adapter, task, tokenizer)
+    return run(module, adapter, task, Classifier(tokenizer, labels, label, truncate))
 
 
 @checked

@@ -13,7 +13,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.section import Found
 from exegete.experiments.faithfulness.experiment import Faithfulness
 from exegete.experiments.knockout import section
-from exegete.experiments.knockout.experiment import Knockout, reading, some_words
+from exegete.experiments.knockout.experiment import Knockout, some_words
 from exegete.experiments.knockout.figure import points
 from exegete.importance.blocking import Blocking, unblocked
 from exegete.importance.catalogue import IMPORTANCES
@@ -207,8 +207,14 @@ def test_a_pooling_model_has_no_token_that_is_read() -> None:
 
 def test_the_token_that_is_read() -> None:
     model = in_memory(*bert())
-    batch = model.collate(REVIEWS)
-    assert reading(model, batch).nonzero()[:, 1].tolist() == [0] * 4
+    batch, reads = model.collate(REVIEWS), list[torch.Tensor]()
+
+    def watch(site: Site) -> torch.Tensor:
+        reads.append(model.readout.reads(site))
+        return site.weights
+
+    model.logits(batch, intervene=watch)
+    assert [found.nonzero()[:, 1].tolist() for found in reads] == [[0] * 4] * 2
 
 
 def test_it_is_summed_up_drawn_and_told(rows: pl.DataFrame, tmp_path: Path) -> None:

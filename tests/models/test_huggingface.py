@@ -1,6 +1,7 @@
 """Models of transformers on words: spelled as their tokenizers cut, read as transformers reads them, and proven."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from exegete.models.huggingface.model import HuggingFace, check_lengths
 from exegete.models.huggingface.proof import proven
 from exegete.models.huggingface.spell import WordPieces, reader_of
 from exegete.models.spelling import side_by_side
-from exegete.tasks.example import Example
+from exegete.tasks.example import Example, Task
 from tests.models.odd_texts import sentence_pieces
 from tests.models.tiny import bert, bert_folder, byte_pieces, in_memory, roberta, saved, word_pieces
 
@@ -335,11 +336,35 @@ def test_classes_are_put_in_the_tasks_order() -> None:
 def test_a_text_that_is_too_long_is_named_and_never_cut() -> None:
     model = in_memory(*bert())
     long = example(" ".join(["bad"] * 63), number=17)
-    with pytest.raises(ExegeteError, match="text 17 has 65 pieces, and hf:tiny reads 64 at most"):
+    said = r"has 65 pieces \(63 words\), and hf:tiny reads 64 pieces at most: .*truncate=true"
+    with pytest.raises(ExegeteError, match=f"the text that begins 'bad bad bad bad bad' {said}"):
         model.logits(model.collate([example("ok"), long]))
-    with pytest.raises(ExegeteError, match="text 17 has 65 pieces"):
-        check_lengths(model, [example("ok"), long])
-    check_lengths(model, [example(" ".join(["bad"] * 62))])
+    task = Task("long", ("no", "yes"), {"train": [long], "dev": [example("ok")], "test": [example("ok"), long]}, "")
+    with pytest.raises(ExegeteError, match=f"row 18 of test {said}.*max_length=62"):
+        check_lengths(model, task)
+    check_lengths(model, replace(task, splits=task.splits | {"test": [example(" ".join(["bad"] * 62))]}))
+
+
+def test_a_long_text_of_train_counts_only_where_something_is_trained() -> None:
+    long = example(" ".join(["bad"] * 63))
+    task = Task("long", ("no", "yes"), {"train": [long], "dev": [example("ok")], "test": [example("ok")]}, "")
+    check_lengths(in_memory(*bert()), task)
+    with pytest.raises(ExegeteError, match="row 1 of train"):
+        check_lengths(in_memory(*bert(), spec="hf:tiny:tune=true"), task)
+
+
+@pytest.mark.parametrize("words", [(63,), (200,), (40, 40), (5, 100), (100, 5), (33, 90)])
+def test_long_texts_are_cut_as_transformers_cuts_them(words: tuple[int, ...], parts: tuple[Any, Any]) -> None:
+    base, tokenizer = parts
+    pair = ",pair=true" if len(words) == 2 else ""
+    model = in_memory(*copy.deepcopy(parts), spec=f"hf:tiny:truncate=true{pair}")
+    texts = [" ".join(TEXTS[1].split() * 40)[: 6 * count] for count in words]
+    batch = model.collate([example(*texts)])
+    pieces = model.pieces(batch)
+    theirs = tokenizer(*texts, truncation=True, return_tensors="pt")
+    assert pieces.ids.tolist() == theirs["input_ids"].tolist()
+    with torch.no_grad():
+        assert torch.allclose(model.logits(batch), base(**theirs).logits, atol=1e-5)
 
 
 def test_positions_after_the_row_of_padding_count_less() -> None:

@@ -34,8 +34,7 @@ def changed(folder: Path, **facts: Any) -> Path:
         ({"model_type": "mamba"}, "state space"),
         ({"is_encoder_decoder": True}, "an encoder and a decoder"),
         ({"problem_type": "regression"}, "predicts a number"),
-        ({"id2label": {"0": "only"}}, "predicts a number"),
-        ({"problem_type": "multi_label_classification"}, "several classes at once"),
+        ({"problem_type": "multi_label_classification"}, "several labels at once .* label=NAME, as label=no"),
     ],
 )
 def test_what_a_config_says_may_refuse_it(folder: Path, facts: dict[str, Any], said: str) -> None:
@@ -172,9 +171,9 @@ def test_settings_that_can_not_be_are_refused() -> None:
 
 def test_only_classifiers_are_wrapped() -> None:
     base, tokenizer = bert()
-    with pytest.raises(UsageError, match="has no classifier"):
+    with pytest.raises(UsageError, match="gives no logits"):
         wrapped(base.bert, tokenizer)
-    with pytest.raises(UsageError, match="has no classifier"):
+    with pytest.raises(UsageError, match="is no model of transformers"):
         wrapped(torch.nn.Linear(2, 2), tokenizer)
     with pytest.raises(UsageError, match="no fast one"):
         wrapped(base, object())

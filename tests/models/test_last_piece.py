@@ -29,6 +29,7 @@ def test_the_row_that_is_read_is_the_row_that_predicts(model: HuggingFace) -> No
         batch = without_end(model, text)
         assert int(batch.cost[batch.present][-1]) > 1 or text == TEXTS[0]
         with torch.no_grad():
+            assert model.readout is not None
             read, own = model.trace(batch).read(model.readout), opened(model, batch).weights
         assert torch.allclose(read.double(), own, atol=1e-6)
 

@@ -264,6 +264,9 @@ class HuggingFaceSettings(BaseModel):
     frozen: int = Field(0, ge=0)  # lowest layers, with the embeddings below them, that training leaves as they are
     pair: bool = False  # it reads two texts; filled in by a task of pairs
     labels: str = ""  # the task's classes in the order of the model's, as negative/positive; else matched by name
+    label: str = ""  # of a model that gives a text several labels at once: the one that is asked about
+    truncate: bool = False  # cut texts to what the model reads, as pipelines do it; else long ones are refused
+    wrapped: str = ""  # instead of files: the name of a model that this process holds (exegete.wrap)
     revision: str | None = None  # on the hub: a branch, a tag or a commit
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"  # with others a text alone and in a batch differ
     remote: bool = False  # run Python code that comes with the model: only for authors whom you trust

@@ -6,18 +6,22 @@ was trained here keeps its own name, and its weights lie where the run looks bef
 be trained beside it. A wrapped module can't be made again elsewhere; it is asked in this process, as it is.
 """
 
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
+import torch
 from torch import nn
 
 from exegete.base.arguments import shown
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
 from exegete.base.progress import Progress, silent
+from exegete.models.capabilities import Writing
 from exegete.models.own.adapter import OwnModel
 from exegete.models.own.held import hold
 from exegete.models.settings import FROM_THE_HUB, HUB
@@ -38,7 +42,7 @@ from exegete.training.checkpoint import (
     save_checkpoint,
     text_settings,
 )
-from exegete.training.pretrained import GivenModel, load_pretrained, wrap_pretrained
+from exegete.training.pretrained import GivenModel, hold_pretrained, load_pretrained, wrap_pretrained
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Wrapped:
     task: Task | None = field(default=None, repr=False)
 
 
+SEEN, PROOF, SAME = 200, 32, 1e-4  # texts of a split that are looked at, those that are compared, and how closely
 AnyModel = str | Path | Checkpoint | Wrapped
 AnyTask = str | Task
 
@@ -75,10 +80,30 @@ def load(folder: str | Path) -> Loaded | GivenModel:
     return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
 
 
-def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None, tokenizer: Any = None) -> Wrapped | GivenModel:
+class Classifier(NamedTuple):
+    """What is said of a classifier of transformers beside itself."""
+
+    tokenizer: Any = None
+    labels: Sequence[str] = ()  # its classes in the order of its outputs; those of its config, unless given
+    label: str = ""  # of one that gives several labels at once: the one that is asked about
+    truncate: bool = False  # texts are cut to what it reads
+
+
+PLAIN = Classifier()
+
+
+def wrap(
+    module: Any, adapter: Any = None, task: AnyTask | None = None, said: Classifier = PLAIN
+) -> Wrapped | GivenModel:
     """Hold a module with its adapter, a class (made with the module) or an object; or a transformers' classifier."""
-    if tokenizer is not None:
-        return _wrapped_pretrained(module, adapter, task, tokenizer)
+    if is_pipeline(module):
+        cuts = bool(getattr(module, "_preprocess_params", {}).get("truncation", False))
+        tokenizer = module.tokenizer if said.tokenizer is None else said.tokenizer
+        module, said = module.model, said._replace(tokenizer=tokenizer, truncate=said.truncate or cuts)
+    if said.tokenizer is not None:
+        return _wrapped_pretrained(module, adapter, task, said)
+    if said != PLAIN:
+        raise UsageError("labels, label and truncate are for a classifier of transformers: give its tokenizer, too")
     own = adapter(module) if isinstance(adapter, type) and issubclass(adapter, OwnModel) else adapter or module
     if not isinstance(own, OwnModel):
         what = f"{type(module).__name__} needs an adapter" if adapter is None else f"{adapter!r:.60} is no adapter"
@@ -90,10 +115,16 @@ def wrap(module: Any, adapter: Any = None, task: AnyTask | None = None, tokenize
     return Wrapped(spec, load_task(task) if isinstance(task, str) else task)
 
 
-def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, tokenizer: Any) -> GivenModel:
+def is_pipeline(thing: object) -> bool:
+    """Whether something is a pipeline of transformers: a model with its tokenizer."""
+    kinds = {kind.__name__ for kind in type(thing).__mro__ if kind.__module__.startswith("transformers.")}
+    return "Pipeline" in kinds
+
+
+def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, said: Classifier) -> GivenModel:
     if adapter is not None:
         raise UsageError("give an adapter, or the tokenizer of a model of transformers, not both")
-    found = wrap_pretrained(module, tokenizer)
+    found = wrap_pretrained(module, *said)
     return found if task is None else found.relabelled(task_itself(task).labels)
 
 
@@ -170,13 +201,23 @@ def name_of_model(model: object, task: AnyTask, run: Path) -> str:
     if isinstance(model, Wrapped | Loaded):
         return model.spec if isinstance(model, Wrapped) else str(model.folder)
     assert isinstance(model, Checkpoint)
-    if isinstance(model, GivenModel):
-        return _name_of_pretrained(model, run / INPUTS)
-    return _deposited(model, is_by_name(model, task), run / INPUTS)
+    if isinstance(model, GivenModel) and not model.in_memory:
+        return model.spec
+    by_name = is_by_name(model, task)
+    place, other = _deposited(model, by_name, task, run / INPUTS)
+    if isinstance(model, GivenModel):  # there its classes are matched to those of a task, as the hub's are
+        return hold_pretrained(model.model) if other else str(Spec(f"{HUB}{place}", parse(model.spec).settings))
+    if other:
+        raise ExegeteError(f"{model.model.spec} can't be handed to a run: {other}")
+    return model.model.spec if by_name else str(place)
 
 
 def check_model(model: object) -> None:
     """A model is a name, a folder, or an object of ours."""
+    if isinstance(model, nn.Module) and hasattr(model, "config"):
+        raise UsageError(
+            f"{type(model).__name__} needs its tokenizer: give exegete.wrap(model, tokenizer=tokenizer), or a pipeline"
+        )
     if isinstance(model, nn.Module):
         raise UsageError(f"{type(model).__name__} needs an adapter: give exegete.wrap(module, adapter=…) instead")
     if not isinstance(model, AnyModel):
@@ -192,20 +233,39 @@ def is_by_name(model: object, task: AnyTask) -> bool:
     return model.task in (task, as_written(task, model.tokenizer, model.lower))
 
 
-def _deposited(model: Checkpoint, by_name: bool, folder: Path) -> str:
-    place = folder / (
-        f"train-{model.key}" if by_name else f"model-{key_of(spec=model.model.spec, at=model.weights_hash)}"
-    )
-    if not is_checkpoint(place):
-        save_checkpoint(place, model)
-    return model.model.spec if by_name else str(place)
+def _deposited(model: Checkpoint, by_name: bool, task: AnyTask, folder: Path) -> tuple[Path, str]:
+    """Where a model lies in a run's folder, or why what is read from there is another one.
+
+    Proof: the same logits of some of the user's own texts, those that are longest in words and in pieces among them.
+    """
+    content = key_of(spec=model.model.spec, at=model.model.fingerprint())
+    place = folder / (f"train-{model.key}" if by_name else f"model-{content}")
+    if is_checkpoint(place):
+        return place, ""
+    save_checkpoint(place, model)
+    other = _otherwise(model, place, task_for(model, task))
+    if other:
+        shutil.rmtree(place)
+    return place, other
 
 
-def _name_of_pretrained(model: GivenModel, folder: Path) -> str:
-    """Its own, or that of its deposit: there its classes are matched to those of a task, as the hub's are."""
-    if not model.in_memory:
-        return model.spec
-    return str(Spec(f"{HUB}{_deposited(model, False, folder)}", parse(model.spec).settings))
+def _otherwise(model: Checkpoint, place: Path, task: Task) -> str:
+    """How the model of a folder predicts otherwise than the one that was written there; nothing where it doesn't."""
+    if isinstance(model.model, Writing):  # its weights are compared when they are read, and its code is ours
+        return ""
+    examples = [example for split in ("test", "dev") for example in task.split(split)[:SEEN]]
+    by_words = sorted(examples, key=lambda e: -len(e.all_words))
+    by_pieces = sorted(examples, key=lambda e: -int(model.model.collate([e]).cost.sum()) / len(e.all_words))
+    some = list({e.id: e for e in (*by_words[:8], *by_pieces[:8], *examples)}.values())[:PROOF]
+    try:
+        back = load_checkpoint(place).model
+    except ExegeteError as error:
+        return str(error)
+    with torch.no_grad():
+        one, other = (torch.cat([each.logits(each.collate([e])) for e in some]).float() for each in (model.model, back))
+    apart = float((one - other).abs().max()) if one.shape == other.shape else torch.inf
+    close = apart <= SAME * max(1.0, float(one.abs().max()))
+    return "" if close else f"read again from its files, it predicts otherwise (logits differ by up to {apart:.2g})"
 
 
 def name_of_scores(scores: Any, run: Path) -> str:
@@ -243,7 +303,7 @@ def _content(thing: object) -> str:
 
 def engine_for(study: Study, engine: str | Engine | None = None, workers: int | None = None) -> Engine:
     """The engine that is named, here or in the study; what can't be made again elsewhere is done in this process."""
-    held = any(parse(model).name == "own" and "wrapped" in parse(model).settings for model in study.models)
+    held = any("wrapped" in parse(model).settings for model in study.models)
     typed = any(type(e).__module__ == "__main__" for e in study.built_experiments().values())
     named = engine or study.engine
     if not held and not typed:

@@ -1,12 +1,12 @@
 """Pretrained: a model that comes trained by its name, or from memory, as a checkpoint that nobody trained here."""
 
-import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from exegete.base.errors import UsageError
 from exegete.models.build import placed
-from exegete.models.capabilities import Pretrained
+from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.huggingface.source import found
 from exegete.training.checkpoint import FIELDS, Checkpoint, is_trained
 
@@ -40,13 +40,24 @@ def load_pretrained(spec: str) -> GivenModel:
     return _as_it_is(placed(made(spec)), **({name: known[name] for name in FIELDS} if known else {}))
 
 
-def wrap_pretrained(module: Any, tokenizer: Any) -> GivenModel:
+def wrap_pretrained(
+    module: Any, tokenizer: Any, labels: Sequence[str] = (), label: str = "", truncate: bool = False
+) -> GivenModel:
     """A classifier of transformers in memory with its tokenizer, as both are now: a copy is taken."""
     from exegete.models.huggingface.make import wrapped
 
-    return _as_it_is(wrapped(copy.deepcopy(module), tokenizer), in_memory=True)
+    return _as_it_is(wrapped(module, tokenizer, labels, label, truncate), in_memory=True)
 
 
 def _as_it_is(model: Any, **facts: Any) -> GivenModel:
     unknown: dict[str, Any] = {"task": "", "data_hash": "", "seed": 0, "training": {}, "metrics": {}}
     return GivenModel(model, **(unknown | facts))
+
+
+def hold_pretrained(model: Trainable) -> str:
+    """The name of a model of transformers that lives in this process only."""
+    from exegete.models.huggingface.classifier import OwnHead
+    from exegete.models.huggingface.make import hold as hold_here
+
+    assert isinstance(model, OwnHead)
+    return hold_here(model)

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout as dropped
 
+from exegete.base.errors import UsageError
 from exegete.models.ours.self_attention import Hook
 from exegete.models.projections import Projection
 
@@ -233,7 +234,15 @@ def switched(base: nn.Module, name: str = NAME) -> Iterator[None]:
 def input_embeddings(base: Any) -> nn.Embedding:
     """The table that the words of the input are looked up in: of two stacks, the encoder's own."""
     stack = base.get_encoder() if base.config.is_encoder_decoder else base
-    table: nn.Embedding = stack.get_input_embeddings()
+    try:
+        table = stack.get_input_embeddings()
+    except (AttributeError, NotImplementedError):
+        table = None
+    if not isinstance(table, nn.Embedding):
+        raise UsageError(
+            f"{type(base).__name__} doesn't say which table its words are looked up in: let its get_input_embeddings() "
+            "return that nn.Embedding"
+        )
     return table
 
 

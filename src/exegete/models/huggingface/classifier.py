@@ -6,10 +6,12 @@ those that are read.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from exegete.base.errors import UsageError
 from exegete.models.contract import Query, Readout
 from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.load import LoadedParts
@@ -24,11 +26,13 @@ from exegete.tasks.example import Example
 
 
 class OwnHead(HuggingFace):
-    """Its own classifier; `order` says where the classes are among its outputs."""
+    """Its own classifier; `order` says where the task's classes are among its own."""
 
-    def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...], order: tuple[int, ...]) -> None:
+    def __init__(
+        self, spec: str, parts: LoadedParts, labels: tuple[str, ...], order: tuple[int, ...], column: int | None = None
+    ) -> None:
         super().__init__(spec, parts, labels)
-        self.order = list(order)
+        self.order, self.column = list(order), column
         self._query = self._query_read()
 
     @property
@@ -50,7 +54,7 @@ class OwnHead(HuggingFace):
         """The same model, its outputs in another order."""
         parts = LoadedParts(self.base, self.tokenizer, self.place)
         order = order_of(self.labels, labels, self.settings.labels, self.who)
-        model = OwnHead(self.spec, parts, labels, tuple(self.order[place] for place in order))
+        model = OwnHead(self.spec, parts, labels, tuple(self.order[place] for place in order), self.column)
         model.proof = self.proof
         return model.eval()
 
@@ -59,9 +63,12 @@ class OwnHead(HuggingFace):
         yield from ()
 
     def decoded(self, read: ModelOutput, batch: Batch) -> Tensor:
-        """Its logits, in the order of our classes."""
+        """Its logits, in the order of our classes; one z for two classes is [−z/2, z/2]."""
         del batch
         logits: Tensor = read.output.logits
+        if self.column is not None:
+            half = logits[:, self.column] / 2
+            logits = torch.stack([-half, half], -1)
         return logits[:, torch.tensor(self.order, device=logits.device)]
 
     def _query_read(self) -> Query:
@@ -77,9 +84,26 @@ class OwnHead(HuggingFace):
             return watch if name == self.sites[-1] else None
 
         with resting(self), torch.enable_grad(), reading(self.base, self.access, at, ()):
-            logits = self.base(**self.inputs(self.pieces(batch), batch)).logits
+            logits = _logits(self.base(**self.inputs(self.pieces(batch), batch)), self)
             (slope,) = torch.autograd.grad(logits.double().square().sum(), free)
         rows = slope.abs().sum((0, 1, 3)).nonzero().flatten().tolist()  # queries that are read
         if rows == [0]:
             return "first"
         return "last" if rows == [slope.shape[2] - 1] else "every"
+
+
+def _logits(output: Any, model: OwnHead) -> Tensor:
+    """One row for the probe, or the sentence why what it gives are no classes of a text."""
+    logits = getattr(output, "logits", None)
+    if not isinstance(logits, Tensor):
+        raise UsageError(
+            f"{model.who} gives no logits: its forward must return an output with `logits`, as transformers' "
+            "classifiers do; or write an adapter (exegete.OwnModel)"
+        )
+    classes = 1 + max(model.order) if model.column is None else 1 + model.column
+    if logits.dim() != 2 or logits.shape[1] < classes or (model.column is None and logits.shape[1] != classes):
+        raise UsageError(
+            f"{model.who} gives logits of shape {list(logits.shape)} for one text, and its config names {classes} "
+            "classes: set num_labels, id2label and problem_type of its config to what it predicts"
+        )
+    return logits

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
+from exegete.base.errors import UsageError
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Query, Readout, Site, Trace
 from exegete.models.huggingface.labels import order_of
@@ -23,12 +24,18 @@ from exegete.models.ours.module import Projecting
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.tasks.batching import Batch
 
+CAUSAL = "decoder."  # sites where words look back only
+
 
 class OurHead(HuggingFace):
     """The first state, or the mean of all, is decoded; `trained` says that the head was, elsewhere."""
 
     def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...], trained: bool = False) -> None:
         super().__init__(spec, parts, labels)
+        if self.query == "first" and all(site.startswith(CAUSAL) for site in self.self_attention):
+            raise UsageError(
+                f"words of {self.who} look back only, and its first piece sees nothing of a text: use head=mean"
+            )
         self.trained_before = trained
         self._make_head(int(parts.base.config.hidden_size))
         self.to(self.dtype)

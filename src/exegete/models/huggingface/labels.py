@@ -1,29 +1,73 @@
-"""Labels: a model's classes beside those of a task, matched by name or as the user says."""
+"""Labels: what a classifier's outputs stand for, and its classes beside those of a task.
 
-from collections.abc import Sequence
+Transformers writes no names for two classes that nobody named, so that a config without any has two. One output is the
+log-odds z of a label (cross-encoders, toxicity): its two classes have the logits [−z/2, z/2], whose softmax is the
+sigmoid of z. A model that gives a text several labels at once has one such output for each, and is asked about one.
+"""
 
-from exegete.base.errors import UsageError
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-BETWEEN = "/"  # of names in the setting `labels`
+from exegete.base.errors import UsageError, unknown
+
+BETWEEN, BETWEEN_SLASHES = "/", "|"  # of names in the setting `labels`; the second where names have a slash
+YES_OR_NO = (("0", "1"), ("false", "true"), ("no", "yes"))  # what people call the classes of one label
+
+
+class Outputs(NamedTuple):
+    """The classes that a model's logits stand for."""
+
+    classes: tuple[str, ...]
+    column: int | None = None  # the one logit that two classes share; None: one each
+
+
+def names_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of a model's outputs: two that nobody named, where its config says nothing."""
+    named = {int(place): str(name) for place, name in (config.get("id2label") or {}).items()}
+    count = int(config.get("num_labels") or 2)
+    return tuple(named[place] for place in sorted(named)) or tuple(f"LABEL_{place}" for place in range(count))
+
+
+def outputs_of(config: Mapping[str, Any], label: str, who: str) -> Outputs:
+    """By what a model's config says, or the sentence why no class can be read from it."""
+    names, kind = names_of(config), config.get("problem_type")
+    if kind == "regression":
+        raise UsageError(f"{who} predicts a number, not a class: take a classifier, or train one with head=cls")
+    if kind == "multi_label_classification" and len(names) > 1:
+        if not label:
+            raise UsageError(
+                f"{who} gives a text several labels at once ({', '.join(names)}), and each is a question of its own: "
+                f"ask about one of them with label=NAME, as label={names[0]}"
+            )
+        if label not in names:
+            raise unknown(f"label of {who}", label, names)
+        return Outputs((f"not {label}", label), names.index(label))
+    if label:
+        raise UsageError(f"{who} gives a text one class: leave label={label} out")
+    if len(names) == 1:
+        nobody_named_it = names[0] == "LABEL_0"
+        return Outputs(YES_OR_NO[0] if nobody_named_it else (f"not {names[0]}", names[0]), 0)
+    return Outputs(names)
 
 
 def order_of(theirs: Sequence[str], ours: Sequence[str], given: str, who: str) -> tuple[int, ...]:
-    """Where every class of the task is among a model's outputs; `given` names the task's in the model's order."""
-    names = given.split(BETWEEN) if given else list(theirs)
+    """Where every class of the task is among a model's classes; `given` names the task's in the model's order."""
+    names = given.split(BETWEEN_SLASHES if BETWEEN_SLASHES in given else BETWEEN) if given else list(theirs)
     if given and len(names) != len(theirs):
         raise UsageError(
             f"{who} predicts {len(theirs)} classes ({', '.join(theirs)}) and labels={given} names {len(names)}: name "
             "as many, in this order"
         )
-    found = [_plain(name) for name in names]
-    wanted = [_plain(name) for name in ours]
-    if sorted(found) != sorted(wanted):
-        written = BETWEEN.join(ours)
+    own, wanted = [_plain(name) for name in names], [_plain(name) for name in ours]
+    if len(own) == 2 and own[0] == f"not {own[1]}" and tuple(wanted) in YES_OR_NO:
+        return 0, 1
+    if sorted(own) != sorted(wanted):
+        written = (BETWEEN_SLASHES if any(BETWEEN in name for name in ours) else BETWEEN).join(ours)
         raise UsageError(
             f"{who} predicts the classes {', '.join(names)}, and the task has {', '.join(ours)}: say which is which by "
             f"naming the task's classes in the order of the model's, as in labels={written}"
         )
-    return tuple(found.index(name) for name in wanted)
+    return tuple(own.index(name) for name in wanted)
 
 
 def _plain(name: str) -> str:

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
 from exegete.models.contract import Intervention, Query, Replacement, Trace, refuse_foreign
 from exegete.models.huggingface.apart import taken_apart, why_not
@@ -62,10 +62,14 @@ class HuggingFace(Model):
     proof: Proof  # that its attention is read and rewritten
 
     def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...]) -> None:
-        table = input_embeddings(parts.base)
-        super().__init__(spec, reader_of(parts.tokenizer), labels, table.embedding_dim)
-        self.settings, self.place = settings_of(spec), parts.place
+        table, settings = input_embeddings(parts.base), settings_of(spec)
+        limit = limit_of(parts)
+        reader = reader_of(parts.tokenizer, limit if settings.truncate else None)
+        super().__init__(spec, reader, labels, table.embedding_dim)
+        self.settings, self.place, self.limit = settings, parts.place, limit
         self.base, self.tokenizer = parts.base, parts.tokenizer
+        _check_pieces(self, table)
+        self._pad()
         if self.settings.pair:
             self.texts = TEXTS
         self.access: Access = self._probed()
@@ -121,27 +125,31 @@ class HuggingFace(Model):
         """By its tables."""
         return any(True for _ in _positions(self.base))
 
-    @cached_property
-    def limit(self) -> int | None:
-        """Pieces that a text may have, symbols included; None: any number."""
-        given = [self.tokenizer.model_max_length, *_positions(self.base)]
-        finite = [int(each) for each in given if each is not None and each < 1 << 30]
-        return min(finite, default=None)
-
     def pieces(self, batch: Batch) -> SpelledRows:
-        """Every text's pieces in one row; a text that is too long is refused, never cut."""
+        """Every text's pieces in one row; a text that is too long is refused, or cut where `truncate` says so."""
         pieces = side_by_side(self.vocabulary.grid(batch))
         lengths = pieces.real.sum(-1)
         if self.limit is not None and pieces.real.shape[1] > self.limit:
             text = int(lengths.argmax())
-            raise too_long(self, int(batch.ids[text]), int(lengths[text]))
-        return pieces._replace(ids=pieces.ids.where(pieces.real, self.paddings[0]))
+            words = self.reader.spelled(batch.tokens[text][batch.sentence[text] >= 0].tolist())
+            which = f"the text that begins '{' '.join(words[:5])}'"
+            raise too_long(self, which, len(words), int(lengths[text]))
+        return pieces._replace(ids=pieces.ids.where(pieces.real, self.padding))
 
     @property
-    def paddings(self) -> tuple[int, ...]:
-        """The pieces that stand for padding: to the tokenizer, which may have none, and to the model."""
-        told = self.base.config.get_text_config().pad_token_id
-        return (self.tokenizer.pad_token_id or 0, *(() if told is None else (int(told),)))
+    def padding(self) -> int:
+        """The piece that stands for padding to the model."""
+        return int(self.base.config.get_text_config().pad_token_id)
+
+    def _pad(self) -> None:
+        """A model that knows no padding piece gets the tokenizer's, or else that of the end: no text has it inside.
+
+        By this piece transformers' causal classifiers know where a text ends.
+        """
+        config = self.base.config.get_text_config()
+        if config.pad_token_id is None:
+            given = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, self.tokenizer.unk_token_id)
+            config.pad_token_id = next((piece for piece in given if piece is not None), 0)
 
     def inputs(self, pieces: SpelledRows, batch: Batch) -> dict[str, Tensor | bool]:
         """What transformers' model is called with."""
@@ -170,7 +178,7 @@ class HuggingFace(Model):
             rows = table(torch.arange(table.num_embeddings, device=words.device)).mean(0)
             other = grid.beside(rows.expand(*grid.ids.shape, -1))
         else:
-            piece = self.vocabulary.unknown if by == "unknown" else self.paddings[0]
+            piece = self.vocabulary.unknown if by == "unknown" else self.padding
             other = grid.beside(table(torch.full_like(grid.ids, piece)))
         return torch.where(words[..., None], other, self.embed(batch))
 
@@ -259,15 +267,34 @@ class HuggingFace(Model):
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """How its attention is reached, and where a task writes texts otherwise than people do."""
-        said = f"{self.who}: {self.proof.sentence}"
+        said = (f"{self.who}: {self.proof.sentence}", *self._kept_here(), *self._cut(task))
         if not (self.as_it_is and (task.lower or task.tokenizer not in VERBATIM)):
-            return (said,)
+            return said
         rewritten = (
             f"{self.who} was trained elsewhere and reads texts here as task '{task.name}' cuts and writes them "
             f"(tokenizer={task.tokenizer}, lower={str(task.lower).lower()}): {self._changed_by(task)}; to leave them "
             "as people wrote them, set tokenizer=whitespace,lower=false"
         )
-        return said, rewritten
+        return *said, rewritten
+
+    def _kept_here(self) -> Iterator[str]:
+        if self.settings.wrapped:
+            yield (
+                f"{self.who} is not what transformers makes of its files, and was asked in this process as it is, by "
+                "one worker"
+            )
+
+    def _cut(self, task: Task) -> Iterator[str]:
+        """How many texts are longer than what is read."""
+        for split, examples in task.splits.items():
+            if not self.settings.truncate or self.limit is None or (split == "train" and self.as_it_is):
+                continue
+            long = sum(pieces > self.limit for pieces in self.lengths(examples))
+            if long:
+                yield (
+                    f"{long:,} of {len(examples):,} texts of {split} have more than {self.limit:,} pieces, and "
+                    f"{self.who} reads their beginning only (truncate=true)"
+                )
 
     def _changed_by(self, task: Task) -> str:
         """How a task's way of writing texts changes predictions, on some texts of its test split."""
@@ -315,7 +342,7 @@ class HuggingFace(Model):
     def fingerprint(self) -> str:
         """Of weights, tokenizer, classes and settings, of which files, by which transformers and which access."""
         settings = sorted(parse(self.spec).settings.items())
-        how = (self.place, version("transformers"), str(self.dtype), self.access.way)
+        how = (self.place, version("transformers"), str(self.dtype), self.access.way, _own_code(type(self.base)))
         parts = (settings, self.labels, self.reader.fingerprint, self._weights(), how)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -339,21 +366,57 @@ def _heard(part: nn.Module) -> bool:
     return bool(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks or part._backward_pre_hooks)
 
 
-def too_long(model: HuggingFace, text: int, pieces: int) -> ExegeteError:
-    """An error for a text that the model can't read whole."""
-    return ExegeteError(
-        f"text {text} has {pieces:,} pieces, and {model.who} reads {model.limit:,} at most: leave long texts out with "
-        "the task's setting max_length=…, in words; texts are never cut silently"
+def _own_code(kind: type) -> str:
+    """What a class does that is none of transformers': its source, or else the code of its forward."""
+    if kind.__module__.startswith("transformers."):
+        return ""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # typed in
+        return repr((kind.__qualname__, kind.forward.__code__.co_code, kind.forward.__code__.co_consts))  # type: ignore[attr-defined]
+
+
+def too_long(model: HuggingFace, which: str, words: int, pieces: int, most: int | None = None) -> UsageError:
+    """An error for a text that the model can't read whole; `most` words would be few enough."""
+    longest = "…" if most is None else str(max(1, most))
+    return UsageError(
+        f"{which} has {pieces:,} pieces ({words:,} words), and {model.who} reads {model.limit:,} pieces at most: cut "
+        f"long texts as pipelines do, with the model's setting truncate=true, or leave them out with the task's "
+        f"setting max_length={longest}, in words"
     )
 
 
-def check_lengths(model: HuggingFace, examples: Sequence[Example]) -> None:
-    """Refuse texts that are too long before anything is computed."""
-    if model.limit is None:
+def check_lengths(model: HuggingFace, task: Task) -> None:
+    """Refuse texts that are too long before anything is computed; those of train count only where it is trained."""
+    if model.limit is None or model.settings.truncate:
         return
-    for example, pieces in zip(examples, model.lengths(examples), strict=True):
-        if pieces > model.limit:
-            raise too_long(model, example.id, pieces)
+    for split, examples in task.splits.items():
+        if split == "train" and model.as_it_is:
+            continue
+        lengths = model.lengths(examples)
+        long = [(e, pieces) for e, pieces in zip(examples, lengths, strict=True) if pieces > model.limit]
+        if long:
+            example, pieces = long[0]
+            most = min(max(map(len, e.texts)) for e, _ in long) - 1
+            others = f" (and {len(long) - 1:,} more)" if len(long) > 1 else ""
+            which = f"row {example.id + 1:,} of {split}{others}"
+            raise too_long(model, which, len(example.all_words), pieces, most)
+
+
+def limit_of(parts: LoadedParts) -> int | None:
+    """Pieces that a text may have, symbols included; None: any number."""
+    given = [parts.tokenizer.model_max_length, *_positions(parts.base)]
+    return min((int(each) for each in given if each is not None and each < 1 << 30), default=None)
+
+
+def _check_pieces(model: HuggingFace, table: nn.Embedding) -> None:
+    """A tokenizer may have fewer pieces than a model has rows for, never more."""
+    pieces = model.vocabulary.tokenizer.get_vocab_size()
+    if pieces > table.num_embeddings:
+        raise UsageError(
+            f"the tokenizer has {pieces:,} pieces and {model.who} has embeddings of {table.num_embeddings:,}: it is "
+            "another model's; give the one that the model was trained with"
+        )
 
 
 def _positions(base: nn.Module) -> Iterator[int]:

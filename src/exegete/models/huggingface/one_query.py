@@ -83,7 +83,7 @@ class BegunAtOne:
 def logits_of_one(model: "HuggingFace", batch: Batch, embedded: Tensor | None) -> Tensor:
     """Logits [batch, class], from embeddings if given, by a pass that goes on with the one query that is read."""
     pieces, readout = model.pieces(batch), Readout(model.sites[-1:], model.query)
-    if readout.query == "last" and any(bool((pieces.real & (pieces.ids == each)).any()) for each in model.paddings):
+    if readout.query == "last" and bool((pieces.real & (pieces.ids == model.padding)).any()):
         return model.trace(batch, embedded=embedded, keep=()).logits  # transformers then takes another one for the last
     query = readout.place(pieces.real)
     vectors = None if embedded is None else pieces.vectors(embedded, model.size)

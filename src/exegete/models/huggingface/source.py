@@ -12,6 +12,7 @@ from exegete.base.extras import install
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.models.huggingface.architectures import refusal
+from exegete.models.huggingface.labels import outputs_of
 from exegete.models.settings import MODELS, HuggingFaceSettings
 
 INSTALL = 'pip install "transformers>=5,<6"'
@@ -19,6 +20,14 @@ CONFIG, OURS = "config.json", "checkpoint.json"
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.py"]  # of a repository
 MINILM = "minilm"  # the one model that needs no hub
 CLASSIFIER = "ForSequenceClassification"
+ADAPTER = "adapter_config.json"  # of PEFT
+OTHER_HEADS = {
+    "ForTokenClassification": "gives every word a class",
+    "ForQuestionAnswering": "points at a span of the text",
+    "ForMaskedLM": "fills in masked words",
+    "ForMultipleChoice": "chooses among several texts",
+    "ForNextSentencePrediction": "says whether one text follows another",
+}
 
 
 class ModelFiles(NamedTuple):
@@ -29,12 +38,6 @@ class ModelFiles(NamedTuple):
     folder: Path
     config: dict[str, Any]
     ours: dict[str, Any]  # of a checkpoint of ours, which may have a head of ours; else empty
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The model's own, in the order of its outputs."""
-        named = self.config.get("id2label") or {}
-        return tuple(str(named[key]) for key in sorted(named, key=int))
 
     @property
     def is_classifier(self) -> bool:
@@ -51,6 +54,10 @@ def settings_of(spec: str) -> HuggingFaceSettings:
 def found(spec: str) -> ModelFiles:
     """The model's files, of which it was checked that we can take them."""
     settings, name = settings_of(spec), parse(spec).name.removeprefix("hf:")
+    if settings.wrapped:
+        raise ExegeteError(
+            f"{name} was wrapped in another process and can't be made again here: wrap it once more, with exegete.wrap"
+        )
     if name in ("", "hf"):
         raise UsageError("name a model of the hub or a folder: hf:NAME or hf:FOLDER")
     folder = _installed() if name == MINILM else Path(name).expanduser()
@@ -75,23 +82,39 @@ def head_of(source: ModelFiles, settings: HuggingFaceSettings) -> str:
     """The asked head, that of a checkpoint of ours, its own classifier, or else one that reads the first token."""
     if settings.head == "own" and not source.is_classifier:
         raise UsageError(
-            f"{source.name} has no classifier of its own: train one of ours on its states, with head=cls, head=mean or "
-            "head=attention"
+            f"{source.name} {other_head(source.config)}: train a classifier of ours on its states, with head=cls, "
+            "head=mean or head=attention"
         )
     kept = parse(source.ours["model"]).settings.get("head") if source.ours else None
     return settings.head or kept or ("own" if source.is_classifier else "cls")
 
 
+def other_head(config: dict[str, Any]) -> str:
+    """What a model without a classifier does instead, as the rest of a sentence about it."""
+    names = [str(each) for each in config.get("architectures") or ()]
+    known = (said for ending, said in OTHER_HEADS.items() for name in names if name.endswith(ending))
+    return next((f"{said}, and has no classifier of whole texts" for said in known), "has no classifier of its own")
+
+
 def is_trained(spec: str) -> bool:
     """Whether it comes with a classifier that is judged as it is: its own, or one that we trained."""
-    settings, source = settings_of(spec), found(spec)
+    settings = settings_of(spec)
     if settings.tune:
         return False
+    if settings.wrapped:
+        return True
+    source = found(spec)
     return head_of(source, settings) == "own" or (bool(source.ours) and settings.head is None)
 
 
 def in_folder(name: str, folder: Path) -> ModelFiles:
     """A model that `save_pretrained` wrote, or we did."""
+    if (folder / ADAPTER).is_file():
+        base = read_json(folder / ADAPTER, "adapter").get("base_model_name_or_path") or "its base model"
+        raise UsageError(
+            f"{name} holds an adapter (PEFT), which is no model without {base}: join both with "
+            "model.merge_and_unload().save_pretrained(FOLDER), save the tokenizer there, and name hf:FOLDER"
+        )
     if not (folder / CONFIG).is_file():
         raise ExegeteError(f"{name} has no {CONFIG}: give a folder that transformers' save_pretrained wrote")
     config = read_json(folder / CONFIG, "model")
@@ -156,12 +179,8 @@ def check(source: ModelFiles, settings: HuggingFaceSettings) -> None:
 
 
 def _check_classes(source: ModelFiles, settings: HuggingFaceSettings) -> None:
-    if head_of(source, settings) != "own":
-        return
-    if len(source.classes) < 2 or source.config.get("problem_type") == "regression":
-        raise UsageError(f"{source.name} predicts a number, not a class: take a classifier, or train one with head=cls")
-    if source.config.get("problem_type") == "multi_label_classification":
-        raise UsageError(f"{source.name} gives a text several classes at once: only models that choose one are read")
+    if head_of(source, settings) == "own":
+        outputs_of(source.config, settings.label, source.name)
 
 
 def _check_weights(source: ModelFiles) -> None:
