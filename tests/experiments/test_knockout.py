@@ -210,6 +210,7 @@ def test_the_token_that_is_read() -> None:
     batch, reads = model.collate(REVIEWS), list[torch.Tensor]()
 
     def watch(site: Site) -> torch.Tensor:
+        assert model.readout is not None
         reads.append(model.readout.reads(site))
         return site.weights
 

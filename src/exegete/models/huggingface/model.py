@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -69,7 +70,7 @@ class HuggingFace(Model):
         self.settings, self.place, self.limit = settings, parts.place, limit
         self.base, self.tokenizer = parts.base, parts.tokenizer
         _check_pieces(self, table)
-        self._pad()
+        self.invented_padding = self._pad()
         if self.settings.pair:
             self.texts = TEXTS
         self.access: Access = self._probed()
@@ -134,6 +135,12 @@ class HuggingFace(Model):
             words = self.reader.spelled(batch.tokens[text][batch.sentence[text] >= 0].tolist())
             which = f"the text that begins '{' '.join(words[:5])}'"
             raise too_long(self, which, len(words), int(lengths[text]))
+        if self.invented_padding and bool((pieces.real & (pieces.ids == self.padding)).any()):
+            piece = self.tokenizer.convert_ids_to_tokens(self.padding)
+            raise UsageError(
+                f"{self.who} has no padding piece, and a text holds {piece}, which stands for it here: set "
+                "config.pad_token_id to a piece that no text holds"
+            )
         return pieces._replace(ids=pieces.ids.where(pieces.real, self.padding))
 
     @property
@@ -141,15 +148,18 @@ class HuggingFace(Model):
         """The piece that stands for padding to the model."""
         return int(self.base.config.get_text_config().pad_token_id)
 
-    def _pad(self) -> None:
-        """A model that knows no padding piece gets the tokenizer's, or else that of the end: no text has it inside.
+    def _pad(self) -> bool:
+        """Whether a model knew no padding piece: it gets a special one that the tokenizer puts around no text.
 
         By this piece transformers' causal classifiers know where a text ends.
         """
-        config = self.base.config.get_text_config()
-        if config.pad_token_id is None:
-            given = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, self.tokenizer.unk_token_id)
-            config.pad_token_id = next((piece for piece in given if piece is not None), 0)
+        config, cutter = self.base.config.get_text_config(), self.tokenizer
+        if config.pad_token_id is not None:
+            return False
+        around = set(chain.from_iterable(self.vocabulary.wrappers))
+        given = (cutter.pad_token_id, cutter.eos_token_id, cutter.unk_token_id, len(cutter) - 1)
+        config.pad_token_id = next(piece for piece in given if piece is not None and piece not in around)
+        return True
 
     def inputs(self, pieces: SpelledRows, batch: Batch) -> dict[str, Tensor | bool]:
         """What transformers' model is called with."""
