@@ -138,7 +138,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         if not isinstance(model, Saving):
             model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
         checkpoint = Checkpoint(placed(model.eval()), **{name: facts[name] for name in FIELDS})
-    except (KeyError, TypeError, RuntimeError) as error:
+    except (KeyError, TypeError, RuntimeError, OSError) as error:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"
         ) from None
