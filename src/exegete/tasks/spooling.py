@@ -24,10 +24,11 @@ from exegete.base.files import read_json, whole_folder, write_json
 from exegete.base.lease import leased
 from exegete.base.names import Spec
 from exegete.base.source import digest_of
-from exegete.tasks.class_names import named
+from exegete.tasks.class_names import in_order, named, plain_names
+from exegete.tasks.data_check import DataCheck, TextColumns, check_data, refuse_unlearnable
 from exegete.tasks.example import Task, unlearnt
 from exegete.tasks.opening import is_gzip
-from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, cut, draft_of, in_order, left_out, none_left, within
+from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, check_cut, cut, draft_of, left_out, none_left, within
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.stored import INDEX, Stored, line_of
 
@@ -99,6 +100,7 @@ def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Tas
         lower=settings.lower,
         tokenizer=settings.tokenizer,
         kind=facts["kind"],
+        check=DataCheck.of(facts["check"]),
         known_hash=facts["hash"],
     )
 
@@ -135,12 +137,14 @@ class _Spool:
         notes = [left_out(count, "row", split, unlabelled) for split, count in missing.items()]
         for split, found in self.found.items():
             found.seen.tell(split, self.settings, notes)
-        kept = self._selected(self._with_all_splits(str(spec), notes), notes)
-        labels = self._labels(str(spec), kept)
+        whole = self._with_all_splits(str(spec), notes)
+        kept = self._selected(whole, notes)
+        labels = self._number(kept)
+        check = check_data({split: _columns(index) for split, index in kept.items()}, named(labels, str(spec)))
         for split, index in kept.items():
-            np.save(self.folder / f"{split}.npy", index)
-        facts = {"written": labels, "notes": notes, "kind": "pair" if self._pairs else "classification"}
-        self._finish(str(spec), facts)
+            np.save(self.folder / f"{split}.npy", index[list(INDEX.names or ())].astype(INDEX))
+        kind = "pair" if self._pairs else "classification"
+        self._finish(str(spec), {"written": labels, "notes": notes, "kind": kind, "check": check.facts})
 
     @property
     def _pairs(self) -> bool:
@@ -180,12 +184,16 @@ class _Spool:
     def _with_all_splits(self, name: str, notes: list[str]) -> dict[str, NDArray[Any]]:
         """As `with_all_splits`: those of the source, and the missing ones by hash of the text."""
         found = {split: each.index() for split, each in self.found.items() if len(each.columns["id"])}
-        source, proportions = cut(name, list(found), notes)
+        if found:
+            refuse_unlearnable(name, in_order(plain_names(self.classes).values()), sum(map(len, found.values())))
+        source, proportions = cut(name, list(found), notes, self.settings.split_column)
         if source is None:
             return found
         ends = list(accumulate(proportions.values()))
         part = np.searchsorted(ends, found[source]["place"], side="right").clip(max=len(ends) - 1)
-        return found | {split: found[source][part == number] for number, split in enumerate(proportions)}
+        whole = found | {split: found[source][part == number] for number, split in enumerate(proportions)}
+        check_cut({split: len(index) for split, index in whole.items()}, len(np.unique(found[source]["place"])))
+        return whole
 
     def _selected(self, whole: Mapping[str, NDArray[Any]], notes: list[str]) -> dict[str, NDArray[Any]]:
         """As `_selected` of `prepare`: the length filter, then the smallest places."""
@@ -202,16 +210,21 @@ class _Spool:
             kept[split] = right[smallest]
         return kept
 
-    def _labels(self, name: str, kept: dict[str, NDArray[Any]]) -> Sequence[str]:
-        """All classes in order; indices get their numbers, and are cut to what is read later."""
+    def _number(self, kept: Mapping[str, NDArray[Any]]) -> Sequence[str]:
+        """All classes in order; indices get their numbers."""
         there = {code for index in kept.values() for code in np.unique(index["label"]).tolist()}
-        labels = in_order(name, {label for label, code in self.classes.items() if code in there})
-        number = np.array([labels.index(label) if label in labels else -1 for label in self.classes])
-        for split, index in kept.items():
+        names = plain_names(label for label, code in self.classes.items() if code in there)
+        labels = in_order(names.values())
+        number = np.array([labels.index(names[label]) if label in names else -1 for label in self.classes])
+        for index in kept.values():
             index["label"] = number[index["label"]]
-            kept[split] = index[list(INDEX.names or ())].astype(INDEX)
         for split, index in kept.items():
             unknown = ~np.isin(index["label"], kept["train"]["label"])
             if unknown.any():
-                raise unlearnt(named(labels, name)[index["label"][unknown.argmax()]], split)
+                raise unlearnt(labels[index["label"][unknown.argmax()]], split)
         return labels
+
+
+def _columns(index: NDArray[Any]) -> TextColumns:
+    """What a check needs of the texts of a split."""
+    return TextColumns(index["place"], index["label"], index["longest"])
