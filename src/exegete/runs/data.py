@@ -5,8 +5,20 @@ import warnings
 from exegete.base.errors import DataWarning
 from exegete.base.names import parse
 from exegete.base.progress import Progress, Speaking
+from exegete.tasks.catalogue import check_task, files_of
 from exegete.tasks.data_check import DataCheck
 from exegete.tasks.example import Task
+from exegete.tasks.files import FileTask
+from exegete.tasks.spooling import announcement
+
+
+def tell_size(task: str, progress: Progress) -> None:
+    """Say how large the files of a task are, and how long it takes to read them, where that takes a while."""
+    settings = check_task(task)
+    if isinstance(settings, FileTask) and isinstance(progress, Speaking) and files_of(task) is not None:
+        sentence = announcement(parse(task), settings.files(parse(task)))
+        if sentence:
+            progress.say(sentence)
 
 
 def tell_check(task: str, check: DataCheck | None, progress: Progress) -> None:

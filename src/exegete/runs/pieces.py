@@ -18,7 +18,7 @@ from exegete.runs.cell import (
     train_base,
     train_companions,
 )
-from exegete.runs.data import tell_check
+from exegete.runs.data import tell_check, tell_size
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.remote import in_step
 from exegete.runs.study import Cell, FoundRows, Work
@@ -67,6 +67,8 @@ def check_tasks(jobs: Sequence[Work], running: Engine, progress: Progress) -> No
     """Read the texts of every task, and say what must be known of them; planted words make no other texts."""
     every = {work.cell.task: work for work in reversed(jobs) if "planted" not in parse(work.cell.task).settings}
     pieces = [Piece(check_task, work) for work in reversed(every.values())]
+    for piece in pieces:
+        tell_size(piece.work.cell.task, progress)
     for piece, check in running.map(_done, pieces, progress):
         tell_check(piece.work.cell.task, check, progress)
 

@@ -49,8 +49,7 @@ class FileTask(PairSource):
         if (home := Path(spec.name.removeprefix("file:")).expanduser()).is_dir():
             return self._questions(home, spec)
         check_pair(self)
-        named = {"train": home, "dev": self.dev, "test": self.test}
-        files = {split: path.expanduser() for split, path in named.items() if path}
+        files = self.files(spec)
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
         from exegete.tasks.spooling import is_large, spooled  # it needs numpy, and listings don't
@@ -59,6 +58,11 @@ class FileTask(PairSource):
             return spooled(spec, files, self, partial(self.labelled, self._found(files)), self._unlabelled)
         rows, notes = self.by_split(self._found(files))
         return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
+
+    def files(self, spec: Spec) -> dict[str, Path]:
+        """The file of every split that has one."""
+        named = {"train": Path(spec.name.removeprefix("file:")), "dev": self.dev, "test": self.test}
+        return {split: path.expanduser() for split, path in named.items() if path}
 
     def by_split(self, found: Iterable[tuple[str, int, PlacedRow]]) -> tuple[dict[str, list[SourceRow]], list[str]]:
         """The rows of every split, and what was left out."""

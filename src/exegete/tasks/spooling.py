@@ -1,7 +1,7 @@
 """Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
 
 Every row is read, cut into words and written once; what splits, filters and limits need of it (a place, lengths, a
-class) is 72 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
+class) is 88 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
 named by what is in the files and by the code that reads them, so that workers read it once together; the folder may be
 removed at any time.
 """
@@ -34,8 +34,10 @@ from exegete.tasks.stored import INDEX, Stored, line_of
 
 LARGE = 4_000_000  # bytes of text that are spooled: words in memory take some twenty times as many
 PACKED = 4  # bytes of text that a byte of a compressed file stands for, about
+SPEED = 4_000_000  # bytes of text that are read in a second, as measured on a core of a small server
 CACHE = "EXEGETE_CACHE"
-TEXTS, FACTS = "texts.jsonl", "task.json"
+TEXTS, FACTS = "texts.tsv", "task.json"
+SEEN = "seen"  # what a hash is of, until it is known
 COLUMNS = {
     "offset": "q",
     "size": "q",
@@ -46,14 +48,21 @@ COLUMNS = {
     "all_words": "q",
     "longest": "q",
     "place": "d",
+    "seen": "q",  # of what is hashed
+    "seen_size": "q",
 }
 Reading = Callable[[Counter[str]], Iterator[tuple[str, SourceRow]]]  # rows with their splits; others are counted
 
 
 def is_large(files: Iterable[Path]) -> bool:
     """Whether the texts of some files are better not held in memory."""
+    return text_size(files) > LARGE
+
+
+def text_size(files: Iterable[Path]) -> int:
+    """Bytes of text in some files, about."""
     sizes = ((path, path.stat().st_size) for path in files if path.is_file())
-    return sum(size * (PACKED if is_gzip(path) or path.suffix == ".parquet" else 1) for path, size in sizes) > LARGE
+    return sum(size * (PACKED if is_gzip(path) or path.suffix == ".parquet" else 1) for path, size in sizes)
 
 
 def cache() -> Path:
@@ -76,15 +85,30 @@ class SpooledTask(Task):
 
 def spooled(spec: Spec, files: Mapping[str, Path], settings: TaskSettings, rows: Reading, unlabelled: str) -> Task:
     """The task of large files, written to the cache unless it is there."""
-    code = digest_of(*sorted(Path(__file__).parent.glob("*.py")))
-    name = sha256(f"{spec} {list(files)} {digest_of(*files.values())} {code}".encode()).hexdigest()[:16]
-    folder = cache() / "tasks" / name
+    folder = folder_of(spec, files)
     if not (folder / FACTS).is_file():
-        with leased(folder.with_name(f".{name}.lock")):
+        with leased(folder.with_name(f".{folder.name}.lock")):
             if not (folder / FACTS).is_file():
                 with whole_folder(folder, FACTS) as beside:
                     _Spool(beside, settings).write(spec, rows, unlabelled)
     return _opened(folder, str(spec), settings, ", ".join(path.name for path in files.values()))
+
+
+def folder_of(spec: Spec, files: Mapping[str, Path]) -> Path:
+    """Where the texts of files are kept: named by what is in the files and by the code that reads them."""
+    code = digest_of(*sorted(Path(__file__).parent.glob("*.py")))
+    name = sha256(f"{spec} {list(files)} {digest_of(*files.values())} {code}".encode()).hexdigest()[:16]
+    return cache() / "tasks" / name
+
+
+def announcement(spec: Spec, files: Mapping[str, Path]) -> str:
+    """How large files are and about how long it takes to read them; nothing where they are small or were read."""
+    if not is_large(files.values()) or (folder_of(spec, files) / FACTS).is_file():
+        return ""
+    size = text_size(files.values())
+    named, seconds = ", ".join(path.name for path in files.values()), size / SPEED
+    lasts = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    return f"reading {named} ({size / 1e6:,.0f} MB of text) takes about {lasts}, once: it is kept in {cache()}"
 
 
 def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Task:
@@ -131,9 +155,9 @@ class _Spool:
     def write(self, spec: Spec, rows: Reading, unlabelled: str) -> None:
         """Texts, an index of each split, and last what else there is to know."""
         missing: Counter[str] = Counter()
-        with (self.folder / TEXTS).open("wb") as file:
+        with (self.folder / TEXTS).open("wb") as file, (self.folder / SEEN).open("wb") as seen:
             for split, row in rows(missing):
-                self._add(file, split, row)
+                self._add(file, seen, split, row)
         notes = [left_out(count, "row", split, unlabelled) for split, count in missing.items()]
         for split, found in self.found.items():
             found.seen.tell(split, self.settings, notes)
@@ -143,21 +167,25 @@ class _Spool:
         check = check_data({split: _columns(index) for split, index in kept.items()}, named(labels, str(spec)))
         for split, index in kept.items():
             np.save(self.folder / f"{split}.npy", index[list(INDEX.names or ())].astype(INDEX))
-        kind = "pair" if self._pairs else "classification"
-        self._finish(str(spec), {"written": labels, "notes": notes, "kind": kind, "check": check.facts})
+        kind = "pair" if any(found.seen.pairs for found in self.found.values()) else "classification"
+        facts = {"written": labels, "notes": notes, "kind": kind, "check": check.facts}
+        write_json(self.folder / FACTS, facts | {"hash": self._hash(labels, kept)})
 
-    @property
-    def _pairs(self) -> bool:
-        return any(found.seen.pairs for found in self.found.values())
+    def _hash(self, labels: Sequence[str], kept: Mapping[str, NDArray[Any]]) -> str:
+        """As `Task.hash`, of what was written of every example while it was read."""
+        digest = sha256(repr((tuple(labels), self.settings.min_df)).encode())
+        more = f", (), {self.settings.explained}" if self.settings.explained else ""
+        with (self.folder / SEEN).open("rb") as file:
+            for split in sorted(kept):
+                digest.update(split.encode())
+                for row in kept[split][["id", "label", "seen", "seen_size"]]:
+                    id_, label, start, size = row.item()
+                    texts, _, marked = os.pread(file.fileno(), size, start).rpartition(b"\t")
+                    digest.update(b"(%d, %b, %d, %b%b)" % (id_, texts, label, marked, more.encode()))
+        (self.folder / SEEN).unlink()
+        return digest.hexdigest()[:16]
 
-    def _finish(self, name: str, facts: dict[str, Any]) -> None:
-        """The hash is that of the examples as they will be read."""
-        write_json(self.folder / FACTS, facts | {"hash": ""})
-        there = _opened(self.folder, name, self.settings, "")
-        whole = Task(name, there.labels, there.splits, "", min_df=there.min_df, written=there.written)
-        write_json(self.folder / FACTS, facts | {"hash": whole.hash})
-
-    def _add(self, file: BinaryIO, split: str, row: SourceRow) -> None:
+    def _add(self, file: BinaryIO, hashed: BinaryIO, split: str, row: SourceRow) -> None:
         if split not in self.found:
             self.found[split] = _Split()
         draft, at, explained = draft_of(split, row, self.settings), self.found[split], self.settings.explained
@@ -165,7 +193,7 @@ class _Spool:
         if not all(draft.texts):
             return
         marked = within(draft, explained)
-        line = line_of(draft.texts, marked)
+        line, seen = line_of(draft.texts, marked), f"{draft.texts!r}\t{marked!r}".encode()
         values = (
             file.tell(),
             len(line),
@@ -176,8 +204,11 @@ class _Spool:
             sum(map(len, draft.texts)),
             len(draft),
             draft.place,
+            hashed.tell(),
+            len(seen),
         )
         file.write(line)
+        hashed.write(seen)
         for column, value in zip(at.columns.values(), values, strict=True):
             column.append(value)
 
