@@ -235,6 +235,12 @@ def test_odd_texts_have_no_nan_and_say_what_is_odd(text: str) -> None:
         assert "too short" in shown.reading.sentences[0]
 
 
+def test_a_text_without_spaces_is_told_to_be_one_word() -> None:
+    said = " ".join(explain(checkpoint(), "这部电影的情节很精彩", FEW).notes)
+    assert "the text has no spaces between words" in said
+    assert "tokenizer=characters" in said
+
+
 def test_a_model_that_ignores_its_input_is_told() -> None:
     deaf = checkpoint()
     assert isinstance(deaf.classifier, PoolingClassifier)

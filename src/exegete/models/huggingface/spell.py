@@ -119,8 +119,8 @@ class WordPieces(OpenWords):
         return {}
 
     def knows(self, word: str) -> bool:
-        """Whether it is spelled without the unknown piece."""
-        return self.unknown_piece not in self.pieces(unseen(word), False)
+        """Whether any of it is spelled; a word of Chinese may have one character that is not."""
+        return any(piece != self.unknown_piece for piece in self.pieces(unseen(word), False))
 
     def grid(self, batch: Batch) -> Grid:
         """The pieces of a batch: words by their place in their text, symbols by which text they are of."""
