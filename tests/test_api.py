@@ -393,6 +393,8 @@ def test_every_count_is_checked(number: Any, model: Trained, task: Task) -> None
         ("draws", lambda: ex.ask({"name": "permutation", "draws": number}, model, task)),
         ("test_limit", lambda: ex.task(pl.DataFrame({"text": ["a"], "label": [1]}), test_limit=number)),
     ]
+    table = ex.words(model, task, texts=5, least=1)
+    asked += [("rows", lambda: table.most(number)), ("rows", lambda: table.apart(rows=number))]
     written_out = [(name, each) for name in ("draws", "test_limit") for each in (2.0, "3")]  # as in a study's file
     for name, call in asked:
         if (name, number) not in written_out:

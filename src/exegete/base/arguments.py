@@ -50,7 +50,7 @@ def fits(value: object, kind: Any) -> bool:
     >>> fits(True, int), fits(-5, int), fits(-5, Count)
     (False, True, False)
     """
-    if kind is Any or isinstance(kind, str):
+    if kind in (Any, inspect.Parameter.empty) or isinstance(kind, str):
         return True
     if _is_union(kind):
         return any(fits(value, each) for each in get_args(kind))

@@ -36,7 +36,7 @@ class Vocabulary:
 
     def rows(self, words: Sequence[str]) -> list[int]:
         """The row of every word; a word that training did not show is the unknown word."""
-        return list(map(self.index.get, words, repeat(UNKNOWN)))  # type: ignore[arg-type]
+        return list(map(self.index.get, words, repeat(UNKNOWN)))
 
     def spelled(self, rows: Iterable[int]) -> tuple[str, ...]:
         """The words that rows stand for."""
