@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import threading
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from torch import nn
 import exegete
 import exegete as ex
 from exegete.audits.gate import AuditFailedError
-from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.errors import DataWarning, ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.runs.objects import Trained, name_of_scores
 from exegete.runs.run import read_manifest
@@ -327,3 +328,120 @@ def test_an_experiment_is_written_with_what_was_set() -> None:
     assert "Agreement" in dir(ex.experiments)
     with pytest.raises(AttributeError, match="no experiment 'Nothing'"):
         _ = ex.experiments.Nothing
+
+
+def test_a_class_that_is_missing_is_no_class() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts, labels = written()
+    numbers = [float(label == "good") for label in labels]
+    for values in (
+        [*numbers[:-2], float("nan"), float("nan")],
+        [*labels[:-2], float("nan"), None],
+        pandas.array([*map(int, numbers[:-2]), None, None], dtype="Int64"),
+    ):
+        frame = pandas.DataFrame({"text": texts, "label": values})
+        with pytest.raises(
+            ExegeteError, match=r"row 89 of 'texts': 'label' is empty: 2 rows have none \(row 89, row 90\)"
+        ):
+            ex.task(frame)
+        left = ex.task(frame, unlabelled="drop")
+        assert left.labels in (("0", "1"), ("bad", "good"))
+        assert sum(map(len, left.splits.values())) == 88
+    assert ex.task(texts=texts, labels=numbers).labels == ("0", "1")
+    empty = ex.task(pandas.DataFrame({"text": [*texts[:-1], float("nan")], "label": numbers}))
+    assert empty.notes[0] == "1 empty text was left out of train."
+
+
+def test_columns_come_in_every_form_that_has_an_order(task: Task) -> None:
+    texts, labels = written()
+    frame = pl.DataFrame({"text": texts, "label": labels})
+    assert ex.task(frame.lazy()).hash == task.hash
+    pairs = dict(zip(texts, labels, strict=True))
+    assert ex.task(texts=pairs.keys(), labels=list(pairs.values())).hash == task.hash  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"texts is a list, not {.*: a set has no order"):
+        ex.task(texts=set(texts), labels=labels)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="texts is a list, not <generator"):
+        ex.task(texts=(text for text in texts), labels=labels)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the lazy frame can't be collected"):
+        ex.task(pl.scan_csv("nowhere.csv"))
+    half = ex.task(texts=[f"{text} \ud800" for text in texts], labels=labels)
+    assert half.split("test")[0].words[-1] == "\ufffd"
+    assert len(ex.tokens(half))
+
+
+def test_rationales_may_be_places_of_words(tmp_path: Path) -> None:
+    texts, labels = written(30)
+    places = ex.task(texts=texts, labels=labels, rationales=[[0, 2]] * 30)
+    assert places.hash == ex.task(texts=texts, labels=labels, rationales=[[[0, 1], [2, 3]]] * 30).hash
+    assert load_task(places.deposited(tmp_path)).hash == places.hash  # type: ignore[attr-defined]
+    with pytest.raises(ExegeteError, match="row 1 of 'texts': 'rationale' names a word twice"):
+        ex.task(texts=texts, labels=labels, rationales=[[0, 0, 1, 1]] * 30)
+
+
+@pytest.mark.parametrize("number", [-5, 0, True, 2.0, float("nan"), "3"])
+def test_every_count_is_checked(number: Any, model: Trained, task: Task) -> None:
+    asked: list[tuple[str, Any]] = [
+        ("texts", lambda: ex.score(model, task, ["attention"], texts=number)),
+        ("texts", lambda: ex.words(model, task, texts=number)),
+        ("least", lambda: ex.words(model, task, least=number)),
+        ("texts", lambda: ex.ask("permutation", model, task, texts=number)),
+        ("workers", lambda: ex.ask("permutation", model, task, workers=number)),
+        ("workers", lambda: ex.audit(model, task, workers=number)),
+        ("workers", lambda: ex.Study([task], [model], ["permutation"]).run(workers=number)),
+        ("step", lambda: ex.explain(model, "a fine b", step=number)),
+        ("step", lambda: ex.lab(model, "a fine b", step=number)),
+        ("draws", lambda: ex.ask({"name": "permutation", "draws": number}, model, task)),
+        ("test_limit", lambda: ex.task(pl.DataFrame({"text": ["a"], "label": [1]}), test_limit=number)),
+    ]
+    table = ex.words(model, task, texts=5, least=1)
+    asked += [("rows", lambda: table.most(number)), ("rows", lambda: table.apart(rows=number))]
+    written_out = [(name, each) for name in ("draws", "test_limit") for each in (2.0, "3")]  # as in a study's file
+    for name, call in asked:
+        if (name, number) not in written_out:
+            with pytest.raises(UsageError, match=name):
+                call()
+
+
+def test_seeds_are_whole_numbers_in_a_list(task: Task) -> None:
+    for seeds in ({1}, 3, [1.5], [True]):
+        with pytest.raises(UsageError, match="seeds is a list of whole numbers"):
+            ex.Study([task], [SPEC], ["permutation"], seeds=seeds)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="seeds is empty"):
+        ex.audit(SPEC, task, seeds=[])
+    with pytest.raises(UsageError, match="less than 9223372036854775808"):
+        ex.Study([task], [SPEC], ["permutation"], seeds=[2**70]).run("runs/far")
+
+
+def test_leaks_are_warned_of_before_anything_is_trained() -> None:
+    texts, labels = written(60)
+    splits = ["train"] * 60 + ["dev"] * 60 + ["test"] * 60
+    leaking = ex.task(pl.DataFrame({"text": texts * 3, "label": labels * 3, "split": splits}))
+    with pytest.raises(DataWarning, match="100% of dev"):  # every warning is an error in these tests
+        ex.train(SPEC, leaking, training=TRAINING)
+    with pytest.raises(DataWarning, match="100% of dev"):
+        ex.Study([leaking], [SPEC], ["permutation"]).run("runs/leaking")
+    assert not list(Path("runs/leaking/stages").glob("*"))
+    said: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        run = ex.ask("permutation", SPEC, leaking, out="runs/warned").run
+        ex.train(SPEC, leaking, training=TRAINING, progress=Listener(said))
+    (cell,) = read_manifest(run)["cells"]
+    assert [each["shared"] for each in cell["data"]["check"]["splits"]] == [0, 60, 60]
+    assert any(note.startswith("100% of test") for note in cell["data"]["notes"])
+    assert said[0].startswith("the texts of texts:\nsplit  texts")
+    assert said[2].startswith("100% of test")
+
+
+class Listener:
+    """Somebody who hears sentences."""
+
+    def __init__(self, said: list[str]) -> None:
+        self.said = said
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """How far it is, nobody asks."""
+
+    def say(self, sentence: str) -> None:
+        """Remember it."""
+        self.said.append(sentence)

@@ -101,7 +101,10 @@ def test_run_report_and_audit(
         call(monkeypatch, "report", str(run), "--out", str(tmp_path / "page.html"), "--results", str(tmp_path / "kept"))
         == 0
     )
-    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "The texts of " in page
+    assert "also in train" in page
     assert (tmp_path / "kept" / "manifest.json").is_file()
     capsys.readouterr()
     assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", *HERE) == 0
@@ -210,3 +213,24 @@ def test_a_study_of_several_kinds_of_tasks_is_told(
     assert call(monkeypatch, "run", str(study), "--out", str(run), "--quiet", *HERE) == 0
     assert f"report: {run / 'report.html'}" in capsys.readouterr().out
     assert "Change of the prediction by kind of task" in (run / "report.html").read_text(encoding="utf8")
+
+
+def test_the_data_is_checked_before_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "same.csv"
+    path.write_text("text,label\n" + "".join(f"word{i} and more,{i % 2}\n" for i in range(60)))
+    task = f"file:{path}:test={path},dev={path}"
+    words = ("train", "--task", task, "--model", f"average:{SMALL}", "--training", "epochs=1", "--out")
+    assert call(monkeypatch, *words, str(tmp_path / "a")) == 0
+    told = capsys.readouterr()
+    assert f"note: the texts of file:{path}:\nsplit  texts  mean words  classes" in told.err
+    assert "note: 100% of test (60 of 60 texts) are in train, too" in told.err
+    assert "note: 100% of test (60 of 60 texts) are in train, too" in told.out
+    assert call(monkeypatch, *words, str(tmp_path / "b"), "--json") == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["notes"][-1].startswith("100% of test")
+    assert not told.err
+    path.write_text("text,label\n" + "".join(f"word{i} and more,{i / 7}\n" for i in range(60)))
+    assert call(monkeypatch, "audit", "--task", f"file:{path}", "--out", str(tmp_path / "run"), *HERE) == 2
+    assert "are numbers, not classes (60 different ones in 60 texts)" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exegete.base.arguments import checked
+from exegete.base.arguments import Count, checked
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,8 +131,9 @@ def task(
     """A task: by name, from a pandas or polars frame, or from lists of texts and labels.
 
     Columns of a frame are named by `text`, `label`, and perhaps `question` (the second text of a pair), `rationale`
-    ([start, end) spans over white-space words) and `split` (train, dev, test); without one, texts are split 80/10/10 by
-    their hash. `settings` are those of `file:` tasks: tokenizer="words", lower=True, min_df=1, max_length=….
+    (places of white-space words, or [start, end) spans of them) and `split` (train, dev, test); without one, texts are
+    split 80/10/10 by their hash. `settings` are those of `file:` tasks: tokenizer="words", lower=True, min_df=1,
+    max_length=…. What was counted in it (classes, texts that two splits share, …) is in its `check`.
 
     >>> task("rotten_tomatoes")  # doctest: +SKIP
     >>> task(frame, text="review", label="sentiment")  # doctest: +SKIP
@@ -169,7 +170,7 @@ def audit(
     fail_on: Sequence[str] | str = (),
     out: str | Path | None = None,
     engine: "str | Engine | None" = None,
-    workers: int | None = None,
+    workers: Count | None = None,
     device: str | None = None,
     progress: "bool | Progress" = False,
 ) -> "Audit":
@@ -209,7 +210,7 @@ def audit(
 
 @checked
 def score(
-    model: "AnyModel", task: "AnyTask", methods: Sequence[str], split: str = "test", *, texts: int | None = None
+    model: "AnyModel", task: "AnyTask", methods: Sequence[str], split: str = "test", *, texts: Count | None = None
 ) -> "pl.DataFrame":
     """What methods say of every word of a split's texts: example, token, word, method, score.
 
@@ -229,8 +230,8 @@ def words(
     methods: Sequence[str] = (),
     split: str = "test",
     *,
-    texts: int | None = None,
-    least: int = 5,
+    texts: Count | None = None,
+    least: Count = 5,
 ) -> "Words":
     """The importance of a word averaged over a split's texts, by attention and by other methods, with intervals.
 
@@ -252,7 +253,7 @@ def explain(
     target: str | None = None,
     of: "Of" = "logit",
     contrast: str | None = None,
-    step: int = 1,
+    step: Count = 1,
 ) -> "Explanation":
     """What every method says of the prediction for a text, and whether attention may be read here.
 
@@ -274,7 +275,7 @@ def explain(
 
 
 @checked
-def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None, step: int = 1) -> "Panel":
+def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None, step: Count = 1) -> "Panel":
     """One text, opened at a site (the readout unless one is named): what is predicted under weights of your own?
 
     `model` is a model, a checkpoint or run folder, or None for the default audit's. A notebook shows its weights, and
@@ -295,12 +296,12 @@ def ask(
     model: "AnyModel",
     task: "AnyTask",
     *,
-    texts: int | None = None,
+    texts: Count | None = None,
     split: str = "test",
     seed: int = 0,
     out: str | Path | None = None,
     engine: "str | Engine | None" = None,
-    workers: int = 1,
+    workers: Count = 1,
     device: str | None = None,
     progress: "bool | Progress" = False,
 ) -> "Result":

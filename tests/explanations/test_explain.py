@@ -235,6 +235,18 @@ def test_odd_texts_have_no_nan_and_say_what_is_odd(text: str) -> None:
         assert "too short" in shown.reading.sentences[0]
 
 
+def test_half_characters_are_replaced_so_that_a_page_can_be_written(tmp_path: Path) -> None:
+    shown = explain(checkpoint(), "a \ud800 b", FEW)
+    assert shown.words == ("a", "\ufffd", "b")
+    shown.save(tmp_path / "page.html")
+
+
+def test_a_text_without_spaces_is_told_to_be_one_word() -> None:
+    said = " ".join(explain(checkpoint(), "这部电影的情节很精彩", FEW).notes)
+    assert "the text has no spaces between words" in said
+    assert "tokenizer=characters" in said
+
+
 def test_a_model_that_ignores_its_input_is_told() -> None:
     deaf = checkpoint()
     assert isinstance(deaf.classifier, PoolingClassifier)

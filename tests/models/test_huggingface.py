@@ -392,3 +392,9 @@ def test_half_precision_is_close_and_opt_in() -> None:
     assert other.dtype == torch.bfloat16
     assert not torch.equal(one, other.float())
     assert torch.allclose(one, other.float(), atol=0.2)
+
+
+def test_a_word_is_unknown_only_where_nothing_of_it_is_spelled() -> None:
+    """A clause of Chinese is one word, and one rare character of it makes no unknown word of all."""
+    reader = reader_of(word_pieces())
+    assert [reader.knows(word) for word in ("good", "good电", "电影")] == [True, True, False]

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -173,3 +174,101 @@ def test_rows_without_a_class_are_dropped_where_that_is_asked(tmp_path: Path) ->
     task = load_task(f"file:{path}:unlabelled=drop")
     assert task.notes[0] == "2 rows were left out of train: no 'label'."
     assert sorted(e.id for found in task.splits.values() for e in found) == list(range(1, 41))
+
+
+@pytest.mark.parametrize("missing", ["", "nan", "NaN", "<NA>", " "])
+def test_rows_without_a_class_are_named_and_counted(missing: str, tmp_path: Path) -> None:
+    """Also where a program wrote a class that is missing as a word of its own."""
+    lines = [f"good{i},{missing if i % 2 else i % 4}" for i in range(40)]
+    path = written(tmp_path, "\n".join(["text,label", *lines]))
+    with pytest.raises(ExegeteError) as raised:
+        load_task(f"file:{path}")
+    rows = "line 3, line 5, line 7, line 9, line 11, …"
+    assert f"a.csv, line 3: 'label' is empty: 20 rows have none ({rows}): give them a class" in str(raised.value)
+    assert load_task(f"file:{path}:unlabelled=drop").labels == ("0", "2")
+
+
+def test_numbers_that_are_missing_are_no_classes(tmp_path: Path) -> None:
+    rows = [
+        {"text": row["text"], "label": None if i == 3 else float("nan") if i == 5 else i % 2}
+        for i, row in enumerate(ROWS)
+    ]
+    with pytest.raises(ExegeteError, match=r"line 4: 'label' is empty: 2 rows have none \(line 4, line 6\)"):
+        load_task(f"file:{write_jsonl(tmp_path / 'a.jsonl', rows)}")
+    pl.DataFrame([row | {"label": float(row["label"] or 0)} for row in rows], strict=False).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    with pytest.raises(ExegeteError, match=r"row 6: 'label' is empty"):
+        load_task(f"file:{tmp_path / 'a.parquet'}")
+
+
+def test_whole_numbers_are_called_so_in_every_format(tmp_path: Path) -> None:
+    frame = pl.DataFrame([{"text": row["text"], "label": float(i % 2)} for i, row in enumerate(ROWS)])
+    frame.write_csv(tmp_path / "a.csv")
+    frame.write_parquet(tmp_path / "a.parquet")
+    write_jsonl(tmp_path / "a.jsonl", frame.iter_rows(named=True))
+    tasks = [load_task(f"file:{tmp_path / name}") for name in ("a.csv", "a.parquet", "a.jsonl")]
+    assert {task.labels for task in tasks} == {("0", "1")}
+    assert {task.hash for task in tasks} == {load_task(f"file:{write_jsonl(tmp_path / 'b.jsonl', ROWS)}").hash}
+    half = written(tmp_path, "text,label\n" + "".join(f"word{i},{i % 3 / 2}\n" for i in range(90)))
+    assert load_task(f"file:{half}").labels == ("0.0", "0.5", "1.0")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz"])
+def test_a_mark_at_the_beginning_tells_the_encoding(encoding: str, name: str, tmp_path: Path) -> None:
+    """As spreadsheets save "Unicode text"."""
+    FORMATS[name](tmp_path / name)
+    expected = load_task(f"file:{tmp_path / name}").hash
+    raw = (tmp_path / name).read_bytes()
+    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode().encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    assert load_task(f"file:{tmp_path / name}").hash == expected
+
+
+def test_utf_16_without_a_mark_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("text,label\ngood,1\n".encode("utf-16-le"))
+    with pytest.raises(ExegeteError, match=r"is UTF-16 text without a mark .* save it as UTF-8"):
+        load_task(f"file:{tmp_path / 'a.csv'}")
+
+
+@pytest.mark.parametrize("first", ["a rather long and charming film with actors,1", "fine,0"])
+def test_a_missing_header_is_named(first: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"a\.csv has no header: its first line .* looks like a row: .* as text,label"):
+        load_task(f"file:{written(tmp_path, first + chr(10) + 'bad,0' + chr(10))}")
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000 + "]" * 100_000, "9" * 5_000])
+def test_json_that_no_reader_can_hold(value: str, tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "a.jsonl", [ROWS[0], f'{{"text": {value}}}'])
+    with pytest.raises(ExegeteError, match=r"line 2: a number is too long, or lists too deep"):
+        load_task(f"file:{path}")
+
+
+def test_half_characters_are_replaced_at_the_door(tmp_path: Path) -> None:
+    r"""JSON can name one half of a character, as `\ud800`, which no other file can hold."""
+    rows = [row | {"text": f"{row['text']} \ud800", "label": f"\udfff{row['label']}"} for row in ROWS]
+    task = load_task(f"file:{write_jsonl(tmp_path / 'a.jsonl', rows)}")
+    assert task.split("train")[0].words[-1] == "\ufffd"
+    assert task.labels == ("\ufffd0", "\ufffd1")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+def test_rationales_are_places_of_words_or_spans(name: str, tmp_path: Path) -> None:
+    """In a csv file, as JSON."""
+    places = [row | {"rationale": [0, 2] if i % 2 else None} for i, row in enumerate(ROWS)]
+    spans = [row | {"rationale": [[0, 1], [2, 3]] if i % 2 else None} for i, row in enumerate(ROWS)]
+    if name == "a.csv":
+        frame = pl.DataFrame([row | {"rationale": "[0, 2]" if row["rationale"] else None} for row in places])
+        frame.write_csv(tmp_path / name)
+    else:
+        FORMATS_OF_ROWS[name](tmp_path / name, places)
+    task = load_task(f"file:{tmp_path / name}")
+    assert task.hash == load_task(f"file:{write_jsonl(tmp_path / 'spans.jsonl', spans)}").hash
+    assert {e.rationale for found in task.splits.values() for e in found} == {(), (0, 2)}
+
+
+FORMATS_OF_ROWS: dict[str, Callable[[Path, Any], object]] = {
+    "a.jsonl": write_jsonl,
+    "a.parquet": lambda path, rows: pl.DataFrame(rows).write_parquet(path),
+}

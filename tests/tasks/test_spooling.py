@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from exegete.base.errors import ExegeteError
+from exegete.base.names import parse
 from exegete.models.build import build
 from exegete.runs.scoring import Shards
 from exegete.tasks import spooling
 from exegete.tasks.batching import batches_of_one_length, collate, with_token_ids
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
-from exegete.tasks.spooling import SpooledTask
+from exegete.tasks.spooling import SpooledTask, announcement
 from exegete.tasks.stored import Stored, any_marked, ids_of, lengths_of, some_of
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.fit import Fit
@@ -109,6 +110,17 @@ def test_it_is_read_once_and_again_when_the_file_changes(monkeypatch: pytest.Mon
         assert load_task(f"file:{file}").hash == first.hash
     jsonl(file, rows(90))
     assert load_task(f"file:{file}").hash != first.hash
+
+
+def test_what_takes_a_while_is_announced_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = jsonl(tmp_path / "reviews.jsonl", rows())
+    spec, files = parse(f"file:{file}"), {"train": file}
+    assert announcement(spec, files) == ""  # it is small
+    monkeypatch.setattr(spooling, "LARGE", 0)
+    monkeypatch.setattr(spooling, "SPEED", file.stat().st_size / 300)
+    assert "reading reviews.jsonl (0 MB of text) takes about 5 minutes, once" in announcement(spec, files)
+    load_task(f"file:{file}")
+    assert announcement(spec, files) == ""
 
 
 def test_what_is_wrong_is_said_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

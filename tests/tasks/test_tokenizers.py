@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exegete.tasks import tokenizers as module
 from exegete.tasks.tokenizers import TOKENIZERS, Tokenizer, jain_wallace, whitespace, words
 
 tokenizers = pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS.keys())
@@ -66,3 +67,18 @@ def test_jain_wallace() -> None:
 
 def test_whitespace_leaves_words_alone() -> None:
     assert whitespace(" Don't  cut, this.\n") == ["Don't", "cut,", "this."]
+
+
+@given(text=texts)
+def test_words_are_those_of_the_rules_alone(text: str) -> None:
+    """Most words are letters, perhaps with a mark after them, and are cut without the rules."""
+    plain = [word.replace("’", "'") for word in text.split()]
+    pieces = [match[0] for word in plain for match in module._TOKEN.finditer(word)]
+    assert words(text) == [token for piece in pieces for token in module._without_clitics(piece)]
+
+
+def test_few_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEPT", 3)
+    text = " ".join(f"word{i}, isn't" for i in range(20))
+    assert words(text) == [token for i in range(20) for token in (f"word{i}", ",", "is", "n't")]
+    assert len(module._WORDS) <= 3

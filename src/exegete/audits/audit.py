@@ -222,6 +222,8 @@ class Wanted:
             raise UsageError("give a study, or a task and a model, not both")
         if isinstance(self.scores, str) or not isinstance(self.scores, Sequence):
             raise UsageError("scores is a list of frames or files: write scores=[…]")
+        if self.seeds is not None and not len(self.seeds):
+            raise UsageError("seeds is empty: an audit needs one or more, as seeds=[0]")
 
     def folder(self, out: str | Path | None) -> Path:
         """The run folder: as named, that of the study where all are names, or one of its own for these objects."""

@@ -4,18 +4,26 @@ An annotation in quotes names what is heavy to import: such an argument is judge
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, ItemsView, KeysView, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import wraps
 from numbers import Integral
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from exegete.base.errors import UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-WORDS: Mapping[Any, str] = {str: "a name", int: "a whole number", bool: "True or False", Path: "a path"}
+Count = Annotated[int, "1 or more"]  # how many of something
+WORDS: Mapping[Any, str] = {
+    str: "a name",
+    int: "a whole number",
+    Count: "a whole number",
+    bool: "True or False",
+    Path: "a path",
+}
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -27,25 +35,30 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is not parameter.VAR_KEYWORD and not fits(value, parameter.annotation):
-                raise UsageError(f"{name} is {_said(parameter.annotation)}, not {shown(value)}")
+                kind = parameter.annotation
+                raise UsageError(f"{name} is {_said(kind)}, not {shown(value)}{_why(value, kind)}")
         return function(*args, **kwargs)
 
     return call
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Whether a value is of an annotated kind; columns of frames and arrays are lists, too.
+    """Whether a value is of an annotated kind; columns of frames and arrays are lists, too, and sets have no order.
 
-    >>> fits(["lrp"], Sequence[str] | None), fits("lrp", Sequence[str]), fits(True, int)
+    >>> fits(["lrp"], Sequence[str] | None), fits("lrp", Sequence[str]), fits({"lrp"}, Sequence[str])
     (True, False, False)
+    >>> fits(True, int), fits(-5, int), fits(-5, Count)
+    (False, True, False)
     """
-    if kind is Any or isinstance(kind, str):
+    if kind in (Any, inspect.Parameter.empty) or isinstance(kind, str):
         return True
-    if isinstance(kind, UnionType):
+    if _is_union(kind):
         return any(fits(value, each) for each in get_args(kind))
     if get_origin(kind) is Sequence:
-        listed = isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping)
+        listed = isinstance(value, Collection) and not (isinstance(value, str | bytes | Mapping) or _is_set(value))
         return listed and all(fits(each, get_args(kind)[0]) for each in value)  # type: ignore[attr-defined]
+    if kind is Count:
+        return fits(value, int) and value >= 1  # type: ignore[operator]
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, get_origin(kind) or kind)
@@ -62,8 +75,24 @@ def shown(value: object) -> str:
 
 def _said(kind: Any) -> str:
     """An annotation for people."""
-    if isinstance(kind, UnionType):
+    if _is_union(kind):
         return " or ".join(dict.fromkeys(_said(each) for each in get_args(kind) if each is not NoneType))
     if get_origin(kind) is Sequence:
         return {str: "a list of names", int: "a list of whole numbers"}.get(get_args(kind)[0], "a list")
     return WORDS.get(kind, "a table of settings")
+
+
+def _why(value: object, kind: Any) -> str:
+    """What is wrong with a value whose kind looks right."""
+    if Count in (kind, *get_args(kind)) and fits(value, int):
+        return ": give 1 or more"
+    return ": a set has no order" if _is_set(value) else ""
+
+
+def _is_union(kind: Any) -> bool:
+    return isinstance(kind, UnionType) or get_origin(kind) is Union
+
+
+def _is_set(value: object) -> bool:
+    """Whether something has no order; the keys of a dict have one."""
+    return isinstance(value, AbstractSet) and not isinstance(value, KeysView | ItemsView)

@@ -16,6 +16,10 @@ class UsageError(ExegeteError):
     exit_code = 2
 
 
+class DataWarning(UserWarning):
+    """Something about a user's texts that makes scores look better than they are, or a class hard to learn."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """An error for a name that isn't there, with the nearest that is.
 

@@ -67,9 +67,13 @@ def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
         if key not in fields:
             raise unknown(f"setting of {owner}", key, fields)
     try:
-        return _adapter(cls).validate_python(dict(settings))
+        built = _adapter(cls).validate_python(dict(settings))
     except ValidationError as error:
         raise UsageError(f"{owner}: {_sentence(error.errors()[0], cls)}") from None
+    for key, value in settings.items():
+        if isinstance(value, bool) and type(getattr(built, key, value)) in (int, float):
+            raise UsageError(f"{owner}: {key} is a number, not {value}")
+    return built
 
 
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}

@@ -4,11 +4,12 @@ Nothing heavy is imported before a command needs it, so that help and listings a
 """
 
 import sys
+import warnings
 from typing import NoReturn
 
 from rich.console import Console
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import DataWarning, ExegeteError
 from exegete.base.garbage import leave_at_the_end, look_rarely
 from exegete.base.memory import keep_freed
 
@@ -27,6 +28,7 @@ def main() -> None:
     look_rarely()
     leave_at_the_end()
     keep_freed()
+    warnings.simplefilter("ignore", DataWarning)  # commands print them as notes
     try:
         with heard_at_once():
             code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C

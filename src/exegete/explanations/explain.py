@@ -39,6 +39,7 @@ from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.prepare import characters_of
+from exegete.tasks.scripts import is_uncut
 from exegete.tasks.sentences import sentences
 from exegete.tasks.tokenizers import TOKENIZERS
 from exegete.training.checkpoint import Checkpoint
@@ -167,6 +168,7 @@ def _explained(asked: TextQuestion, parts: tuple[str, ...], example: Example) ->
         trust=asked.trust,
         notes=(
             *(f"the question is: {written}" for written in question),
+            *_uncut(asked.checkpoint, text),
             *_notes(words, unseen, gone, asked.of, probabilities[target]),
         ),
         named=asked.named,
@@ -239,6 +241,15 @@ def _method(name: str, found: _Scored, batch: Batch, gone: Removals, trust: Trus
         flip=gone.flip[name],
         vouched=trust.of(name),
     )
+
+
+def _uncut(checkpoint: Checkpoint, text: str) -> Iterator[str]:
+    """What a reader must know of a text in a script without spaces that nobody cut into words."""
+    if checkpoint.tokenizer != "characters" and is_uncut([text]):
+        yield (
+            "the text has no spaces between words, so a whole clause is one word here: put spaces between words, or "
+            "train with tokenizer=characters"
+        )
 
 
 def _notes(words: Sequence[str], unseen: Sequence[int], gone: Removals, of: str, p: float) -> Iterator[str]:

@@ -10,6 +10,7 @@ from exegete.explanations.result import Unit
 from exegete.explanations.written import piece_named
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.models.capabilities import Paired, Writing
+from exegete.tasks.records import whole_characters
 from exegete.training.checkpoint import Checkpoint
 
 Of = Literal["logit", "probability"]
@@ -135,7 +136,7 @@ def parts_of(text: Text) -> tuple[str, ...]:
         raise UsageError(
             f"the {'text' if len(parts) == 1 else 'passage or the question'} is empty: give at least one word"
         )
-    return parts
+    return tuple(map(whole_characters, parts))
 
 
 def check_parts(parts: tuple[str, ...], checkpoint: Checkpoint) -> None:

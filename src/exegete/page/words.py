@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from exegete.base.arguments import Count, checked
 from exegete.base.errors import unknown
 from exegete.base.extras import to_pandas
 from exegete.base.files import whole_file
@@ -79,7 +80,8 @@ class Words:
         words = f"{self.left_out:,} words in fewer than {self.least} texts are left out"
         return f"{len(self):,} words of {self.texts:,} texts{silent}; {words}."
 
-    def most(self, rows: int = ROWS) -> Table:
+    @checked
+    def most(self, rows: Count = ROWS) -> Table:
         """The words that the first method gives most, beside what the next ones do, for a terminal."""
         wide, shown = self.beside().select("word", "texts", "count"), self.methods[:ACROSS]
         for place, name in enumerate(shown):
@@ -95,7 +97,8 @@ class Words:
         title = f"The words that {self._labels[self.methods[0]]} gives most"
         return Table(title, top, f"{CAPTION} {self.said}{also}", columns)
 
-    def apart(self, method: str | None = None, rows: int = ROWS) -> Table:
+    @checked
+    def apart(self, method: str | None = None, rows: Count = ROWS) -> Table:
         """The words on which two methods surely differ most: from either end, where the interval leaves out 0."""
         frame = self.beside(method)
         above = frame.filter(pl.col("less_low") > 0).sort("less", "word", descending=[True, False]).head(rows)

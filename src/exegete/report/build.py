@@ -9,8 +9,9 @@ import polars as pl
 from exegete.audits.audit import judge_run
 from exegete.audits.scorecard import Audit
 from exegete.base.files import read_json, whole_file, write_json, write_text
+from exegete.base.names import parse
 from exegete.base.source import digest_of, package_hash
-from exegete.page.columns import count, number, text
+from exegete.page.columns import count, number, share, text
 from exegete.page.labels import shortened
 from exegete.page.section import Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
@@ -43,6 +44,9 @@ QUESTION = "May this model's attention be read as an explanation of its predicti
 READ = (
     "A transformer's attention can be read at many sites, heads and queries. Each way was judged by the criteria "
     "of the readout: it may be read where it holds, and the answer names it only if it was chosen on other texts."
+)
+CHECKED = (
+    "Rarest class: its texts. Repeated: texts that the split has before. Also in train: texts that train has, too."
 )
 GOALS = {"faithful": "faithfulness", "plausible": "plausibility", "sanity": "sanity"}
 
@@ -147,7 +151,19 @@ def _appendix(run: Path, study: Study, beside: Table | None) -> Iterator[Section
         yield Section("Beside the published numbers", "", study.notes, [beside])
     elif study.notes:
         yield Section("What differs", "", study.notes)
-    yield Section("Data and models", "", short(run, [*predictions(run), *notes(run)]), [_models(run)])
+    yield Section("Data and models", "", short(run, [*predictions(run), *notes(run)]), [*_checks(run), _models(run)])
+
+
+def _checks(run: Path) -> Iterator[Table]:
+    """What was counted in the texts of every task; runs of before have no such tables."""
+    checks = {cell["task"]: cell["data"].get("check") for cell in read_manifest(run)["cells"]}
+    columns = [text("split"), count("texts"), number("words", "mean words"), count("classes")]
+    columns += [count("rarest", "rarest class"), count("repeated"), share("share", "also in train")]
+    for task, check in checks.items():
+        if check is not None and "planted" not in parse(task).settings:
+            (name,) = short(run, [f"The texts of {task}"])
+            frame = pl.DataFrame(check["splits"]).with_columns(share=pl.col("shared") / pl.col("texts"))
+            yield Table(name, frame, CHECKED, columns)
 
 
 def _models(run: Path) -> Table:

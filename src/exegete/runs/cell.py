@@ -17,6 +17,7 @@ from exegete.experiments.common.contract import Experiment, asks_whole, caveats,
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Writing
 from exegete.runs.companions import companions, needed
+from exegete.runs.data import notes_of
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.plugins import load_plugins
 from exegete.runs.scoring import cut
@@ -26,6 +27,7 @@ from exegete.runs.study import Cell, FoundRows, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
+from exegete.tasks.data_check import DataCheck
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
 from exegete.tasks.stored import labels_of
@@ -53,7 +55,13 @@ def run_cell(work: Work) -> dict[str, Any]:
         **work.cell._asdict(),
         "code": work.code,
         "seal": work.seal,
-        "data": {"origin": task.origin, "hash": task.hash, "notes": _notes(checkpoint, task), "labels": task.labels},
+        "data": {
+            "origin": task.origin,
+            "hash": task.hash,
+            "notes": _notes(checkpoint, task),
+            "labels": task.labels,
+            "check": None if task.check is None else task.check.facts,
+        },
         "weights": checkpoint.weights_hash,
         "metrics": checkpoint.metrics,
         "texts": len(case.examples),
@@ -91,6 +99,12 @@ def prepare(work: Work) -> None:
     load_plugins(work.study.plugins)
     cached_task(work.cell.task)
     code_hash(__name__)
+
+
+def check_task(work: Work) -> DataCheck | None:
+    """What was counted in the texts of a cell, before anything is trained on them; none of a translation."""
+    prepare(work)
+    return cached_task(work.cell.task).check
 
 
 def train_base(work: Work) -> str:
@@ -257,7 +271,7 @@ def _cost(facts: dict[str, Any]) -> dict[str, Any]:
 def _notes(checkpoint: Checkpoint, task: Task) -> tuple[str, ...]:
     """What a reader must know of the data."""
     model = checkpoint.model
-    said = (*task.notes, *(model.notes(task) if isinstance(model, Pretrained) else ()))
+    said = (*notes_of(task), *(model.notes(task) if isinstance(model, Pretrained) else ()))
     if checkpoint.data_hash == task.hash:
         return said
     other = (

@@ -1,13 +1,24 @@
 """Pieces: the work of cells, cut so that every worker is busy, and handed to an engine queue after queue."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from exegete.base.names import parse
 from exegete.base.progress import Progress, Speaking
 from exegete.models.ours.module import hashed_once
 from exegete.page.drawing import get_ready
-from exegete.runs.cell import accompanied, apart, ask_piece, prepare, run_cell, train_base, train_companions
+from exegete.runs.cell import (
+    accompanied,
+    apart,
+    ask_piece,
+    check_task,
+    prepare,
+    run_cell,
+    train_base,
+    train_companions,
+)
+from exegete.runs.data import tell_check, tell_size
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.remote import in_step
 from exegete.runs.study import Cell, FoundRows, Work
@@ -33,6 +44,7 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[
 
     Returns the pieces that were set aside; of their cells nothing further is asked.
     """
+    check_tasks(jobs, running, progress)
     if len(jobs) == 1:  # its model is trained here, and then everybody is needed
         running.warm(_prepare, jobs[0])
     known: dict[Cell, list[FoundRows]] = {}
@@ -49,6 +61,16 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[
         except SetAsideError as error:
             aside += [piece for piece in error.pieces if isinstance(piece, Piece)]
     return aside
+
+
+def check_tasks(jobs: Sequence[Work], running: Engine, progress: Progress) -> None:
+    """Read the texts of every task, and say what must be known of them; planted words make no other texts."""
+    every = {work.cell.task: work for work in reversed(jobs) if "planted" not in parse(work.cell.task).settings}
+    pieces = [Piece(check_task, work) for work in reversed(every.values())]
+    for piece in pieces:
+        tell_size(piece.work.cell.task, progress)
+    for piece, check in running.map(_done, pieces, progress):
+        tell_check(piece.work.cell.task, check, progress)
 
 
 def _informed(piece: Piece, known: Mapping[Cell, list[FoundRows]]) -> Piece:

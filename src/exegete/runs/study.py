@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -44,7 +44,7 @@ class Study(BaseModel):
     notes: tuple[str, ...] = ()  # what differs from the paper, in sentences
     tasks: tuple[str, ...] = Field(min_length=1)
     models: tuple[str, ...] = Field(min_length=1)
-    seeds: tuple[int, ...] = Field((0,), min_length=1)
+    seeds: tuple[Annotated[int, Field(ge=-(2**63), lt=2**63)], ...] = Field((0,), min_length=1)  # what tables hold
     split: str = "test"
     engine: str = "local"  # what runs it, unless the command says otherwise: local, ray, ray:ADDRESS
     device: str | None = None  # where models compute, unless the command says otherwise: cpu, cuda, cuda:N or auto

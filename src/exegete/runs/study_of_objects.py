@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from exegete.base.arguments import fits
 from exegete.base.errors import UsageError
+from exegete.base.names import validate
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
@@ -47,6 +49,8 @@ class StudyOfObjects:
                 raise UsageError(f"{what} is a list, not {told(given)}: write {what}=[…]")
             if not given:
                 raise UsageError(f"{what} is empty: a study needs one or more")
+        if not fits(self.seeds, Sequence[int]):
+            raise UsageError(f"seeds is a list of whole numbers, not {told(self.seeds)}: write seeds=[0, 1]")
 
     def run(
         self,
@@ -81,7 +85,7 @@ class StudyOfObjects:
             "plugins": tuple(self.plugins),
             "experiments": tuple(entry_of(experiment) for experiment in self.experiments),
         }
-        return checked(Study.model_validate(said))
+        return checked(validate(Study, said, f"study '{self.name}'"))
 
     def _fits(self, model: Trained) -> bool:
         return all(is_by_name(model, task) for task in self.tasks)

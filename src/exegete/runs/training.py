@@ -11,6 +11,7 @@ from exegete.base.threads import one_thread
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.settings import MODELS
+from exegete.runs.data import notes_of, tell_check, tell_size
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work
@@ -128,7 +129,10 @@ def train_model(
     MODELS.make(model)  # wrong settings are found before the texts are read
     named = as_read(task, model) if isinstance(task, str) else task
     with one_thread():
+        if isinstance(named, str):
+            tell_size(named, progress)
         loaded = named if isinstance(named, Task) else load_task(named)
+        tell_check(loaded.name, loaded.check, progress)
         built = build_model(model, loaded, seed)
         key = training_key(built, loaded, seed, settings)
-        return train(Fit(built, loaded, settings, seed), out, key, progress), loaded.notes
+        return train(Fit(built, loaded, settings, seed), out, key, progress), notes_of(loaded)

@@ -148,8 +148,7 @@ def files_of(text: str) -> tuple[Path, ...] | None:
     """The files that a task is read from; None where only reading it tells (the hub, a folder, what is generated)."""
     settings, name = check_task(text), parse(text).name
     if isinstance(settings, FileTask):
-        named = (Path(name.removeprefix("file:")), settings.dev, settings.test)
-        files = tuple(path.expanduser() for path in named if path is not None)
+        files = tuple(settings.files(parse(text)).values())
         return files if all(path.is_file() for path in files) else None
     if not isinstance(settings, NamedTask):
         return None

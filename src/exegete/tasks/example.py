@@ -4,9 +4,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from exegete.base.errors import ExegeteError, unknown
+
+if TYPE_CHECKING:  # numpy takes a moment to import, and listings know tasks
+    from exegete.tasks.data_check import DataCheck
 
 Kind = Literal["classification", "pair", "translation"]
 MARK = "\x1f"  # before a word that is written with the characters before it
@@ -94,6 +97,7 @@ class Task:
     pieces: str = ""  # of a translation: what cuts words into pieces, as JSON; none where words stay whole
     alignments: Mapping[str, Mapping[int, Links]] = field(default_factory=dict)  # by split and example id, where known
     written: tuple[str, ...] = ()  # the labels as the source writes them, where that may differ
+    check: "DataCheck | None" = None  # what was counted in it before anything was trained; none of a translation
 
     def split(self, name: str) -> Sequence[Example]:
         """The examples of one split."""

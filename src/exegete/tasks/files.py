@@ -4,28 +4,31 @@ A second column of texts makes pairs. A folder is one of `.question` files, as C
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from exegete.base.arguments import shown
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import question_files
 from exegete.tasks.example import Task
 from exegete.tasks.prepare import SPLITS, SourceRow, left_out, prepare
-from exegete.tasks.records import record
+from exegete.tasks.records import has_class, record
 from exegete.tasks.settings import PairSource, check_pair
 from exegete.tasks.tables import PlacedRow, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}
+SHOWN = 5  # rows without a class that are named
+NAME = 6  # words that the name of a column may have
 
 
 class FileTask(PairSource):
     """A file of labelled texts or pairs of texts, or one per split, or one with a column that names the split.
 
-    A field `rationale` (jsonl, parquet) may list `[start, end)` spans over the white-space words of the text, of a pair
-    over those of both texts, one after the other; a field `candidates` the answers that a question has.
+    A field `rationale` may list places of white-space words of the text, or `[start, end)` spans of them (of a pair
+    they count the words of both texts, one after the other); a field `candidates` the answers that a question has.
     """
 
     text: str = "text"  # names of columns
@@ -36,39 +39,61 @@ class FileTask(PairSource):
     dev: Path | None = None  # paths of further files
     test: Path | None = None
 
+    @property
+    def split_column(self) -> str | None:
+        """As named."""
+        return self.split
+
     def task(self, spec: Spec) -> Task:
         """Read the file or folder that `file:PATH` names, and the files of dev and test."""
         if (home := Path(spec.name.removeprefix("file:")).expanduser()).is_dir():
             return self._questions(home, spec)
         check_pair(self)
-        named = {"train": home, "dev": self.dev, "test": self.test}
-        files = {split: path.expanduser() for split, path in named.items() if path}
+        files = self.files(spec)
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
         from exegete.tasks.spooling import is_large, spooled  # it needs numpy, and listings don't
 
         if is_large(files.values()) and not (self.planting or self._has_candidates(files)):
-            return spooled(spec, files, self, partial(self._rows, files), self._unlabelled)
-        rows, notes = self._read(files)
+            return spooled(spec, files, self, partial(self.labelled, self._found(files)), self._unlabelled)
+        rows, notes = self.by_split(self._found(files))
         return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
 
-    def _read(self, files: Mapping[str, Path]) -> tuple[dict[str, list[SourceRow]], list[str]]:
+    def files(self, spec: Spec) -> dict[str, Path]:
+        """The file of every split that has one."""
+        named = {"train": Path(spec.name.removeprefix("file:")), "dev": self.dev, "test": self.test}
+        return {split: path.expanduser() for split, path in named.items() if path}
+
+    def by_split(self, found: Iterable[tuple[str, int, PlacedRow]]) -> tuple[dict[str, list[SourceRow]], list[str]]:
         """The rows of every split, and what was left out."""
         rows: dict[str, list[SourceRow]] = defaultdict(list)
         dropped: Counter[str] = Counter()
-        for split, row in self._rows(files, dropped):
+        for split, row in self.labelled(found, dropped):
             rows[split].append(row)
         return rows, [left_out(count, "row", split, self._unlabelled) for split, count in dropped.items()]
 
-    def _rows(self, files: Mapping[str, Path], dropped: Counter[str]) -> Iterator[tuple[str, SourceRow]]:
-        """Every row with its split, by file or by a column; those without a class are counted."""
-        for split, path in files.items():
-            for row, found in enumerate(self._places(path)):
-                where = split_name(found, self.split) if self.split else split
-                if self._has_class(found):
-                    yield where, SourceRow(row, record(found.fields, found.where, self.text, self.label, self.question))
-                else:
-                    dropped[where] += 1
+    def _found(self, files: Mapping[str, Path]) -> Iterator[tuple[str, int, PlacedRow]]:
+        """Every row of some files, with the file's split and its number there."""
+        return ((split, row, place) for split, path in files.items() for row, place in enumerate(self._places(path)))
+
+    def labelled(
+        self, found: Iterable[tuple[str, int, PlacedRow]], dropped: Counter[str]
+    ) -> Iterator[tuple[str, SourceRow]]:
+        """Rows with their splits, by file or by a column; those without a class are counted, or else refused."""
+        total = 0
+        first: list[str] = []  # without a class
+        for file, row, (where, fields) in found:
+            total += 1
+            split = split_name(fields, where, self.split) if self.split else file
+            if not has_class(fields.get(self.label)):
+                dropped[split] += 1
+                first += [where] if len(first) < SHOWN else []
+            elif self.unlabelled == "drop" or not first:  # else all that is left to do is to count
+                yield split, SourceRow(row, record(fields, where, self.text, self.label, self.question))
+        if total and dropped.total() == total:
+            raise UsageError(f"no row has a '{self.label}': name the column of classes with label=COLUMN")
+        if first and self.unlabelled == "refuse":
+            raise _without_class(self.label, first, dropped.total())
 
     @property
     def _unlabelled(self) -> str:
@@ -77,16 +102,6 @@ class FileTask(PairSource):
     def _has_candidates(self, files: Mapping[str, Path]) -> bool:
         """Whether answers to choose from may be given: then classes are known only once all rows were read."""
         return bool(self.question) and any("candidates" in format_of(path).columns(path) for path in files.values())
-
-    def _has_class(self, found: PlacedRow) -> bool:
-        label = found.fields.get(self.label)
-        empty = label is None or (isinstance(label, str) and not label.strip())
-        if empty and self.unlabelled == "refuse":
-            raise ExegeteError(
-                f"{found.where}: '{self.label}' is empty: give the row a class, or leave out every row that has none "
-                "with unlabelled=drop"
-            )
-        return not empty
 
     def _questions(self, home: Path, spec: Spec) -> Task:
         """The questions of a folder, whose words are cut at white space already."""
@@ -105,17 +120,41 @@ class FileTask(PairSource):
         return format_.rows(path, [*asked.values(), "rationale", "candidates"])
 
 
+def _without_class(column: str, first: Sequence[str], count: int) -> ExegeteError:
+    """What is wrong with rows that have no class: where the first are, and how many."""
+    lines = ", ".join(where.rpartition(", ")[2].partition(" of ")[0] for where in first)
+    every = (
+        f"{count:,} rows have none ({lines}{', …' if count > len(first) else ''}): give them"
+        if count > 1
+        else "give it"
+    )
+    return ExegeteError(
+        f"{first[0]}: '{column}' is empty: {every} a class, or leave out every row that has none with unlabelled=drop"
+    )
+
+
 def _check_columns(path: Path, columns: Sequence[str], asked: dict[str, str]) -> None:
     if not columns:
         raise ExegeteError(f"{path} is empty: give it a row for every example")
     for setting, column in asked.items():
+        if column not in columns and _is_data(path, columns):
+            raise UsageError(
+                f"{path.name} has no header: its first line ({', '.join(map(shown, columns)):.80}) looks like a row: "
+                f"write the names of the columns above it, as {','.join(asked.values())}"
+            )
         if column not in columns:
             raise UsageError(f"{unknown(f'column of {path.name}', column, columns)} (write {setting}=COLUMN)")
 
 
-def split_name(found: PlacedRow, column: str) -> str:
+def _is_data(path: Path, columns: Sequence[str]) -> bool:
+    """Whether the first line of a csv or tsv file is a row: no column is called by a number or a long sentence."""
+    numbers = any(column.strip().lstrip("-").replace(".", "", 1).isdecimal() for column in columns)
+    return format_of(path).header and (numbers or any(len(column.split()) > NAME for column in columns))
+
+
+def split_name(fields: Mapping[str, Any], where: str, column: str) -> str:
     """Train, dev or test, from the words that people use for them."""
-    written = str(found.fields.get(column) or "").strip().lower()
+    written = str(fields.get(column) or "").strip().lower()
     if written not in SPLIT_NAMES:
-        raise ExegeteError(f"{found.where}: '{column}' is '{written}': write train, dev or test")
+        raise ExegeteError(f"{where}: '{column}' is '{written}': write train, dev or test")
     return SPLIT_NAMES[written]

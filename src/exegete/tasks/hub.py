@@ -9,7 +9,7 @@ from exegete.base.names import Spec
 from exegete.tasks.example import Task
 from exegete.tasks.files import SPLIT_NAMES
 from exegete.tasks.prepare import SourceRow, prepare
-from exegete.tasks.records import record
+from exegete.tasks.records import has_class, record
 from exegete.tasks.settings import PairSource, check_pair
 
 
@@ -48,7 +48,7 @@ class HubTask(PairSource):
         more = [column for column in ("rationale", "candidates") if self.question and column in data.features]
         for row, fields in enumerate(data.select_columns([*texts.values(), self.label, *more])):
             label = fields[self.label]
-            if label is not None and label != -1:
+            if has_class(label) and label != -1:
                 named = {**fields, self.label: classes[label] if classes else label}
                 where = f"hf:{name}, row {row + 1} of {split}"
                 yield SourceRow(row, record(named, where, self.text, self.label, self.question))

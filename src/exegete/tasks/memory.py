@@ -4,7 +4,6 @@ Its texts are kept as they were given, so that `deposited` can write them to a f
 task: workers, and the command line, know it by that name.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +16,9 @@ from exegete.base.files import whole_file
 from exegete.base.names import Spec
 from exegete.tasks.catalogue import check_task
 from exegete.tasks.example import Task
-from exegete.tasks.files import split_name
-from exegete.tasks.prepare import SourceRow, prepare
-from exegete.tasks.records import record
+from exegete.tasks.files import FileTask
+from exegete.tasks.prepare import prepare
+from exegete.tasks.records import is_missing, whole_characters
 from exegete.tasks.tables import PlacedRow
 
 ORIGIN = "memory"
@@ -55,6 +54,7 @@ def task_of(frame: Any, columns: Mapping[str, str | None], name: str, settings: 
 
     `rationale`, `candidates` and `split` are taken where the frame has columns of these names, unless others are named.
     """
+    frame = _collected(frame) if isinstance(frame, pl.LazyFrame) else frame
     found = [str(column) for column in getattr(frame, "columns", ())]
     if not found:
         raise UsageError(f"a task is a name, a frame with columns, or texts= and labels=, not {type(frame).__name__}")
@@ -62,6 +62,8 @@ def task_of(frame: Any, columns: Mapping[str, str | None], name: str, settings: 
     for role, column in named.items():
         if column not in found:
             raise UsageError(f"{unknown('column of the frame', column, found)} (write {role}=COLUMN)")
+        if found.count(column) > 1:
+            raise UsageError(f"two columns of the frame are called '{column}': rename one")
     return _prepared(_frame({role: frame[column] for role, column in named.items()}), name, settings)
 
 
@@ -79,22 +81,36 @@ def task_of_lists(lists: Mapping[str, Sequence[Any] | None], name: str, settings
     return _prepared(_frame(given), name, settings)
 
 
+def _collected(frame: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return frame.collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise UsageError(f"the lazy frame can't be collected ({first}): see that its source is there") from None
+
+
 def _frame(columns: Mapping[str, Any]) -> pl.DataFrame:
     try:
-        return pl.DataFrame({role: list(values) for role, values in columns.items()})
+        return pl.DataFrame({role: _values(values) for role, values in columns.items()})
     except (TypeError, pl.exceptions.PolarsError) as error:
         first = (str(error).splitlines() or [""])[0]
         raise UsageError(f"texts, labels and rationales must be of one type each ({first}): convert them") from None
 
 
+def _values(column: Any) -> list[Any]:
+    """The values of a list, an array or a column: what is missing is None, and characters are whole."""
+    values = column.tolist() if hasattr(column, "tolist") else column
+    clean = (None if is_missing(value) else value for value in values)
+    return [whole_characters(value) if isinstance(value, str) else value for value in clean]
+
+
 def _prepared(frame: pl.DataFrame, name: str, settings: Mapping[str, Any]) -> MemoryTask:
     said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
     said |= {role: role for role in ("question", "split") if role in frame.columns}
-    read = check_task(str(Spec(f"file:{name}", said)))
-    splits: dict[str, list[SourceRow]] = defaultdict(list)
-    for row, fields in enumerate(frame.iter_rows(named=True)):
-        where = f"row {row + 1} of '{name}'"
-        split = split_name(PlacedRow(where, fields), "split") if "split" in said else "train"
-        splits[split].append(SourceRow(row, record(fields, where, question=said.get("question"))))
-    made = prepare(name, splits, read, ORIGIN)
+    read: FileTask = check_task(str(Spec(f"file:{name}", said)))
+    found = enumerate(frame.iter_rows(named=True))
+    rows, notes = read.by_split(
+        ("train", row, PlacedRow(f"row {row + 1} of '{name}'", fields)) for row, fields in found
+    )
+    made = prepare(name, rows, read, ORIGIN, notes)
     return MemoryTask(**vars(made), frame=frame, settings=said)

@@ -1,10 +1,12 @@
 """Opening files: text, plain or gzipped, line by line, with errors that name the file and the line."""
 
+import codecs
 import gzip
 import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,7 +20,10 @@ def is_gzip(path: Path) -> bool:
 
 @contextmanager
 def open_text(path: Path, newline: str | None = None) -> Iterator[TextIO]:
-    """A UTF-8 text file, plain or gzipped; what can't be read is one sentence."""
+    """A UTF-8 text file (or UTF-16, where a mark at its beginning says so), plain or gzipped.
+
+    What can't be read is one sentence.
+    """
     try:
         with _opened(path, newline) as file:
             yield file
@@ -38,7 +43,7 @@ def _bad_line(path: Path) -> int:
     """The first line that is not UTF-8; of a damaged gzip file, the last that can be unpacked."""
     number = 0
     try:
-        with gzip.open(path, "rb") if is_gzip(path) else path.open("rb") as file:
+        with _bytes(path) as file:
             for line in file:
                 number += 1
                 line.decode("utf-8")
@@ -48,10 +53,19 @@ def _bad_line(path: Path) -> int:
 
 
 def _opened(path: Path, newline: str | None) -> TextIO:
-    """UTF-8, with or without a byte order mark."""
+    """UTF-8, with or without a byte order mark, or what the mark says."""
+    with _bytes(path) as file:
+        start = file.read(4)
+    encoding = "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    if encoding == "utf-8-sig" and b"\0" in start:
+        raise ExegeteError(f"{path} is UTF-16 text without a mark that says so, or no text: save it as UTF-8")
     if is_gzip(path):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline=newline)
-    return path.open(encoding="utf-8-sig", newline=newline)
+        return gzip.open(path, "rt", encoding=encoding, newline=newline)
+    return path.open(encoding=encoding, newline=newline)
+
+
+def _bytes(path: Path) -> gzip.GzipFile | BufferedReader:
+    return gzip.open(path, "rb") if is_gzip(path) else path.open("rb")
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -67,6 +81,8 @@ def _object(line: str, where: str) -> dict[str, Any]:
         value = json.loads(line)
     except json.JSONDecodeError as error:
         raise ExegeteError(f"{where}: not JSON ({error.msg}): write one object a line") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in thousands of brackets
+        raise ExegeteError(f"{where}: a number is too long, or lists too deep, to be read: drop the line") from None
     if not isinstance(value, dict):
         raise ExegeteError(f"{where}: not a JSON object: write one object a line")
     return value

@@ -4,16 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import isfinite
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from exegete.base.errors import ExegeteError, unknown
-from exegete.tasks.class_names import named
+from exegete.tasks.class_names import in_order, named, plain_names
 from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.scripts import SAMPLE, is_uncut
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.splitting import PROPORTIONS, by_place, place, take
 from exegete.tasks.tokenizers import TOKENIZERS, VERBATIM, Tokenizer, as_written
+
+if TYPE_CHECKING:
+    from exegete.tasks.data_check import TextColumns
 
 SPLITS = ("train", "dev", "test")
 UNCUT = (
@@ -62,17 +64,28 @@ def prepare(
     name: str, rows: Mapping[str, Iterable[SourceRow]], settings: TaskSettings, origin: str, notes: Sequence[str] = ()
 ) -> Task:
     """A task from the rows of the splits that the source has; missing splits are cut from train by hash of the text."""
+    from exegete.tasks.data_check import check_data, refuse_unlearnable  # numpy, which listings don't need
+
     said = list(notes)
     drafts = {split: _drafted(split, found, settings, said) for split, found in rows.items()}
-    whole = with_all_splits(name, drafts, said)
+    every = [draft for found in drafts.values() for draft in found]
+    if every and not any(draft.candidates for draft in every):
+        names = plain_names({draft.label for draft in every})
+        refuse_unlearnable(name, in_order(names.values()), len(every))
+    whole = with_all_splits(name, drafts, said, settings.split_column)
     kept = {split: _selected(split, whole[split], settings, said) for split in SPLITS}
-    written = _labels(name, kept)
-    splits = {split: _numbered(found, written, settings.explained) for split, found in kept.items()}
+    names = plain_names({label for found in kept.values() for d in found for label in (d.label, *d.candidates)})
+    written = in_order(names.values())
+    order = {plain: place for place, plain in enumerate(written)}
+    number = {label: order[plain] for label, plain in names.items()}
+    splits = {split: _numbered(found, number, settings.explained) for split, found in kept.items()}
     labels = named(written, name)
+    columns = {split: _columns(found, number) for split, found in kept.items()}
     if settings.planting:
         splits, note = settings.planting(splits, labels, settings.min_df)
         said.append(note)
     check_labels(splits["train"], splits, labels)
+    check = check_data(columns, labels)
     return Task(
         name=name,
         labels=labels,
@@ -84,6 +97,20 @@ def prepare(
         lower=settings.lower,
         tokenizer=settings.tokenizer,
         kind="pair" if len(splits["train"][0].texts) > 1 else "classification",
+        check=check,
+    )
+
+
+def _columns(drafts: Sequence["NamedExample"], number: Mapping[str, int]) -> "TextColumns":
+    """What a check needs of the texts of a split."""
+    import numpy as np
+
+    from exegete.tasks.data_check import TextColumns
+
+    return TextColumns(
+        np.array([draft.place for draft in drafts]),
+        np.array([number[draft.label] for draft in drafts]),
+        np.array([len(draft) for draft in drafts]),
     )
 
 
@@ -172,19 +199,42 @@ def _marked(
     return tuple(sorted(marked))
 
 
-def with_all_splits(name: str, drafts: Mapping[str, list[P]], notes: list[str]) -> dict[str, list[P]]:
+def with_all_splits(
+    name: str, drafts: Mapping[str, list[P]], notes: list[str], column: str | None = None
+) -> dict[str, list[P]]:
     """Train, dev and test: those of the source, and the missing ones by hash of the text."""
     found = {split: examples for split, examples in drafts.items() if examples}
-    source, proportions = cut(name, list(found), notes)
-    return found if source is None else {**found, **by_place(found[source], place_of, proportions)}
+    source, proportions = cut(name, list(found), notes, column)
+    if source is None:
+        return found
+    whole = {**found, **by_place(found[source], place_of, proportions)}
+    check_cut({split: len(examples) for split, examples in whole.items()}, len(set(map(place_of, found[source]))))
+    return whole
 
 
-def cut(name: str, found: Sequence[str], notes: list[str]) -> tuple[str | None, Mapping[str, float]]:
-    """Which split of a source is cut into which by hash of the text; none where it has all three."""
+def check_cut(sizes: Mapping[str, int], different: int) -> None:
+    """Splits by hash of the text must not be empty; equal texts are in one split, however many they are."""
+    empty = [split for split, size in sizes.items() if not size]
+    if empty:
+        texts = "1 different text" if different == 1 else f"{different:,} different texts"
+        raise ExegeteError(
+            f"no text is left for {' and '.join(empty)}: splits are cut from {texts}, and equal texts land in one "
+            "split: give more that are different, or name the splits yourself"
+        )
+
+
+def cut(
+    name: str, found: Sequence[str], notes: list[str], column: str | None = None
+) -> tuple[str | None, Mapping[str, float]]:
+    """Which split of a source is cut into which by hash of the text; none where it has all three.
+
+    `column` is the one that names the split of every row, if there is one.
+    """
     if not found:
         raise ExegeteError(f"task '{name}' has no examples: its source is empty")
-    if len(found) == 1:
-        notes.append("The source has no splits: its texts were split 80/10/10 by hash of the text.")
+    if len(found) == 1 and (column is None or found[0] == "train"):
+        why = "The source has no splits" if column is None else f"Column '{column}' says train of every row"
+        notes.append(f"{why}: its texts were split 80/10/10 by hash of the text.")
         return found[0], PROPORTIONS
     for split in found:
         if split not in SPLITS:
@@ -220,28 +270,7 @@ def place_of(draft: Splittable) -> float:
     return draft.place
 
 
-def _labels(name: str, splits: Mapping[str, Sequence[NamedExample]]) -> tuple[str, ...]:
-    """All classes of the examples that are taken."""
-    return in_order(name, {label for drafts in splits.values() for d in drafts for label in (d.label, *d.candidates)})
-
-
-def in_order(name: str, labels: Iterable[str]) -> tuple[str, ...]:
-    """Classes in order, in numerical order where all are numbers."""
-    found = sorted(labels)
-    if len(found) < 2:
-        raise ExegeteError(f"task '{name}' has only the class '{found[0]}': a classifier needs at least two")
-    return tuple(sorted(found, key=float) if all(map(_is_number, found)) else found)
-
-
-def _is_number(label: str) -> bool:
-    try:
-        return isfinite(float(label))
-    except ValueError:
-        return False
-
-
-def _numbered(drafts: Sequence[NamedExample], labels: Sequence[str], explained: int) -> tuple[Example, ...]:
-    number = {label: i for i, label in enumerate(labels)}
+def _numbered(drafts: Sequence[NamedExample], number: Mapping[str, int], explained: int) -> tuple[Example, ...]:
     return tuple(
         Example(
             d.id,

@@ -62,6 +62,11 @@ class TaskSettings(SampleSettings):
         return 0
 
     @property
+    def split_column(self) -> str | None:
+        """The column that names the split of every row, if there is one."""
+        return None
+
+    @property
     def lengths(self) -> LengthFilter:
         """The length filter that these settings ask for."""
         return LengthFilter(self.min_length, self.max_length, self.legacy_length)

@@ -1,7 +1,7 @@
 """Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
 
 Every row is read, cut into words and written once; what splits, filters and limits need of it (a place, lengths, a
-class) is 72 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
+class) is 88 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
 named by what is in the files and by the code that reads them, so that workers read it once together; the folder may be
 removed at any time.
 """
@@ -24,17 +24,20 @@ from exegete.base.files import read_json, whole_folder, write_json
 from exegete.base.lease import leased
 from exegete.base.names import Spec
 from exegete.base.source import digest_of
-from exegete.tasks.class_names import named
+from exegete.tasks.class_names import in_order, named, plain_names
+from exegete.tasks.data_check import DataCheck, TextColumns, check_data, refuse_unlearnable
 from exegete.tasks.example import Task, unlearnt
 from exegete.tasks.opening import is_gzip
-from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, cut, draft_of, in_order, left_out, none_left, within
+from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, check_cut, cut, draft_of, left_out, none_left, within
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.stored import INDEX, Stored, line_of
 
 LARGE = 4_000_000  # bytes of text that are spooled: words in memory take some twenty times as many
 PACKED = 4  # bytes of text that a byte of a compressed file stands for, about
+SPEED = 4_000_000  # bytes of text that are read in a second, as measured on a core of a small server
 CACHE = "EXEGETE_CACHE"
-TEXTS, FACTS = "texts.jsonl", "task.json"
+TEXTS, FACTS = "texts.tsv", "task.json"
+SEEN = "seen"  # what a hash is of, until it is known
 COLUMNS = {
     "offset": "q",
     "size": "q",
@@ -45,14 +48,21 @@ COLUMNS = {
     "all_words": "q",
     "longest": "q",
     "place": "d",
+    "seen": "q",  # of what is hashed
+    "seen_size": "q",
 }
 Reading = Callable[[Counter[str]], Iterator[tuple[str, SourceRow]]]  # rows with their splits; others are counted
 
 
 def is_large(files: Iterable[Path]) -> bool:
     """Whether the texts of some files are better not held in memory."""
+    return text_size(files) > LARGE
+
+
+def text_size(files: Iterable[Path]) -> int:
+    """Bytes of text in some files, about."""
     sizes = ((path, path.stat().st_size) for path in files if path.is_file())
-    return sum(size * (PACKED if is_gzip(path) or path.suffix == ".parquet" else 1) for path, size in sizes) > LARGE
+    return sum(size * (PACKED if is_gzip(path) or path.suffix == ".parquet" else 1) for path, size in sizes)
 
 
 def cache() -> Path:
@@ -75,15 +85,30 @@ class SpooledTask(Task):
 
 def spooled(spec: Spec, files: Mapping[str, Path], settings: TaskSettings, rows: Reading, unlabelled: str) -> Task:
     """The task of large files, written to the cache unless it is there."""
-    code = digest_of(*sorted(Path(__file__).parent.glob("*.py")))
-    name = sha256(f"{spec} {list(files)} {digest_of(*files.values())} {code}".encode()).hexdigest()[:16]
-    folder = cache() / "tasks" / name
+    folder = folder_of(spec, files)
     if not (folder / FACTS).is_file():
-        with leased(folder.with_name(f".{name}.lock")):
+        with leased(folder.with_name(f".{folder.name}.lock")):
             if not (folder / FACTS).is_file():
                 with whole_folder(folder, FACTS) as beside:
                     _Spool(beside, settings).write(spec, rows, unlabelled)
     return _opened(folder, str(spec), settings, ", ".join(path.name for path in files.values()))
+
+
+def folder_of(spec: Spec, files: Mapping[str, Path]) -> Path:
+    """Where the texts of files are kept: named by what is in the files and by the code that reads them."""
+    code = digest_of(*sorted(Path(__file__).parent.glob("*.py")))
+    name = sha256(f"{spec} {list(files)} {digest_of(*files.values())} {code}".encode()).hexdigest()[:16]
+    return cache() / "tasks" / name
+
+
+def announcement(spec: Spec, files: Mapping[str, Path]) -> str:
+    """How large files are and about how long it takes to read them; nothing where they are small or were read."""
+    if not is_large(files.values()) or (folder_of(spec, files) / FACTS).is_file():
+        return ""
+    size = text_size(files.values())
+    named, seconds = ", ".join(path.name for path in files.values()), size / SPEED
+    lasts = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    return f"reading {named} ({size / 1e6:,.0f} MB of text) takes about {lasts}, once: it is kept in {cache()}"
 
 
 def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Task:
@@ -99,6 +124,7 @@ def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Tas
         lower=settings.lower,
         tokenizer=settings.tokenizer,
         kind=facts["kind"],
+        check=DataCheck.of(facts["check"]),
         known_hash=facts["hash"],
     )
 
@@ -129,31 +155,37 @@ class _Spool:
     def write(self, spec: Spec, rows: Reading, unlabelled: str) -> None:
         """Texts, an index of each split, and last what else there is to know."""
         missing: Counter[str] = Counter()
-        with (self.folder / TEXTS).open("wb") as file:
+        with (self.folder / TEXTS).open("wb") as file, (self.folder / SEEN).open("wb") as seen:
             for split, row in rows(missing):
-                self._add(file, split, row)
+                self._add(file, seen, split, row)
         notes = [left_out(count, "row", split, unlabelled) for split, count in missing.items()]
         for split, found in self.found.items():
             found.seen.tell(split, self.settings, notes)
-        kept = self._selected(self._with_all_splits(str(spec), notes), notes)
-        labels = self._labels(str(spec), kept)
+        whole = self._with_all_splits(str(spec), notes)
+        kept = self._selected(whole, notes)
+        labels = self._number(kept)
+        check = check_data({split: _columns(index) for split, index in kept.items()}, named(labels, str(spec)))
         for split, index in kept.items():
-            np.save(self.folder / f"{split}.npy", index)
-        facts = {"written": labels, "notes": notes, "kind": "pair" if self._pairs else "classification"}
-        self._finish(str(spec), facts)
+            np.save(self.folder / f"{split}.npy", index[list(INDEX.names or ())].astype(INDEX))
+        kind = "pair" if any(found.seen.pairs for found in self.found.values()) else "classification"
+        facts = {"written": labels, "notes": notes, "kind": kind, "check": check.facts}
+        write_json(self.folder / FACTS, facts | {"hash": self._hash(labels, kept)})
 
-    @property
-    def _pairs(self) -> bool:
-        return any(found.seen.pairs for found in self.found.values())
+    def _hash(self, labels: Sequence[str], kept: Mapping[str, NDArray[Any]]) -> str:
+        """As `Task.hash`, of what was written of every example while it was read."""
+        digest = sha256(repr((tuple(labels), self.settings.min_df)).encode())
+        more = f", (), {self.settings.explained}" if self.settings.explained else ""
+        with (self.folder / SEEN).open("rb") as file:
+            for split in sorted(kept):
+                digest.update(split.encode())
+                for row in kept[split][["id", "label", "seen", "seen_size"]]:
+                    id_, label, start, size = row.item()
+                    texts, marked, written = os.pread(file.fileno(), size, start).split(b"\t")
+                    digest.update(b"(%d, %b, %d, %b%b%b)" % (id_, texts, label, marked, more.encode(), written))
+        (self.folder / SEEN).unlink()
+        return digest.hexdigest()[:16]
 
-    def _finish(self, name: str, facts: dict[str, Any]) -> None:
-        """The hash is that of the examples as they will be read."""
-        write_json(self.folder / FACTS, facts | {"hash": ""})
-        there = _opened(self.folder, name, self.settings, "")
-        whole = Task(name, there.labels, there.splits, "", min_df=there.min_df, written=there.written)
-        write_json(self.folder / FACTS, facts | {"hash": whole.hash})
-
-    def _add(self, file: BinaryIO, split: str, row: SourceRow) -> None:
+    def _add(self, file: BinaryIO, hashed: BinaryIO, split: str, row: SourceRow) -> None:
         if split not in self.found:
             self.found[split] = _Split()
         draft, at, explained = draft_of(split, row, self.settings), self.found[split], self.settings.explained
@@ -162,6 +194,8 @@ class _Spool:
             return
         marked = within(draft, explained)
         line = line_of(draft.texts, marked, draft.written)
+        characters = f", {draft.written!r}" if draft.written else ""
+        seen = f"{draft.texts!r}\t{marked!r}\t{characters}".encode()
         values = (
             file.tell(),
             len(line),
@@ -172,20 +206,27 @@ class _Spool:
             sum(map(len, draft.texts)),
             len(draft),
             draft.place,
+            hashed.tell(),
+            len(seen),
         )
         file.write(line)
+        hashed.write(seen)
         for column, value in zip(at.columns.values(), values, strict=True):
             column.append(value)
 
     def _with_all_splits(self, name: str, notes: list[str]) -> dict[str, NDArray[Any]]:
         """As `with_all_splits`: those of the source, and the missing ones by hash of the text."""
         found = {split: each.index() for split, each in self.found.items() if len(each.columns["id"])}
-        source, proportions = cut(name, list(found), notes)
+        if found:
+            refuse_unlearnable(name, in_order(plain_names(self.classes).values()), sum(map(len, found.values())))
+        source, proportions = cut(name, list(found), notes, self.settings.split_column)
         if source is None:
             return found
         ends = list(accumulate(proportions.values()))
         part = np.searchsorted(ends, found[source]["place"], side="right").clip(max=len(ends) - 1)
-        return found | {split: found[source][part == number] for number, split in enumerate(proportions)}
+        whole = found | {split: found[source][part == number] for number, split in enumerate(proportions)}
+        check_cut({split: len(index) for split, index in whole.items()}, len(np.unique(found[source]["place"])))
+        return whole
 
     def _selected(self, whole: Mapping[str, NDArray[Any]], notes: list[str]) -> dict[str, NDArray[Any]]:
         """As `_selected` of `prepare`: the length filter, then the smallest places."""
@@ -202,16 +243,21 @@ class _Spool:
             kept[split] = right[smallest]
         return kept
 
-    def _labels(self, name: str, kept: dict[str, NDArray[Any]]) -> Sequence[str]:
-        """All classes in order; indices get their numbers, and are cut to what is read later."""
+    def _number(self, kept: Mapping[str, NDArray[Any]]) -> Sequence[str]:
+        """All classes in order; indices get their numbers."""
         there = {code for index in kept.values() for code in np.unique(index["label"]).tolist()}
-        labels = in_order(name, {label for label, code in self.classes.items() if code in there})
-        number = np.array([labels.index(label) if label in labels else -1 for label in self.classes])
-        for split, index in kept.items():
+        names = plain_names(label for label, code in self.classes.items() if code in there)
+        labels = in_order(names.values())
+        number = np.array([labels.index(names[label]) if label in names else -1 for label in self.classes])
+        for index in kept.values():
             index["label"] = number[index["label"]]
-            kept[split] = index[list(INDEX.names or ())].astype(INDEX)
         for split, index in kept.items():
             unknown = ~np.isin(index["label"], kept["train"]["label"])
             if unknown.any():
-                raise unlearnt(named(labels, name)[index["label"][unknown.argmax()]], split)
+                raise unlearnt(labels[index["label"][unknown.argmax()]], split)
         return labels
+
+
+def _columns(index: NDArray[Any]) -> TextColumns:
+    """What a check needs of the texts of a split."""
+    return TextColumns(index["place"], index["label"], index["longest"])

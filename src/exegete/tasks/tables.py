@@ -22,6 +22,7 @@ class Format(NamedTuple):
 
     columns: Callable[[Path], list[str]]
     rows: Callable[[Path, Sequence[str]], Iterator[PlacedRow]]  # of the wanted columns, perhaps of others too
+    header: bool = False  # whether its first line names the columns
 
 
 def format_of(path: Path) -> Format:
@@ -120,7 +121,7 @@ def _parquet_rows(path: Path, wanted: Sequence[str]) -> Iterator[PlacedRow]:
 
 
 def _separated_by(delimiter: str | None) -> Format:
-    return Format(partial(_separated_columns, delimiter=delimiter), partial(_separated_rows, delimiter=delimiter))
+    return Format(partial(_separated_columns, delimiter=delimiter), partial(_separated_rows, delimiter=delimiter), True)
 
 
 _CSV, _TSV, _JSONL = _separated_by(None), _separated_by("\t"), Format(_json_columns, _json_rows)

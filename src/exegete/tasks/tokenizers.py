@@ -6,7 +6,6 @@ rationale spans, which count white-space words, find their tokens.
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import chain, pairwise
 from sys import intern
 
@@ -24,6 +23,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_MARKS = frozenset('.,;:!?)"')
+_KEPT = 1 << 17  # white-space words of which the tokens are kept
 _CLITIC = re.compile(r"(?<=[^\W_])(?:n't|'(?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 
 
@@ -38,7 +39,7 @@ def words(text: str) -> list[str]:
     >>> words("I don't like it, it's well-known (7/10)...")
     ['I', 'do', "n't", 'like', 'it', ',', 'it', "'s", 'well-known', '(', '7/10', ')', '...']
     """
-    return list(chain.from_iterable(map(_pieces, text.split())))
+    return list(chain.from_iterable(map(_WORDS.__getitem__, text.split())))
 
 
 def jain_wallace(text: str) -> list[str]:
@@ -49,7 +50,7 @@ def jain_wallace(text: str) -> list[str]:
     >>> jain_wallace("A well-known film of the 1970s.")
     ['a', 'well', '-', 'known', 'film', 'of', 'the', 'qqq', '.']
     """
-    return list(chain.from_iterable(map(_cleaned, text.split())))
+    return list(chain.from_iterable(map(_CLEANED.__getitem__, text.split())))
 
 
 def characters(text: str) -> list[str]:
@@ -58,7 +59,7 @@ def characters(text: str) -> list[str]:
     >>> characters("这部电影, isn't it?")
     ['这', '部', '电', '影', ',', 'is', "n't", 'it', '?']
     """
-    return list(chain.from_iterable(map(_characters, text.split())))
+    return list(chain.from_iterable(map(_CHARACTERS.__getitem__, text.split())))
 
 
 def as_written(text: str, words: Sequence[str]) -> tuple[str, ...]:
@@ -83,17 +84,33 @@ TOKENIZERS: dict[str, Tokenizer] = {
 }
 
 
-@lru_cache(maxsize=1 << 16)  # cutting every frequent word once is most of the speed, and its tokens are one object
+class _Tokens(dict[str, tuple[str, ...]]):
+    """The tokens of white-space words: each is cut once, which is most of the speed, and its tokens are one object."""
+
+    def __init__(self, cut: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._cut = cut
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _KEPT:
+            self.clear()
+        tokens = self[word] = self._cut(word)
+        return tokens
+
+
 def _pieces(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word."""
+    if word.isalpha():
+        return (word,)
+    if word[-1] in _MARKS and word[:-1].isalpha():
+        return (word[:-1], word[-1])
     plain = word.replace("’", "'")  # GloVe's contractions have the straight apostrophe
     return tuple(piece for match in _TOKEN.finditer(plain) for piece in _without_clitics(match[0]))
 
 
-@lru_cache(maxsize=1 << 16)
 def _characters(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word, in scripts that have spaces and in those that have none."""
-    return tuple(piece for part in scripts.characters(word) for piece in _pieces(part))
+    return tuple(piece for part in scripts.characters(word) for piece in _WORDS[part])
 
 
 def _without_clitics(token: str) -> list[str]:
@@ -105,10 +122,9 @@ def _without_clitics(token: str) -> list[str]:
     return [token, *clitics]
 
 
-@lru_cache(maxsize=1 << 16)
 def _cleaned(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word as Jain & Wallace clean them."""
-    return tuple(_masked(part.lower()) for piece in _pieces(word) for part in _at_hyphens(piece))
+    return tuple(_masked(part.lower()) for piece in _WORDS[word] for part in _at_hyphens(piece))
 
 
 def _at_hyphens(piece: str) -> list[str]:
@@ -119,3 +135,6 @@ def _at_hyphens(piece: str) -> list[str]:
 
 def _masked(token: str) -> str:
     return "qqq" if any(c.isdigit() for c in token) else token
+
+
+_WORDS, _CHARACTERS, _CLEANED = _Tokens(_pieces), _Tokens(_characters), _Tokens(_cleaned)

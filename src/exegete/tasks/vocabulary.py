@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, ClassVar
 
 from exegete.tasks.example import Example
@@ -37,7 +38,7 @@ class Vocabulary:
 
     def rows(self, words: Sequence[str]) -> list[int]:
         """The row of every word; a word that training did not show is the unknown word."""
-        return [self.index.get(word, UNKNOWN) for word in words]
+        return list(map(self.index.get, words, repeat(UNKNOWN)))
 
     def spelled(self, rows: Iterable[int]) -> tuple[str, ...]:
         """The words that rows stand for."""
@@ -81,6 +82,6 @@ def fit_vocabulary(examples: Iterable[Example], min_df: int = 1, wrap: bool = Fa
     """All words that occur in at least `min_df` training texts."""
     documents: Counter[str] = Counter()
     for example in examples:
-        documents.update(set(example.all_words))
+        documents.update(set(chain.from_iterable(example.texts)))
     kept = (word for word, count in documents.items() if count >= min_df and word not in SPECIAL)
     return Vocabulary(tuple(sorted(kept)), wrap)

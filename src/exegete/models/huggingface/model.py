@@ -135,6 +135,12 @@ class HuggingFace(Model):
             words = self.reader.spelled(batch.tokens[text][batch.sentence[text] >= 0].tolist())
             which = f"the text that begins '{' '.join(words[:5])}'"
             raise too_long(self, which, len(words), int(lengths[text]))
+        if int(pieces.ids.max()) >= self.tables[0].num_embeddings:
+            piece = self.tokenizer.convert_ids_to_tokens(int(pieces.ids.max()))
+            raise UsageError(
+                f"a text holds {piece}, which the tokenizer knows and {self.who} has no embedding of: resize the "
+                "model's embeddings, or leave such texts out"
+            )
         if self.invented_padding and bool((pieces.real & (pieces.ids == self.padding)).any()):
             piece = self.tokenizer.convert_ids_to_tokens(self.padding)
             raise UsageError(
@@ -157,8 +163,9 @@ class HuggingFace(Model):
         if config.pad_token_id is not None:
             return False
         around = set(chain.from_iterable(self.vocabulary.wrappers))
-        given = (cutter.pad_token_id, cutter.eos_token_id, cutter.unk_token_id, len(cutter) - 1)
-        config.pad_token_id = next(piece for piece in given if piece is not None and piece not in around)
+        given = (cutter.pad_token_id, cutter.eos_token_id, cutter.unk_token_id, cutter.vocab_size - 1, 0)
+        rows = self.tables[0].num_embeddings
+        config.pad_token_id = next(each for each in given if each is not None and each < rows and each not in around)
         return True
 
     def inputs(self, pieces: SpelledRows, batch: Batch) -> dict[str, Tensor | bool]:
@@ -420,8 +427,8 @@ def limit_of(parts: LoadedParts) -> int | None:
 
 
 def _check_pieces(model: HuggingFace, table: nn.Embedding) -> None:
-    """A tokenizer may have fewer pieces than a model has rows for, never more."""
-    pieces = model.vocabulary.tokenizer.get_vocab_size()
+    """A tokenizer may have fewer pieces than a model has rows for, never more; what was added to it may be unused."""
+    pieces = model.vocabulary.tokenizer.get_vocab_size(with_added_tokens=False)
     if pieces > table.num_embeddings:
         raise UsageError(
             f"the tokenizer has {pieces:,} pieces and {model.who} has embeddings of {table.num_embeddings:,}: it is "

@@ -109,8 +109,8 @@ class WordPieces(OpenWords):
         return torch.tensor(alone, dtype=rows.dtype, device=rows.device)[at]
 
     def knows(self, word: str) -> bool:
-        """Whether it is spelled without the unknown piece, wherever it stands."""
-        return any(self.unknown_piece not in self._cut((unseen(word),), first).ids for first in (False, True))
+        """Whether any of it is spelled; a word of Chinese may have one character that is not."""
+        return any(piece != self.unknown_piece for piece in self._cut((unseen(word),), first=False).ids)
 
     def grid(self, batch: Batch) -> Grid:
         """The pieces of every word of a batch, of symbols by which text they are of."""

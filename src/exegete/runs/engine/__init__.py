@@ -1,6 +1,6 @@
 """Engines: what runs the independent pieces of a study, chosen by name; another one is one file and one line here."""
 
-from exegete.base.arguments import shown
+from exegete.base.arguments import Count, fits, shown
 from exegete.base.errors import UsageError
 from exegete.base.names import Catalogue, Entry
 from exegete.runs.engine.contract import Engine
@@ -19,8 +19,8 @@ def engine_of(name: str | Engine = "local", workers: int | None = None) -> Engin
 
     An engine is itself.
     """
-    if workers is not None and workers < 1:
-        raise UsageError(f"workers is a number of processes, 1 or more, not {workers}")
+    if not fits(workers, Count | None):
+        raise UsageError(f"workers is a number of processes, 1 or more, not {shown(workers)}")
     if not isinstance(name, str):
         if not hasattr(name, "map"):
             raise UsageError(f"an engine is a name or an object with `map`, not {shown(name)}")
