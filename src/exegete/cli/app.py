@@ -1,6 +1,7 @@
 """App: the command line's root, and what all of its commands share."""
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,8 +57,9 @@ def escaped(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """For machines."""
-    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+    """For machines; letters that the output has not are written as JSON's own signs for them."""
+    signs = not (sys.stdout.encoding or "utf8").lower().startswith("utf")
+    print(json.dumps(value, indent=1, ensure_ascii=signs, allow_nan=False))
 
 
 def show_notes(notes: Iterable[str]) -> None:
