@@ -9,6 +9,7 @@
 Everything here can be given names, as the command line has them, or objects. Nothing heavy is imported before a call.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +68,7 @@ def train(
     training: Mapping[str, Any] | str = "",
     out: str | Path | None = None,
     device: str = "cpu",
-    progress: "bool | Progress" = False,
+    progress: "bool | Progress | None" = None,
 ) -> "Trained":
     """Train a model by its name with settings; it is kept in memory, or as a checkpoint folder in `out`.
 
@@ -172,7 +173,7 @@ def audit(
     engine: "str | Engine | None" = None,
     workers: Count | None = None,
     device: str | None = None,
-    progress: "bool | Progress" = False,
+    progress: "bool | Progress | None" = None,
 ) -> "Audit":
     """The scorecard of a model on a task, and the answer; with neither, of the default audit, or of a study's file.
 
@@ -193,6 +194,7 @@ def audit(
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
     from exegete.runs.objects import engine_for
     from exegete.runs.remote import worked_on
+    from exegete.runs.run import read_manifest
     from exegete.runs.store import is_address
     from exegete.runs.study import on
 
@@ -204,6 +206,8 @@ def audit(
         refuse_unanswerable(needed, asked)
         judged = None if criteria is None else Path(criteria)
         found = audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)
+        for failure in read_manifest(folder).get("failures", ()):
+            warnings.warn(failure, stacklevel=3)  # of the call, behind the check of its arguments
     check(found, needed)
     return found
 
@@ -220,7 +224,8 @@ def score(
     """
     from exegete.runs.scored import scores_of
 
-    return scores_of(model, task, methods, split, texts)
+    with _shown(None) as tell:
+        return scores_of(model, task, methods, split, texts, tell)
 
 
 @checked
@@ -242,7 +247,8 @@ def words(
     """
     from exegete.report.words import words_of_task
 
-    return words_of_task(model, task, methods, split, texts, least)
+    with _shown(None) as tell:
+        return words_of_task(model, task, methods, split, texts, least, tell)
 
 
 @checked
@@ -303,7 +309,7 @@ def ask(
     engine: "str | Engine | None" = None,
     workers: Count = 1,
     device: str | None = None,
-    progress: "bool | Progress" = False,
+    progress: "bool | Progress | None" = None,
 ) -> "Result":
     """Ask one experiment about a model and a task, on some of its texts: rows, summary and figures.
 
@@ -361,15 +367,20 @@ def _explained(model: "AnyModel | None") -> "Checkpoint | str | Path | None":
 
 
 @contextmanager
-def _shown(progress: "bool | Progress") -> "Iterator[Progress]":
-    """Who is told how far the work is: nobody, bars, or the caller's own."""
+def _shown(progress: "bool | Progress | None") -> "Iterator[Progress]":
+    """Who is told how far the work is: a line every half minute, unless bars (True), nobody or the caller's own are."""
     from exegete.base.errors import UsageError
+    from exegete.base.heartbeat import Heartbeat
     from exegete.report.terminal import ProgressBars
 
-    if not isinstance(progress, bool) and not callable(progress):
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise UsageError(f"progress is True, False or a function (label, done, total), not {progress!r:.40}")
-    with ProgressBars(quiet=progress is not True) as bars:
-        yield bars if isinstance(progress, bool) else progress
+    if progress is None:
+        with Heartbeat() as beat:
+            yield beat
+    else:
+        with ProgressBars(quiet=progress is not True) as bars:
+            yield bars if isinstance(progress, bool) else progress
 
 
 def __getattr__(name: str) -> Any:

@@ -88,7 +88,7 @@ def test_a_test_that_fails_has_an_exit_code_of_its_own(
 ) -> None:
     """1 is an audit that did not run, 2 wrong usage: a build that stops must know which it was."""
     monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: found(reads=verdict))
-    monkeypatch.setattr("exegete.cli.audit._show_audit", lambda *_: None)
+    monkeypatch.setattr("exegete.cli.audit._show_audit", lambda *_: [])
     command = ["exegete", "audit", "--quick", "--quiet", "--fail-on", "reads", "--out", str(tmp_path / "run")]
     monkeypatch.setattr(sys, "argv", command)
     with pytest.raises(SystemExit) as stopped:

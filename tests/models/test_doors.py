@@ -118,7 +118,7 @@ def test_a_pipeline_brings_its_tokenizer_and_whether_it_cuts() -> None:
     assert isinstance(given, GivenModel)
     assert given.model.settings.truncate  # type: ignore[attr-defined]
     long = " ".join(["bad"] * 100)
-    assert ours(given, [long])[0].max() == pytest.approx(pipe([long])[0]["score"], abs=1e-6)  # type: ignore[index]
+    assert ours(given, [long])[0].max() == pytest.approx(pipe([long])[0]["score"], abs=1e-6)
 
 
 class Named(nn.Module):

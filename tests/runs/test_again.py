@@ -83,7 +83,7 @@ def test_some_cells_of_a_study_are_sealed_as_such(tmp_path: Path) -> None:
     assert read_manifest(run)["seal"] == whole(study)
     facts = next((run / "cells").glob("*.json"))
     facts.write_text(json.dumps(json.loads(facts.read_text()) | {"seal": "older"}))
-    (run / "tables" / "models.csv").unlink()
+    (run / "manifest.json").unlink()
     run_study(study, run, [second if first.seed == json.loads(facts.read_text())["seed"] else first], LocalEngine(1))
     assert read_manifest(run)["seal"] is None  # one of them was found under another
 

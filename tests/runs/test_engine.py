@@ -1,10 +1,12 @@
 """The engine: one worker or many give the same, errors come through, and Ctrl-C doesn't wait."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,6 +68,32 @@ def test_many_workers_stay_warm_and_pass_on_what_they_say() -> None:
         assert time.monotonic() - start < 2  # no second start
         with pytest.raises(ExegeteError, match="is wrong"):
             list(engine.map(fail, [1, 2]))
+
+
+def squares_of_two_workers(last: int) -> dict[int, tuple[int, int]]:
+    """What a worker of somebody else's pool gets from an engine of ours."""
+    with LocalEngine(2) as engine:
+        return dict(engine.map(square, range(1, last + 1)))
+
+
+def workers_unless_given(_: int) -> int:
+    return LocalEngine().workers
+
+
+@pytest.mark.slow
+def test_in_a_worker_of_another_pool_the_work_is_done_there() -> None:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:  # its workers are daemonic: they may have no children
+        assert pool.map(squares_of_two_workers, [3]) == [{1: (1, 1), 2: (4, 1), 3: (9, 1)}]
+    with ProcessPoolExecutor(1, context) as executor:  # as joblib's, too
+        assert list(executor.map(workers_unless_given, [0])) == [1]
+
+
+def test_a_worker_that_could_not_start_is_not_stopped() -> None:
+    engine = LocalEngine(2)
+    engine._context.Process(target=square)
+    with engine:
+        pass
 
 
 def ready(folder: Path, progress: Progress) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -16,6 +16,7 @@ from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
 from exegete.base.files import write_json
 from exegete.base.names import Spec, parse
+from exegete.base.parquet import read_parquet
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment, Streaming
@@ -24,6 +25,7 @@ from exegete.experiments.tests import declared, judged_experiments
 from exegete.importance.given import specs_of
 from exegete.runs.engine.contract import Engine
 from exegete.runs.keys import key_of
+from exegete.runs.naming import names_in, renamed
 from exegete.runs.objects import (
     AnyModel,
     AnyTask,
@@ -36,7 +38,7 @@ from exegete.runs.objects import (
     name_of_task,
 )
 from exegete.runs.run import finished_cells, run_study
-from exegete.runs.study import Study, checked, is_about, read_study
+from exegete.runs.study import Study, checked, is_about, name_from, read_study
 from exegete.runs.tables import write_csv
 from exegete.tasks.catalogue import kind_of
 from exegete.training.checkpoint import as_read, is_of_hub, is_trained
@@ -119,7 +121,9 @@ def needing_training() -> list[dict[str, Any]]:
 
 def _name(study: str, asking: AuditRequest, tasks: tuple[str, ...], models: tuple[str, ...]) -> str:
     """Of its own for every task, model and file of scores."""
-    plain = parse(tasks[0]).name.replace(":", "_").replace("/", "_")
+    kind, _, place = parse(tasks[0]).name.partition(":")
+    own = PurePath(place).name if PurePath(place).is_absolute() else place  # its folders are nobody's business
+    plain = name_from(f"{kind}_{own}" if place else kind)
     return f"{study}_{plain}_{key_of(tasks=tasks, models=models, scores=asking.scores)[:6]}"
 
 
@@ -184,14 +188,15 @@ def judge_run(study: Study, out: Path, goal: Goal = "faithful", *, keep: bool = 
     tables = {name: out / "tables" / f"{name}.parquet" for name in study.built_experiments()}
     there = {name: path for name, path in tables.items() if path.is_file()}
     first = "agreement" if "agreement" in there else next(iter(there))
-    frame = pl.read_parquet(out / "tables" / f"{first}_summary.parquet")
+    frame = read_parquet(out / "tables" / f"{first}_summary.parquet")
     key = judgement_key(out, criteria, goal)
     known = kept_judgement(out, key, frame)
     if known is not None:
         return known
     built = study.built_experiments()
     rows = {name: _judged_rows(name, built[name], path) for name, path in there.items()}
-    found = judge(rows, study, criteria, out, frame, context_of(finished_cells(out, study), goal))
+    cells = renamed(finished_cells(out, study), names_in(out))
+    found = judge(rows, study, criteria, out, frame, context_of(cells, goal))
     if keep:
         keep_judgement(out, key, found)
     return found
@@ -201,8 +206,8 @@ def _judged_rows(name: str, experiment: Experiment, path: Path) -> pl.DataFrame:
     """The rows of an experiment that tests need: all, unless it has many, says which, and every test of it is ours."""
     ours = all(str(test.statistic).startswith("exegete.") for test in declared().values() if name in test.experiments)
     if isinstance(experiment, Streaming) and ours:
-        return pl.scan_parquet(path).filter(experiment.judged).collect()
-    return pl.read_parquet(path)
+        return pl.scan_parquet(path, glob=False).filter(experiment.judged).collect()
+    return read_parquet(path)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def model() -> type[BaseModel]:
         "answer": str, "decisions": list[decision], "goal": Goal, "user": str, "untested": list[str],  # type: ignore[valid-type]
         "criteria_version": int, "run": str | None, "tests": list[verdict],  # type: ignore[valid-type]
     }  # fmt: skip
-    beside = {"report": str, "notes": list[str], "models": list[str]}  # by the command line
+    beside = {"report": str | None, "notes": list[str], "models": list[str]}  # by the command line
     return create_model("Answer", __base__=_object("Found", found), **{k: (v, ...) for k, v in beside.items()})  # type: ignore[call-overload,no-any-return]
 
 

@@ -3,24 +3,31 @@
 Nothing heavy is imported before a command needs it, so that help and listings answer at once.
 """
 
+import io
+import os
+import re
 import sys
 import warnings
+from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 from rich.console import Console
 
-from exegete.base.errors import DataWarning, ExegeteError
+from exegete.base.errors import DataWarning, ExegeteError, UsageError
 from exegete.base.garbage import leave_at_the_end, look_rarely
 from exegete.base.memory import keep_freed
 
 # In the order of the help page: importing a command registers it.
-from exegete.cli import listing, train, run, report, reproduce, audit, calibrate, explain, words, serve  # isort: skip
+from exegete.cli import listing, train, run, report, check, reproduce, audit, calibrate, explain, words, serve  # isort: skip
 from exegete.cli import annotate, tokens  # isort: skip
 from exegete.cli.app import app, escaped
 from exegete.cli.stopping import STOPPED, end, heard_at_once
 
 __all__ = ["app", "main"]
-COMMANDS = (listing, train, run, report, reproduce, audit, calibrate, explain, words, serve, annotate, tokens)
+MEMORY = "not enough memory: use a smaller model or batch, fewer workers (--workers 1) or a length limit (max_length=…)"
+NO_ROOM = r"can't allocate memory|out of memory|[Oo]verflow"  # what torch says of tensors that are too large
+COMMANDS = (listing, train, run, report, check, reproduce, audit, calibrate, explain, words, serve, annotate, tokens)
 
 
 def main() -> None:
@@ -29,16 +36,25 @@ def main() -> None:
     leave_at_the_end()
     keep_freed()
     warnings.simplefilter("ignore", DataWarning)  # commands print them as notes
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a sign that the output has no letter for must not cost the answer
     try:
+        _check_cache()
         with heard_at_once():
             code = app(standalone_mode=False)  # typer returns the code of an Exit, and 130 after Ctrl-C
+        sys.stdout.flush()
     except ExegeteError as error:
         _stop(str(error), error.exit_code)
     except KeyboardInterrupt:
         code = STOPPED
+    except OSError as error:
+        _stop(_disk(error), 1)
     except MemoryError:
-        _stop("not enough memory: use a smaller batch, fewer workers (--workers 1) or a length limit (max_length=…)", 1)
+        _stop(MEMORY, 1)
     except Exception as error:
+        if isinstance(error, RuntimeError | TypeError) and re.search(NO_ROOM, str(error)):
+            _stop(MEMORY, 1)
         said = getattr(error, "format_message", None)
         if said is None:
             raise  # a defect of ours: its traceback is what we need to see
@@ -48,6 +64,26 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _check_cache() -> None:
+    """A cache that is no folder is told before anything is read."""
+    place = os.environ.get("EXEGETE_CACHE")
+    if place and not Path(place).is_dir() and os.path.lexists(place):
+        raise UsageError(f"EXEGETE_CACHE is {place}, which is no folder: name one that can be written, or leave it out")
+
+
+def _disk(error: OSError) -> str:
+    """A sentence for a file or an output that the system refuses."""
+    why = error.strerror or str(error)
+    if error.filename is not None:
+        return f"can't use {os.fsdecode(error.filename)} ({why}): choose another place"
+    return f"the output can't be written ({why}): send it elsewhere; what was computed is kept"
+
+
 def _stop(sentence: str, code: int) -> NoReturn:
-    Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {escaped(sentence)}")
+    try:
+        sys.stdout.flush()
+    except OSError:  # nobody reads it, or there is no room: what is left must not fail again at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {escaped(sentence)}")
     end(code)

@@ -1,7 +1,8 @@
 """App: the command line's root, and what all of its commands share."""
 
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from rich.console import Console
 
 from exegete import __version__
+from exegete.base.errors import ExegeteError
 
 app = typer.Typer(
     add_completion=False,
@@ -56,8 +58,15 @@ def escaped(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """For machines."""
-    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+    """For machines; letters that the output has not are written as JSON's own signs for them."""
+    signs = not (sys.stdout.encoding or "utf8").lower().startswith("utf")
+    print(json.dumps(value, indent=1, ensure_ascii=signs, allow_nan=False))
+
+
+def say_failures(failures: Sequence[str], run: str) -> None:
+    """What could not be shown or drawn, after all that could: an error, though nothing that was computed is lost."""
+    if failures:
+        raise ExegeteError(f"{'; '.join(failures)}; all that was computed is kept in {run}")
 
 
 def show_notes(notes: Iterable[str]) -> None:

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.cli.app import Device, EngineName, Json, Out, Quiet, Workers, app, escaped, print_json, show_summary
+from exegete.cli.app import (
+    Device,
+    EngineName,
+    Json,
+    Out,
+    Quiet,
+    Workers,
+    app,
+    escaped,
+    print_json,
+    say_failures,
+    show_summary,
+)
 
 if TYPE_CHECKING:
     from exegete.audits.scorecard import Audit
@@ -54,7 +66,7 @@ def audit(
     from exegete.report.terminal import ProgressBars
     from exegete.runs.estimate import Estimating
     from exegete.runs.objects import engine_for
-    from exegete.runs.remote import worked_on
+    from exegete.runs.remote import shown, worked_on
     from exegete.runs.store import is_address
     from exegete.runs.study import on
 
@@ -67,13 +79,17 @@ def audit(
         asked = on(wanted.named(folder), device)
         needed = named_tests(fail_on, asked) if fail_on is not None else ()  # a study's plugins may have their own
         refuse_unanswerable(needed, asked)
-        with ProgressBars(quiet or as_json) as bars:
+        with ProgressBars(quiet) as bars:
             running = engine_for(asked, engine, workers)
-            told = bars if bars.quiet else Estimating(asked, folder, bars, running)
-            found = audit_study(asked, folder, criteria, aim, running, told)
-        _show_audit(found, as_json, definitions)
+            heard = bars if bars.quiet else Estimating(asked, folder, bars, running)
+            found = audit_study(asked, folder, criteria, aim, running, heard)
+        failures = _show_audit(found, as_json, definitions)
+    told = Console(stderr=True, highlight=False, soft_wrap=True)
+    for failure in failures if needed else ():  # before the gate, which may leave with a code of its own
+        told.print(f"[yellow]note:[/] {escaped(failure)}")
     for doubt in check(found, needed, strict):
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]note:[/] {escaped(doubt)}")
+        told.print(f"[yellow]note:[/] {escaped(doubt)}")
+    say_failures(failures, shown(folder))
 
 
 def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None:
@@ -85,28 +101,43 @@ def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None
         get_ahead()
 
 
-def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> None:
-    """Print the scorecard and the answer, for machines or for people; these read them while the report is written."""
+def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> list[str]:
+    """Print the scorecard and the answer, for machines or for people; these read them while the report is written.
+
+    Returns what could not be shown, drawn or written, a sentence each: the answer is printed all the same.
+    """
+    from exegete.base.failures import noted
     from exegete.report.build import for_reader, notes, predictions, questions, write_report
     from exegete.runs.remote import shown
+    from exegete.runs.run import read_manifest
 
     assert found.run is not None
+    failures = list(read_manifest(found.run).get("failures", ()))
+    page = None
     if as_json:
-        page = write_report(found.run, audit=found)
-        beside = {"report": shown(page), "notes": notes(found.run), "models": predictions(found.run)}
+        with noted(failures, "the report can't be written"):
+            page = shown(write_report(found.run, audit=found))
+        beside = {"report": page, "notes": notes(found.run), "models": predictions(found.run)}
         print_json(found.to_json() | beside)
-        return
-    show_summary(found.run)
+        return failures
+    with noted(failures, "the summary can't be shown"):
+        show_summary(found.run)
     console = Console(highlight=False)
-    _show_answer(for_reader(found), console)
+    with noted(failures, "the scorecard can't be shown"):
+        _show_scorecard(for_reader(found), console)
+    console.print(f"\n[bold]For {escaped(found.user)}:[/]")
+    console.print(f"{escaped(for_reader(found).answer)}\n")
     for line in questions(found) if definitions else ():
         console.print(f"[dim]{escaped(line)}[/]")
     sys.stdout.flush()
-    print(f"report: {shown(write_report(found.run, audit=found))}")
+    with noted(failures, "the report can't be written"):
+        page = shown(write_report(found.run, audit=found))
+        print(f"report: {page}")
+    return failures
 
 
-def _show_answer(found: "Audit", console: Console) -> None:
-    """What is open, then the scorecard and, right below it, the answer."""
+def _show_scorecard(found: "Audit", console: Console) -> None:
+    """What is open, then the scorecard, and the readings that were judged; the answer comes right below."""
     from exegete.report.build import scorecard
     from exegete.report.tables import rich_table
     from exegete.report.verdicts import DECIDES
@@ -124,5 +155,3 @@ def _show_answer(found: "Audit", console: Console) -> None:
     )
     for told in found.reading_tables():
         console.print(rich_table(told.narrow))
-    console.print(f"\n[bold]For {escaped(found.user)}:[/]")
-    console.print(f"{escaped(found.answer)}\n")

@@ -37,7 +37,7 @@ def calibrate(
     of_hub = [name for name in AUDITS if name.startswith("hf")]
     audits = of_hub if hub else list(AUDITS)
     wanted = CalibrationPlan(families, draws, tuple(audits[:1] if quick else audits), criteria)
-    with ProgressBars(quiet or as_json) as bars:
+    with ProgressBars(quiet) as bars:
         found = calibrated(wanted, out, engine_of(engine or "local", workers), bars)
     figure = keep(found, wanted, out)
     if as_json:

@@ -58,7 +58,7 @@ def explain(
     asked = [each if question is None else (each, question) for each in texts]
     known = None if run is None else read_from(run)
     by_name = str(read_from(model)) if is_address(model) else model
-    with on_device(device), ProgressBars(quiet or as_json) as bars:
+    with on_device(device), ProgressBars(quiet) as bars:
         found = explain_all(by_name, asked, wanted, classes, explained, known, bars)
         if diff is not None:
             second = diff if question is None else (diff, question)

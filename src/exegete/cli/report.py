@@ -18,9 +18,11 @@ def report(
 ) -> None:
     """Write a run's report: one HTML file that works offline."""
     from exegete.report.build import keep_results, write_report
+    from exegete.runs.integrity import refuse_damaged
     from exegete.runs.remote import read_from, shown, worked_on
 
     with worked_on(folder) if out is None else nullcontext(read_from(folder)) as run:
+        refuse_damaged(run)
         page = write_report(run, out)
     if results is not None:
         keep_results(run, results)

@@ -38,7 +38,7 @@ def reproduce(
     wanted, tables = asked(paper)
     _check(kept, quick)
     if kept is None:
-        with ProgressBars(quiet or as_json) as bars:
+        with ProgressBars(quiet) as bars:
             run_for(wanted, tables, runs, quick, engine_of(engine or "local", workers), bars, device)
     folder = kept or runs
     found = compare(wanted, tables, folder)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from exegete.cli.app import Device, EngineName, Json, Out, Quiet, Workers, app, print_json, show_summary
+from exegete.cli.app import Device, EngineName, Json, Out, Quiet, Workers, app, print_json, say_failures, show_summary
 
 
 @app.command()
@@ -21,21 +21,28 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
+    from exegete.base.failures import noted
     from exegete.report.build import write_report
     from exegete.report.terminal import ProgressBars
     from exegete.runs.objects import engine_for
     from exegete.runs.remote import shown, worked_on
-    from exegete.runs.run import run_study
+    from exegete.runs.run import read_manifest, run_study
     from exegete.runs.study import load_study, narrowed, on
 
     loaded = on(load_study(study), device)
     cells = narrowed(loaded, task or [], model or [], seed or [])
     with worked_on(out or f"runs/{loaded.name}") as folder:
-        with ProgressBars(quiet or as_json) as bars:
+        with ProgressBars(quiet) as bars:
             run_study(loaded, folder, cells, engine_for(loaded, engine, workers), bars)
-        page = write_report(folder)
+        failures = list(read_manifest(folder).get("failures", ()))
+        page = None
+        if not as_json:
+            with noted(failures, "the summary can't be shown"):
+                show_summary(folder)
+        with noted(failures, "the report can't be written"):
+            page = shown(write_report(folder))
     if as_json:
-        print_json({"run": shown(folder), "report": shown(page), "cells": len(cells)})
-    else:
-        show_summary(folder)
-        print(f"report: {shown(page)}")
+        print_json({"run": shown(folder), "report": page, "cells": len(cells)})
+    elif page is not None:
+        print(f"report: {page}")
+    say_failures(failures, shown(folder))

@@ -29,7 +29,7 @@ def train(
     from exegete.report.terminal import ProgressBars
     from exegete.runs.training import train_model
 
-    with on_device(device), ProgressBars(quiet or as_json) as bars:
+    with on_device(device), ProgressBars(quiet) as bars:
         checkpoint, notes = train_model(task, model, seed, training, out, bars)
     test = checkpoint.metrics["test"]
     if as_json:

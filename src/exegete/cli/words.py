@@ -44,7 +44,7 @@ def words(
         raise UsageError(f"'{figure.name}' is no kind of file that can be drawn: choose a name that ends in .svg")
     wanted = [method for written in methods or () for method in methods_in(written)]
     if model is not None and task is not None:
-        with on_device(device), ProgressBars(quiet or as_json) as bars:
+        with on_device(device), ProgressBars(quiet) as bars:
             found = words_of_task(model, task, wanted, split, texts, least, bars)
     else:
         found = words_of_run(folder or Path(), least, cell, wanted)

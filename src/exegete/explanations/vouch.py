@@ -93,9 +93,11 @@ def _manifest(run: Path) -> dict[str, Any]:
 
 def _first(run: Path, progress: Progress) -> Checkpoint:
     """The first model of a complete run."""
-    cell = _manifest(run)["cells"][0]
+    manifest = _manifest(run)
+    cell = manifest["cells"][0]
+    written = manifest.get("names", {}).get(cell["model"], cell["model"])  # as its study names it
     kept = run / "stages" / f"train-{cell['training']}" / "checkpoint"
-    for folder in (kept, Path(cell["model"])):
+    for folder in (kept, Path(written)):
         if is_checkpoint(folder):
             return load_checkpoint(folder)
     if run == DEFAULT:
@@ -127,7 +129,7 @@ def trust(checkpoint: Checkpoint, run: Path | None) -> Trust:
     cell, doubt = _cell(_manifest(run), checkpoint, run)
     if not (run / LEADERBOARD).is_file():
         return Trust(run, doubt=doubt)
-    rows = pl.read_csv(run / LEADERBOARD, infer_schema_length=None)
+    rows = pl.read_csv(run / LEADERBOARD, glob=False, infer_schema_length=None)
     for column in ("task", "model"):
         if column in rows.columns:
             rows = rows.filter(pl.col(column) == cell[column])

@@ -14,7 +14,7 @@ import polars as pl
 from exegete.audits.audit import judge_run
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.base.files import read_json
+from exegete.base.parquet import read_parquet
 from exegete.explorer.answers import without_paths
 from exegete.measures.words import over_words
 from exegete.page.columns import SIGNS
@@ -25,9 +25,9 @@ from exegete.report.chapters import of_this_version
 from exegete.report.telling import ScoredTexts, best_methods, scores_of
 from exegete.report.verdicts import for_reader, place_of, places, plain, verdicts
 from exegete.runs.engine.warm import Answer, Found, Tell
-from exegete.runs.run import STUDY, read_manifest
+from exegete.runs.naming import called, names_in
+from exegete.runs.run import read_manifest, study_of
 from exegete.runs.store import read_shards
-from exegete.runs.study import Study
 
 ADVERSARY, OWN = "adversary_search", "model"
 UNSCORED = (
@@ -43,7 +43,7 @@ class JudgedRun:
     def __init__(self, run: Path, place: Path) -> None:
         self.run, self.place = run, place
         self.cells: list[dict[str, Any]] = read_manifest(run)["cells"]
-        self.study = Study.model_validate(read_json(run / STUDY, "run"))
+        self.study = study_of(run)
         self.tables = [
             name for name in self.study.built_experiments() if (run / "tables" / f"{name}.parquet").is_file()
         ]
@@ -57,7 +57,9 @@ class JudgedRun:
 
     def about(self) -> Found:
         """What can be asked for."""
-        title = shortened(self.study.title or self.study.name, (*self.study.tasks, *self.study.models))
+        title = shortened(
+            called(self.study.title or self.study.name, names_in(self.run)), (*self.study.tasks, *self.study.models)
+        )
         return {"name": title, "split": self.study.split, "cells": self._labels()}
 
     def card(self) -> Found:
@@ -125,7 +127,7 @@ class JudgedRun:
 
     def _texts(self, cell: dict[str, Any], scored: ScoredTexts | None) -> pl.DataFrame:
         """One row per text: what was predicted, how surely, how wrongly, and where the two rankings part."""
-        texts = pl.read_parquet(read_shards(self.run / "stages" / cell["predict"]))
+        texts = read_parquet(read_shards(self.run / "stages" / cell["predict"]))
         labels = {label: place for place, label in enumerate(cell["data"].get("labels") or ())}
         gold = pl.col("gold").replace_strict(labels, default=None, return_dtype=pl.Int64)
         wrong = pl.col("gold") != pl.col("predicted")
@@ -146,7 +148,7 @@ class JudgedRun:
         path = self.run / "tables" / f"{ADVERSARY}.parquet"
         if not path.is_file():
             return pl.DataFrame(schema={"example": pl.Int64, "jsd": pl.Float64})
-        rows = pl.scan_parquet(path).filter(
+        rows = pl.scan_parquet(path, glob=False).filter(
             *(pl.col(name) == cell[name] for name in ("task", "model", "seed")),
             pl.col("who") == OWN,
             pl.col("split") == self.study.split,

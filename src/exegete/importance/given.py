@@ -26,9 +26,9 @@ from exegete.tasks.example import Example, Task
 
 NEEDED, METHOD, SPLIT, WORD = ("example", "token", "score"), "method", "split", "word"
 READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
-    ".parquet": lambda path: pl.read_parquet(path),
-    ".csv": lambda path: pl.read_csv(path),
-    ".tsv": lambda path: pl.read_csv(path, separator="\t"),
+    ".parquet": lambda path: pl.read_parquet(path, glob=False),
+    ".csv": lambda path: pl.read_csv(path, glob=False),
+    ".tsv": lambda path: pl.read_csv(path, separator="\t", glob=False),
     ".jsonl": lambda path: pl.read_ndjson(path),
 }
 HOW = "`exegete tokens` writes the table to fill in"

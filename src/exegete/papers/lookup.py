@@ -21,6 +21,7 @@ from exegete.measures.statistics import t_interval
 from exegete.models.settings import MODELS
 from exegete.papers.paper import PARTS, NamePart, Paper, Quantity
 from exegete.papers.rule import LEARNT, SIGNIFICANT, Ours
+from exegete.runs.naming import called
 
 EITHER = "|"  # between values of a column that mean the same
 CELL = ("task", "model", "family")  # columns that name what was trained
@@ -151,9 +152,11 @@ class Kept:
 
 
 def is_task(text: str, wanted: Spec | None) -> bool:
-    """Whether a task is the one asked for, with at least the settings asked for."""
+    """Whether a task is the one asked for, also as tables call it, with at least the settings asked for."""
     found = parse(text)
-    return wanted is not None and found.name == wanted.name and wanted.settings.items() <= found.settings.items()
+    if wanted is None or found.name not in (wanted.name, called(wanted.name, [wanted.name])):
+        return False
+    return wanted.settings.items() <= found.settings.items()
 
 
 def is_model(text: str, wanted: Sequence[Spec]) -> bool:

@@ -20,7 +20,8 @@ from exegete.report.comparison import comparison
 from exegete.report.telling import telling
 from exegete.report.verdicts import for_reader, questions, scorecard, verdicts
 from exegete.runs.keys import key_of
-from exegete.runs.run import STUDY, read_manifest
+from exegete.runs.naming import called, names_in
+from exegete.runs.run import read_manifest, study_of
 from exegete.runs.study import Study
 from exegete.runs.tables import write_csv
 from exegete.training.skill import Skill
@@ -54,7 +55,7 @@ GOALS = {"faithful": "faithfulness", "plausible": "plausibility", "sanity": "san
 def write_report(run: Path, out: Path | None = None, audit: Audit | None = None) -> Path:
     """One HTML file that works offline, beside the run's tables and figures; returns its path."""
     manifest = read_manifest(run)
-    study = Study.model_validate(read_json(run / STUDY, "run"))
+    study = study_of(run)
     judged = for_reader(audit or judge_run(study, run, keep=True))
     page = out or run / PAGE
     key = _key(manifest, judged)
@@ -99,12 +100,15 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
     from exegete.report.side_by_side import side_by_side
     from exegete.report.words import words_section
 
+    names = names_in(run)
+    tasks, models = ([names.get(each, each) for each in given] for given in (study.tasks, study.models))
+
     asked = [found.name for _, found in found_in(run, study)]
     texts = telling(run, manifest["cells"], study.split, audit.tests)
     words = words_section(run, manifest["cells"], study.split, audit.tests)
     papers = [test.paper for test in audit.tests] or [paper for name in asked for paper in papers_of(name)]
     return Report(
-        title=shortened(study.title or study.name, (*study.tasks, *study.models)),
+        title=shortened(called(study.title or study.name, names), (*study.tasks, *study.models)),
         question=QUESTION,
         answer=audit.answer,
         verdicts=verdicts(audit, asked),
@@ -114,7 +118,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         goal=GOALS.get(audit.goal, "") if audit.tests else "",
         user=audit.user,
         untested=audit.untested,
-        comparison=side_by_side(audit.tests, study.tasks, study.models),
+        comparison=side_by_side(audit.tests, tasks, models),
         appendix=list(_appendix(run, study, beside)),
     )
 
@@ -141,7 +145,7 @@ def _facts(manifest: dict[str, Any], audit: Audit) -> dict[str, str]:
 
 def headlines(run: Path) -> list[Table]:
     """The one table of each experiment that a terminal shows."""
-    study = Study.model_validate(read_json(run / STUDY, "run"))
+    study = study_of(run)
     with of_this_version(run):
         return [told.headline(found) for told, found in found_in(run, study)]
 
@@ -167,7 +171,7 @@ def _checks(run: Path) -> Iterator[Table]:
 
 
 def _models(run: Path) -> Table:
-    frame = pl.read_csv(run / "tables" / "models.csv")
+    frame = pl.read_csv(run / "tables" / "models.csv", glob=False)
     columns = [text("task"), text("model"), count("seed"), count("best_epoch", "best epoch")]
     columns += [number("test_accuracy", "accuracy"), number("test_auc", "AUC"), number("test_macro_f1", "macro F1")]
     return Table("Test scores of the models", frame, columns=columns)
@@ -192,7 +196,7 @@ def short(run: Path, sentences: Iterable[str]) -> list[str]:
 def predictions(run: Path) -> list[str]:
     """How well every model predicts; what may be a guess is said aloud."""
     numbers = dict.fromkeys(("majority", "skill_value", "skill_low", "skill_high"), pl.Float64)
-    table = pl.read_csv(run / "tables" / "models.csv", schema_overrides=numbers)
+    table = pl.read_csv(run / "tables" / "models.csv", glob=False, schema_overrides=numbers)
     skills = [pl.col("skill_value", "skill_low", "skill_high").mean(), pl.col("skill_measure", "skill_chance").first()]
     means = table.group_by("task", "model", maintain_order=True).agg(
         pl.len().alias("seeds"), pl.col("test_accuracy", "majority").mean(), pl.col("^skill_n$").sum(),

@@ -12,6 +12,7 @@ import polars as pl
 
 from exegete.base.files import read_json
 from exegete.base.names import parse
+from exegete.base.parquet import read_parquet
 from exegete.measures.rank import tau
 from exegete.page.columns import class_label, decimal
 from exegete.page.heatmap import HeatMap, HeatRow
@@ -137,7 +138,7 @@ def _texts(run: Path, stage: Mapping[str, Any]) -> pl.DataFrame | None:
 
 def frame_of(run: Path, name: str) -> pl.DataFrame:
     """A stage's table."""
-    return pl.read_parquet(read_shards(run / "stages" / name))
+    return read_parquet(read_shards(run / "stages" / name))
 
 
 def _scored(

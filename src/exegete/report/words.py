@@ -8,7 +8,6 @@ import polars as pl
 
 from exegete.audits.audit import judge_run
 from exegete.base.errors import ExegeteError, UsageError, unknown
-from exegete.base.files import read_json
 from exegete.base.progress import Progress, silent
 from exegete.measures.words import LEAST
 from exegete.page.section import Section, Verdict
@@ -16,9 +15,8 @@ from exegete.page.words import Words, figure_of, words_of
 from exegete.report.telling import attention_of, best_methods, frame_of, one_each, others_of, stages_of
 from exegete.report.verdicts import labels_of, plain
 from exegete.runs.objects import AnyModel, AnyTask
-from exegete.runs.run import STUDY, read_manifest
+from exegete.runs.run import read_manifest, study_of
 from exegete.runs.scored import scores_of
-from exegete.runs.study import Study
 
 SHOWN = 3  # models of a page
 ATTENTION, CHEAP = "attention", ("gradient_x_input", "gradient:norm=l2")  # what is scored where nothing is named
@@ -73,7 +71,7 @@ def words_of_run(run: Path, least: int = LEAST, number: int = 0, wanted: Sequenc
     cells = read_manifest(run)["cells"]
     if number >= len(cells):
         raise UsageError(f"{run} has {len(cells)} models, counted from 0: there is no {number}")
-    study, cell = Study.model_validate(read_json(run / STUDY, "run")), cells[number]
+    study, cell = study_of(run), cells[number]
     best = best_methods(judge_run(study, run).tests).get(plain(cell["task"], cell["model"]), "")
     found = words_of_cell(run, cell, study.split, best, wanted, least)
     if found is None:

@@ -10,9 +10,10 @@ import polars as pl
 
 from exegete.base.errors import unknown
 from exegete.base.extras import to_pandas
-from exegete.base.files import read_json
+from exegete.base.parquet import read_parquet
 from exegete.experiments.common.contract import Experiment
-from exegete.runs.run import STUDY, finished_cells
+from exegete.runs.naming import names_in, renamed
+from exegete.runs.run import finished_cells, study_of
 from exegete.runs.study import Study
 from exegete.runs.tables import models_table, write_csv
 
@@ -28,12 +29,12 @@ class Result:
     @cached_property
     def rows(self) -> pl.DataFrame:
         """One row per example (× pair of methods, …), with task, model, seed and split."""
-        return pl.read_parquet(self.run / "tables" / f"{self.name}.parquet")
+        return read_parquet(self.run / "tables" / f"{self.name}.parquet")
 
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Numbers with n, interval and chance."""
-        return pl.read_parquet(self.run / "tables" / f"{self.name}_summary.parquet")
+        return read_parquet(self.run / "tables" / f"{self.name}_summary.parquet")
 
     @property
     def tables(self) -> Mapping[str, pl.DataFrame]:
@@ -74,7 +75,7 @@ class Run:
     @classmethod
     def read(cls, folder: str | Path) -> "Run":
         """The run of a folder."""
-        return cls(Path(folder), Study.model_validate(read_json(Path(folder) / STUDY, "run")))
+        return cls(Path(folder), study_of(Path(folder)))
 
     def __getitem__(self, experiment: str) -> Result:
         built = self.study.built_experiments()
@@ -86,4 +87,4 @@ class Run:
     @property
     def models(self) -> pl.DataFrame:
         """How well every model predicts."""
-        return models_table(finished_cells(self.folder, self.study))
+        return models_table(renamed(finished_cells(self.folder, self.study), names_in(self.folder)))

@@ -11,23 +11,26 @@ from typing import Any
 from uuid import uuid4
 
 import torch
+from pydantic import ValidationError
 
 from exegete import __version__
 from exegete.base.device import CPU, for_questions, in_use, on_device
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
-from exegete.base.progress import Progress, silent
+from exegete.base.progress import Progress, Speaking, silent
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, SetAsideError
+from exegete.runs.integrity import CHECKSUMS, facts_of, set_aside
 from exegete.runs.keys import code_hash, key_of
+from exegete.runs.naming import NAMES, names_of, renamed
 from exegete.runs.needs import own_files
 from exegete.runs.pieces import work_through
 from exegete.runs.remote import FOUND, address_of, remote
 from exegete.runs.seal import Seals, libraries, seals_of
 from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
 from exegete.runs.study import Cell, Study, Work
-from exegete.runs.tables import write_tables
+from exegete.runs.tables import checksums, write_tables
 from exegete.runs.training import INPUTS
 from exegete.training.checkpoint import is_trained
 from exegete.training.settings import TrainingSettings
@@ -54,8 +57,8 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
     started = time.time()
     with locked(out):
         claim(out, study)
+        wanted = _made_again(out, study, cells or study.cells, progress)
         seals = seals_of(study)
-        wanted = cells or study.cells
         if seals is not None and is_sealed(out, seals, wanted):
             return out
         code = code_hash("exegete.runs.cell")  # of the code that is about to run
@@ -77,15 +80,37 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
             if aside and not finished:
                 raise SetAsideError(aside, len(jobs))
             _one_data_set_each(out, finished)
+            called = renamed(finished, names_of((*study.tasks, *study.models)))
             # At an address, tables are made here: workers may have other copies of it.
-            write_tables(out, study, finished, engine_of("local", 1) if address else running, progress)
+            tabulated = write_tables(out, study, called, engine_of("local", 1) if address else running, progress)
         _sweep(out)
-        kept = {"seal": _seal(seals, finished), "written": sorted(_written(out))}
+        shown = tabulated.checksums | checksums(out, _proofs(out))
+        seal = _seal(seals, finished) if not tabulated.failures else None  # what failed is tried again
+        kept = {"seal": seal, "written": sorted(_written(out)), CHECKSUMS: shown, "failures": tabulated.failures}
         told = {"stages": stage_costs(out), "missing": [str(piece) for piece in aside]}
         write_json(out / MANIFEST, manifest(study, finished, time.time() - started) | told | kept)
     if aside:
         raise SetAsideError(aside, len(jobs))
     return out
+
+
+def _made_again(out: Path, study: Study, wanted: Sequence[Cell], progress: Progress) -> Sequence[Cell]:
+    """Set aside what is damaged, and say so; returns what is wanted, and all that the run had, if anything is."""
+    before = _cells(facts_of(out / MANIFEST) or {})
+    damaged = set_aside(out)
+    address = address_of(out) if damaged else ""
+    for name, removed in damaged.items():
+        for each in removed if address else ():
+            remote(address).withdraw(each)
+        if isinstance(progress, Speaking):
+            progress.say(f"{out / name} is damaged, and is computed again")
+    return [cell for cell in study.cells if cell in wanted or cell in before] if damaged else wanted
+
+
+def _proofs(out: Path) -> list[Path]:
+    """What a run's manifest vouches for beside its tables: figures, cells, what came from memory, and stages."""
+    every = [*(out / "figures").glob("*"), *(out / "cells").glob("*.json"), *(out / INPUTS).rglob("*")]
+    return sorted([*(path for path in every if path.is_file()), *(out / "stages").glob(f"*/{DONE}")])
 
 
 def _withdrawn(out: Path, missing: Sequence[Cell]) -> str:
@@ -102,7 +127,7 @@ def _withdrawn(out: Path, missing: Sequence[Cell]) -> str:
 def is_sealed(out: Path, seals: Seals, wanted: Sequence[Cell]) -> bool:
     """Whether a run has these cells, everything that determines it is as it was, and nothing that it wrote is gone."""
     facts = read_json(out / MANIFEST, "run") if (out / MANIFEST).is_file() else {}
-    cells = [_cell(each) for each in facts.get("cells", ())]
+    cells = _cells(facts)
     same = set(wanted) <= set(cells) and facts.get("seal") == seals.of(cells)
     return same and set(facts["written"]) <= _written(out)
 
@@ -117,6 +142,21 @@ def _seal(seals: Seals | None, finished: Sequence[dict[str, Any]]) -> str | None
 
 def _cell(facts: dict[str, Any]) -> Cell:
     return Cell(facts["task"], facts["model"], facts["seed"])
+
+
+def _cells(manifest: dict[str, Any]) -> list[Cell]:
+    """The cells of a complete run, as its study writes them."""
+    names = manifest.get(NAMES, {})
+    given = [_cell(facts) for facts in manifest.get("cells", ())]
+    return [
+        cell._replace(task=names.get(cell.task, cell.task), model=names.get(cell.model, cell.model)) for cell in given
+    ]
+
+
+def read_cells(run: Path, study: Study) -> list[Cell]:
+    """The cells of a study that a run has, or all of one that was stopped."""
+    known = _cells(facts_of(run / MANIFEST) or {})
+    return [cell for cell in study.cells if cell in known] or list(study.cells)
 
 
 def _is_whole(out: Path) -> bool:
@@ -140,8 +180,8 @@ def _cell_file(cell: Cell) -> str:
 
 
 def _written(out: Path) -> set[str]:
-    """The tables and figures of a run, and its stages that are complete."""
-    shown = {f"{name}/{path.name}" for name in ("tables", "figures") for path in (out / name).glob("*")}
+    """The tables, figures and cells of a run, and its stages that are complete."""
+    shown = {f"{name}/{path.name}" for name in ("tables", "figures", "cells") for path in (out / name).glob("*")}
     return shown | {f"stages/{done.parent.name}" for done in (out / "stages").glob(f"*/{DONE}")}
 
 
@@ -236,10 +276,12 @@ def finished_cells(out: Path, study: Study) -> list[dict[str, Any]]:
 
 def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
     """Everything that the numbers depend on."""
+    names = names_of((*study.tasks, *study.models))
     return {
         "exegete": __version__,
         "study": study.model_dump(mode="json"),
-        "cells": [{name: cell[name] for name in TOLD} for cell in cells],
+        "cells": [{name: cell[name] for name in TOLD} for cell in renamed(cells, names)],
+        NAMES: {name: spec for spec, name in names.items()},
         "code": ", ".join(sorted({cell["code"] for cell in cells})),
         "python": platform.python_version(),
         "libraries": libraries(),
@@ -260,6 +302,14 @@ def _device() -> str:
 def _portable(word: str) -> str:
     """An argument without the folders of this machine."""
     return Path(word).name if Path(word).is_absolute() else word
+
+
+def study_of(run: Path) -> Study:
+    """The study of a run."""
+    try:
+        return Study.model_validate(read_json(run / STUDY, "run"))
+    except ValidationError:
+        raise ExegeteError(f"{run / STUDY} is damaged: copy the study from {MANIFEST}, or make the run again") from None
 
 
 def read_manifest(run: Path) -> dict[str, Any]:

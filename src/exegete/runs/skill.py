@@ -1,8 +1,8 @@
 """Skill of a cell's model on the texts of its study, kept as a stage: it is asked right after training, and later."""
 
-import polars as pl
 import torch
 
+from exegete.base.parquet import read_parquet
 from exegete.models.capabilities import Writing
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.stages import Case, predict_stage
@@ -26,7 +26,7 @@ def _skill(case: Case) -> Skill:
     if isinstance(model, Writing):
         return skill_of_translations(model, case.examples, train)
     columns = ["gold", "probabilities"]
-    kept = pl.concat([pl.read_parquet(path, columns=columns) for path in read_shards(predict_stage(case).folder)])
+    kept = read_parquet(read_shards(predict_stage(case).folder), columns)
     if kept["probabilities"].null_count():  # of so many classes that they are not kept
         probabilities = predict(case.model, case.examples).double().softmax(-1)
         return skill_of_classes(probabilities, torch.tensor([e.label for e in case.examples]), train)

@@ -12,6 +12,7 @@ import torch
 
 from exegete.base.device import elsewhere
 from exegete.base.names import parse
+from exegete.base.parquet import read_parquet, write_parquet
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment, Subject, builds
 from exegete.importance.catalogue import IMPORTANCES
@@ -21,7 +22,7 @@ from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of, key_of
 from exegete.runs.scoring import Shards, cut, milliseconds, padded, score_frames
-from exegete.runs.store import Stage, has_shards, part, stage, write_parquet, write_shards
+from exegete.runs.store import Stage, has_shards, part, stage, write_shards
 from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint
@@ -158,7 +159,7 @@ def _told(folder: Path) -> dict[str, float | int | None]:
     """What the scores of a stage tell of themselves: passes, errors, and texts of which no word got any score."""
     empty = pl.col("scores").list.eval(pl.element() == 0).list.all() & (pl.col("scores").list.len() > 0)
     parts = sorted(folder.glob("part-*.parquet"))
-    told = (pl.read_parquet(part).select("forward", "backward", "error", empty.alias("empty")) for part in parts)
+    told = (read_parquet(part).select("forward", "backward", "error", empty.alias("empty")) for part in parts)
     found = pl.concat(told).select(
         pl.len().alias("n"),
         pl.col("forward", "backward").mean(),
@@ -238,7 +239,7 @@ class KnownTexts(NamedTuple):
 
 def _subject(case: Case, known: KnownTexts, number: int, examples: tuple[Example, ...], some: slice) -> Subject:
     """Some texts of a shard with what was predicted and scored."""
-    frames = {name: pl.read_parquet(part(at.folder, number))[some] for name, at in known.scored.items()}
+    frames = {name: read_parquet(part(at.folder, number))[some] for name, at in known.scored.items()}
     return Subject(
         model=case.checkpoint.model,
         task=case.task,
@@ -258,4 +259,4 @@ def _classes(case: Case, known: KnownTexts, number: int) -> torch.Tensor:
     if known.predicted is None:
         return torch.empty(0, dtype=torch.int64)
     place = {label: i for i, label in enumerate(case.task.labels)}
-    return torch.tensor([place[c] for c in pl.read_parquet(part(known.predicted.folder, number))["predicted"]])
+    return torch.tensor([place[c] for c in read_parquet(part(known.predicted.folder, number))["predicted"]])

@@ -13,10 +13,12 @@ from typing import Any, TypeGuard
 import polars as pl
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.base.files import read_json, whole_file, write_json
+from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
+from exegete.base.parquet import checksum, write_parquet
 
 DONE = "stage.json"
+PARTS = "parts"  # of a complete stage: its files, and their checksums
 
 
 @dataclass
@@ -43,9 +45,10 @@ class Stage:
             yield
 
     def finish(self, **found: Any) -> None:
-        """Say that it is complete."""
+        """Say that it is complete, and what is in each of its parts."""
         measured = {"seconds": round(time.monotonic() - self.started, 2), "peak_mb": peak_memory()}
-        write_json(self.folder / DONE, self.facts | found | measured)
+        parts = {path.relative_to(self.folder).as_posix(): checksum(path) for path in files_in(self.folder)}
+        write_json(self.folder / DONE, self.facts | found | measured | {PARTS: parts})
 
     def result(self) -> dict[str, Any]:
         """What a complete stage said of itself."""
@@ -97,10 +100,10 @@ def stage_costs(run: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def write_parquet(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table, whole."""
-    with whole_file(path) as beside:
-        frame.write_parquet(beside)
+def files_in(folder: Path) -> list[Path]:
+    """The parts of a stage, those of its checkpoint included; neither locks nor what is half written."""
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != DONE)
+    return [path for path in found if not any(name.startswith(".") for name in path.relative_to(folder).parts)]
 
 
 def part(folder: Path, number: int) -> Path:

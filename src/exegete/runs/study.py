@@ -17,9 +17,12 @@ from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
 from exegete.models.settings import MODELS, kinds_of
+from exegete.runs.naming import names_of
 from exegete.tasks.catalogue import kind_of
 from exegete.tasks.example import Kind
 from exegete.training.settings import TrainingSettings, by_default
+
+LONGEST = 80  # letters of a name that is made: a folder's has 255 at most
 
 
 class Cell(NamedTuple):
@@ -30,7 +33,18 @@ class Cell(NamedTuple):
     seed: int
 
     def __str__(self) -> str:
-        return f"{self.task} · {self.model} · seed {self.seed}"
+        names = names_of((self.task, self.model))
+        task, model = (names.get(each, each) for each in (self.task, self.model))
+        return f"{task} · {model} · seed {self.seed}"
+
+
+def name_from(text: str, longest: int = LONGEST) -> str:
+    """A name for a study, and so for a folder, from any text.
+
+    >>> name_from("file_my (1) 😀.csv"), name_from("(😀)")
+    ('file_my_1_.csv', '_')
+    """
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)[:longest] or "_"
 
 
 class Study(BaseModel):
@@ -56,7 +70,7 @@ class Study(BaseModel):
 
     @model_validator(mode="after")
     def _each_once(self) -> "Study":
-        if not re.fullmatch(r"[A-Za-z0-9_.-]+", self.name):
+        if name_from(self.name, len(self.name)) != self.name:
             raise ValueError(f"a study's name has letters, digits, '_', '-' and '.' only: rename '{self.name}'")
         names = [entry.get("name") for entry in self.experiments]
         for kind, given in (("task", self.tasks), ("model", self.models), ("seed", self.seeds), ("experiment", names)):
@@ -221,7 +235,8 @@ def read_study(source: str) -> Study:
     plugins = settings.get("plugins", [])
     if isinstance(plugins, list):  # anything else is refused with all that is of the wrong kind
         plugins = [_beside(path, plugin) if isinstance(plugin, str) else plugin for plugin in plugins]
-    study: Study = validate(Study, {"name": path.stem} | settings | {"plugins": plugins}, f"study {path.name}")
+    given = {"name": name_from(path.stem)} | settings | {"plugins": plugins}
+    study: Study = validate(Study, given, f"study {path.name}")
     return study
 
 

@@ -1,14 +1,17 @@
 """A study of what people have in memory, or of names: tasks × models × seeds × experiments (`exegete.Study`)."""
 
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from exegete.base.arguments import fits
 from exegete.base.errors import UsageError
+from exegete.base.heartbeat import Heartbeat
 from exegete.base.names import validate
-from exegete.base.progress import Progress, silent
+from exegete.base.progress import Progress
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
 from exegete.runs.engine.contract import Engine
@@ -25,7 +28,7 @@ from exegete.runs.objects import (
 )
 from exegete.runs.remote import worked_on
 from exegete.runs.results import Run
-from exegete.runs.run import run_study
+from exegete.runs.run import read_manifest, run_study
 from exegete.runs.store import is_address
 from exegete.runs.study import Study, checked, on
 
@@ -59,13 +62,16 @@ class StudyOfObjects:
         engine: str | Engine | None = None,
         workers: int | None = None,
         device: str | None = None,
-        progress: Progress = silent,
+        progress: Progress | None = None,
     ) -> Run:
-        """Run it, or go on with it, in a folder."""
+        """Run it, or go on with it, in a folder; without `progress`, a line every half minute says how far it is."""
         things = (*self.tasks, *self.models, *self.experiments, self.seeds, self.training)
         with worked_on(out if is_address(out) else folder_of(out, self.name, *things)) as folder:
             study = on(self.named(folder), device)
-            run_study(study, folder, None, engine_for(study, engine, workers), progress)
+            with Heartbeat() if progress is None else nullcontext(progress) as tell:
+                run_study(study, folder, None, engine_for(study, engine, workers), tell)
+            for failure in read_manifest(folder).get("failures", ()):
+                warnings.warn(failure, stacklevel=2)
         return Run(folder, study)
 
     def named(self, run: Path) -> Study:

@@ -1,19 +1,21 @@
 """Tabulating: what an experiment found in all cells of a run, as tables (parquet and CSV) and figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from exegete.base.errors import ExegeteError
+from exegete.base.failures import described
 from exegete.base.files import whole_file
+from exegete.base.parquet import checksum, write_parquet
 from exegete.base.progress import Progress
 from exegete.experiments.common.contract import Streaming
 from exegete.experiments.common.parts import AllRows, RowsPart
 from exegete.experiments.faithfulness.leaderboard import with_costs
 from exegete.runs.engine.contract import Engine
-from exegete.runs.store import read_shards, write_parquet
+from exegete.runs.store import read_shards
 from exegete.runs.study import Study
 
 HELD = 200_000  # rows of an experiment that are held together, where it can be told of in parts
@@ -31,10 +33,21 @@ class Finished(NamedTuple):
         return f"tables and figures of {self.experiment}"
 
 
-def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress) -> None:
+class Tabulated(NamedTuple):
+    """What was written of an experiment, and what could not be."""
+
+    checksums: dict[str, str]  # by file
+    failures: list[str]  # a sentence each
+
+
+def write_tables(
+    out: Path, study: Study, cells: Sequence[dict[str, Any]], engine: Engine, progress: Progress
+) -> Tabulated:
     """Rows, summary, tables and figures of every experiment over all cells; experiments side by side."""
-    write_csv(out / "tables" / "models.csv", models_table(cells))
-    write_csv(out / "tables" / "curves.csv", curves_table(cells))
+    common = {"models": models_table(cells), "curves": curves_table(cells)}
+    for name, frame in common.items():
+        write_csv(out / "tables" / f"{name}.csv", frame)
+    every = Tabulated(checksums(out, [out / "tables" / f"{name}.csv" for name in common]), [])
     asked = {name for facts in cells for name in facts["experiments"]}
     if not asked:
         reasons = {note for facts in cells for note in facts["notes"]}
@@ -42,11 +55,19 @@ def write_tables(out: Path, study: Study, cells: Sequence[dict[str, Any]], engin
     # A narrowed run may have none of an experiment's tasks. Those that scored most have the largest tables: they begin.
     built = sorted(study.built_experiments().items(), key=lambda pair: -len(pair[1].importances))
     found = [Finished(out, study, name, cells) for name, _ in built if name in asked]
-    for done, _ in enumerate(engine.map(_tabulate, found)):
+    for done, (_, tabulated) in enumerate(engine.map(_tabulate, found)):
         progress("tables and figures", done + 1, len(found))
+        every.checksums.update(tabulated.checksums)
+        every.failures.extend(tabulated.failures)
+    return every
 
 
-def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
+def checksums(run: Path, files: Iterable[Path]) -> dict[str, str]:
+    """Of files of a run, by name."""
+    return {path.relative_to(run).as_posix(): checksum(path) for path in files}
+
+
+def _tabulate(found: Finished, progress: Progress) -> Tabulated:  # noqa: ARG001
     from exegete.experiments.common.drawn import draw
     from exegete.runs.plugins import load_plugins
 
@@ -68,7 +89,13 @@ def _tabulate(found: Finished, progress: Progress) -> None:  # noqa: ARG001
         every["leaderboard"] = with_costs(every["leaderboard"], every["costs"])
     for table, frame in every.items():
         write_csv(tables / f"{name}_{table}.csv", frame)
-    draw(found.run, name, built, rows, summary)
+    failures = []
+    try:
+        draw(found.run, name, built, rows, summary)
+    except Exception as error:  # noqa: BLE001 - a figure must not cost what was computed: it is said at the end
+        failures.append(f"the figures of {name} can't be drawn ({described(error)}); its tables are kept")
+    written = [tables / f"{name}{of}" for of in (".parquet", "_summary.parquet", *(f"_{table}.csv" for table in every))]
+    return Tabulated(checksums(found.run, written), failures)
 
 
 def parts_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[RowsPart]:

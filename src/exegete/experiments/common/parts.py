@@ -24,7 +24,7 @@ class RowsPart(NamedTuple):
         """The rows, with what they are of in front."""
         kinds = {"seed": pl.Int64}
         known = [pl.lit(value, dtype=kinds.get(name, pl.String)).alias(name) for name, value in self.of.items()]
-        return pl.scan_parquet(self.path).select(*known, pl.all())
+        return pl.scan_parquet(self.path, glob=False).select(*known, pl.all())
 
 
 class AllRows(Sequence[RowsPart]):
@@ -42,7 +42,7 @@ class AllRows(Sequence[RowsPart]):
     @property
     def rows(self) -> int:
         """How many there are; read from the ends of files."""
-        return sum(pl.scan_parquet(part.path).select(pl.len()).collect().item() for part in self._parts)
+        return sum(pl.scan_parquet(part.path, glob=False).select(pl.len()).collect().item() for part in self._parts)
 
     def whole(self) -> pl.DataFrame:
         """All rows at once."""

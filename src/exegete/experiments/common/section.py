@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
+from exegete.base.parquet import read_parquet
 from exegete.experiments.common.drawn import drawn
 from exegete.page.columns import Column, varying
 from exegete.page.labels import importance_labels, named
@@ -26,16 +27,16 @@ class Found(NamedTuple):
     @property
     def rows(self) -> pl.DataFrame:
         """All rows."""
-        return pl.read_parquet(self.run / "tables" / f"{self.name}.parquet")
+        return read_parquet(self.run / "tables" / f"{self.name}.parquet")
 
     @property
     def summary(self) -> pl.DataFrame:
         """Its numbers with n, interval and chance."""
-        return pl.read_parquet(self.run / "tables" / f"{self.name}_summary.parquet")
+        return read_parquet(self.run / "tables" / f"{self.name}_summary.parquet")
 
     def table(self, name: str) -> pl.DataFrame:
         """A further table."""
-        return pl.read_csv(self.run / "tables" / f"{self.name}_{name}.csv")
+        return pl.read_csv(self.run / "tables" / f"{self.name}_{name}.csv", glob=False)
 
     def charts(self) -> Mapping[str, Any]:
         """Its charts by name: as they were drawn with its tables, or else drawn now."""

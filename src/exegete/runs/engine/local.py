@@ -3,6 +3,7 @@
 A new process pays seconds to import torch: so workers are processes that start once and stay (`processes` says how).
 """
 
+import multiprocessing as mp
 import os
 import threading
 import time
@@ -42,8 +43,13 @@ class LocalEngine:
 
     @property
     def workers(self) -> int:
-        """As many as asked for, or one per core; one where models are on a GPU, whose memory they would share."""
-        return self._wanted or (cores() if in_use().type == CPU else 1)
+        """As many as asked for, or one per core; one where models are on a GPU, whose memory they would share.
+
+        In a worker of somebody else's pool, the pool has the cores; a daemonic one may have no children at all.
+        """
+        if mp.current_process().daemon:
+            return 1
+        return self._wanted or (cores() if in_use().type == CPU and mp.parent_process() is None else 1)
 
     def map(
         self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
@@ -132,7 +138,8 @@ class LocalEngine:
     ) -> None:
         del kind
         for worker in self._context.started:
-            worker.kill()  # finished stages are on disk; nobody waits for the others, nor a second for torch to end
+            if worker.pid is not None:  # else it could not be started
+                worker.kill()  # finished stages are on disk; nobody waits for the others, nor a second for torch to end
         self.close()
 
 
