@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,22 @@ def fill(sheet: Path, out: Path, rule: str, upto: int | None = None) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return out
+
+
+@pytest.mark.parametrize("asked", [("--top", "99"), ("--count", "99"), ("--top", "99", "--count", "999")])
+def test_what_could_be_drawn_instead_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    draw: tuple[str, ...],
+    tmp_path: Path,
+    asked: tuple[str, ...],
+) -> None:
+    """The advice of the refusal, taken as it is written."""
+    assert call(monkeypatch, *draw, *asked, "--out", str(tmp_path / "items")) == 2
+    advice = re.findall(r"(--(?:top|count)) (\d+)", capsys.readouterr().err)
+    assert advice
+    words = [word for pair in advice for word in pair]
+    assert call(monkeypatch, *draw, *asked, *words, "--out", str(tmp_path / "items")) == 0
 
 
 def test_from_draw_to_tables(

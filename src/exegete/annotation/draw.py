@@ -106,11 +106,23 @@ def _picked(task: Task, asked: Draw) -> tuple[list[Example], int]:
         raise UsageError(
             f"{2 * asked.count:,} different texts are asked for ({asked.count:,} per condition), and the {SPLIT} split "
             f"of task '{task.name}' has {len(long_enough):,} with at least {asked.top} words: "
-            f"use --count {len(long_enough) // 2} or less"
+            f"{_possible(examples, len(long_enough), asked)}"
         )
     noise = uniform(stable_seed("annotate", asked.seed), torch.tensor([e.id for e in long_enough]))
     picked = [long_enough[place] for place in noise.argsort()[: 2 * asked.count].tolist()]
     return picked, len(examples) - len(long_enough)
+
+
+def _possible(examples: Sequence[Example], long_enough: int, asked: Draw) -> str:
+    """What could be asked for instead: fewer texts, or fewer words of each."""
+    if long_enough >= 2:
+        return f"use --count {long_enough // 2} or less"
+    lengths = sorted((len(e.words) for e in examples if len(e.words)), reverse=True)
+    if len(lengths) < 2:
+        return "two texts are needed at least, choose a task that has them"
+    count = min(asked.count, len(lengths) // 2)
+    fewer = f" and --count {count}" if count < asked.count else ""
+    return f"use --top {lengths[2 * count - 1]}{fewer} or less"
 
 
 class _View(NamedTuple):

@@ -4,7 +4,7 @@ Nothing heavy is imported before a command needs it, so that help and listings a
 """
 
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -37,13 +37,21 @@ def main() -> None:
     except MemoryError:
         _stop("not enough memory: use a smaller batch, fewer workers (--workers 1) or a length limit (max_length=…)", 1)
     except Exception as error:
-        said = getattr(error, "format_message", None)
-        if said is None:
+        if not hasattr(error, "format_message"):
             raise  # a defect of ours: its traceback is what we need to see
-        _stop(f"{said().rstrip('.')} (see exegete COMMAND --help)", 2)  # typer's own: wrong option or argument
+        _stop(_wrong_usage(error), 2)
     if code == STOPPED:
         _stop("stopped; the same command goes on where it was", STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _wrong_usage(error: Any) -> str:
+    """What typer says of a wrong option or argument, and where to look; of a missing command it says nothing."""
+    context = getattr(error, "ctx", None)
+    commands = ", ".join(getattr(getattr(context, "command", None), "commands", ()))
+    sentence = error.format_message().rstrip(".") or f"a command is missing: choose from {commands}"
+    command = context.command_path.removeprefix(context.find_root().command_path) if context else ""
+    return f"{sentence} (see exegete{command} --help)"
 
 
 def _stop(sentence: str, code: int) -> NoReturn:
