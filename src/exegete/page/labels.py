@@ -177,7 +177,8 @@ def _paths(spec: str) -> list[str]:
     """What a specification names that lies in folders within folders."""
     name, settings = parse(spec)
     home = "" if name.startswith("hf:") else name.partition(":")[2] or name
-    return [path for path in (home, *settings.values()) if len(PurePath(path).parts) > FOLDERS]
+    paths = [value for key, value in settings.items() if key != "labels"]  # names of classes, between slashes
+    return [path for path in (home, *paths) if len(PurePath(path).parts) > FOLDERS]
 
 
 def _told_apart(name: str, task: str, namesakes: list[str]) -> str:
