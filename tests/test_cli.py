@@ -135,7 +135,7 @@ def test_run_report_and_audit(
         (("serve", "nowhere"), 1, "there is no checkpoint or run folder nowhere"),
         (("server",), 2, "server"),
         (("annotate", "draw"), 2, "Missing option '--model' (see exegete annotate draw --help)"),
-        (("train", "--task", "sst", "--model", "bilstm", "--training", "lr=inf", "--out", "x"), 2, "lr: Input should be a"),
+        (("train", "--task", "sst", "--model", "bilstm", "--training", "lr=inf", "--out", "x"), 2, "lr: Input should"),
         (("train", "--task", "sst", "--model", "bilstm:scale=nan", "--out", "x"), 2, "scale: Input should be a finite"),
     ],
 )  # fmt: skip

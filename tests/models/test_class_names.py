@@ -52,8 +52,6 @@ def test_a_class_with_a_slash_is_explained_contrasted_and_drawn(
     assert (said["target"], said["contrast"]) == ("sci/tech", "n/a")
     assert "sci/tech" in Path("page.html").read_text()
     assert ex.explain("model", "a b atom", ["attention"], target="sci/tech", contrast="n/a").target == "sci/tech"
-    labels_said = ("--labels", "sci/tech=science,n/a=nothing")
-    assert call(
-        monkeypatch, "annotate", "draw", "--model", "model", "--task", "file:news.csv", "--count", "1", "--out", "sheets",
-        *labels_said,
-    ) == 0  # fmt: skip
+    called = ("--labels", "sci/tech=science,n/a=nothing", "--out", "sheets")
+    drawn = ("annotate", "draw", "--model", "model", "--task", "file:news.csv", "--count", "1")
+    assert call(monkeypatch, *drawn, *called) == 0
