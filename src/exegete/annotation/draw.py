@@ -23,7 +23,7 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.threads import one_thread
 from exegete.base.ties import levels
-from exegete.explanations.vouch import MANIFEST, first_checkpoint
+from exegete.explanations.vouch import MANIFEST, kept_checkpoint
 from exegete.importance.attention import sites_of, weight_of_tokens
 from exegete.interventions.permute import Permute
 from exegete.models.capabilities import Writing
@@ -62,7 +62,7 @@ def draw(model: Path, task: str | None, asked: Draw) -> DrawnItems:
     Without a task, its texts are those that the model was trained on.
     """
     if any((model / name).is_file() for name in (MANIFEST, STUDY)):
-        model = first_checkpoint(model)
+        model = kept_checkpoint(model)
     with one_thread():
         checkpoint = load_checkpoint(model)
         loaded = load_task(as_read(task or checkpoint.task, str(model)))

@@ -91,26 +91,26 @@ def _manifest(run: Path) -> dict[str, Any]:
     return facts
 
 
-def first_checkpoint(run: Path) -> Path:
-    """The folder of the first model of a complete run."""
-    kept, named = _first_folders(run)
+def kept_checkpoint(run: Path, number: int = 0) -> Path:
+    """The folder of a model of a complete run, the first unless a number is given."""
+    kept, named = _folders(run, number)
     for folder in (kept, named):
         if is_checkpoint(folder):
             return folder
     raise ExegeteError(f"the model of {run} is gone ({kept} is missing): run its study again, or name one with --model")
 
 
-def _first_folders(run: Path) -> tuple[Path, Path]:
-    """Where the first model of a complete run was kept, and where it was found if it was trained before."""
-    cell = _manifest(run)["cells"][0]
+def _folders(run: Path, number: int) -> tuple[Path, Path]:
+    """Where a model of a complete run was kept, and where it was found if it was trained before."""
+    cell = _manifest(run)["cells"][number]
     return run / "stages" / f"train-{cell['training']}" / "checkpoint", Path(cell["model"])
 
 
 def _first(run: Path, progress: Progress) -> Checkpoint:
     """The first model of a complete run; that of the default audit is trained again where it is gone."""
-    if run == DEFAULT and not any(map(is_checkpoint, _first_folders(run))):
+    if run == DEFAULT and not any(map(is_checkpoint, _folders(run, 0))):
         return _default(run, progress)
-    return load_checkpoint(first_checkpoint(run))
+    return load_checkpoint(kept_checkpoint(run))
 
 
 def _default(run: Path, progress: Progress) -> Checkpoint:
