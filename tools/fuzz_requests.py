@@ -26,6 +26,7 @@ import polars as pl
 from exegete.base.errors import ExegeteError
 from exegete.cli import main as front_door
 from exegete.runs import scored
+from exegete.runs.scoring import score_frames
 from exegete.training.fit import Fit
 from tools.fuzz import Hang, bounded
 from tools.request_inputs import Request, drawn, place
@@ -37,7 +38,7 @@ CODES = (1, 2, 3)  # failure, wrong usage, and a test that fails
 @contextlib.contextmanager
 def computing(done: list[str]) -> Iterator[None]:
     """Note every training and every scoring inside."""
-    fit, score = Fit.run, scored.score_frames
+    fit, score = Fit.run, score_frames
 
     def run(self: Fit, *rest: Any, **named: Any) -> Any:
         answer = fit(self, *rest, **named)
@@ -58,12 +59,12 @@ def outcome(request: Request) -> str:
     done: list[str] = []
     try:
         with bounded(LIMIT), computing(done):
-            code, said, error = run_command(request.line) if request.ask is None else run_call(request.ask)
+            code, said, refusal = run_command(request.line) if request.ask is None else run_call(request.ask)
     except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001 (what is looked for)
         where = traceback.extract_tb(error.__traceback__)[-1]
         kind = "a hang" if isinstance(error, Hang) else type(error).__name__
         return f"FOUND {kind}: {str(error)[:200]!r} at {Path(where.filename).name}:{where.lineno}"
-    return _judged(request, code, said, error, done)
+    return _judged(request, code, said, refusal, done)
 
 
 def _judged(request: Request, code: int, said: str, error: str, done: list[str]) -> str:
@@ -85,7 +86,7 @@ def _judged(request: Request, code: int, said: str, error: str, done: list[str])
 
 def _is_kept(request: Request) -> bool:
     """Whether what was computed lies in a folder of its own, where the same command finds it."""
-    named = [Path(word) for word in request.line if os.sep in word ]
+    named = [Path(word) for word in request.line if os.sep in word]
     return any(path.is_dir() and any(path.iterdir()) for path in named)
 
 

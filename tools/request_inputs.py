@@ -203,7 +203,7 @@ def _annotate(chance: random.Random, here: Place, out: Path) -> Request:
     return _command(chance, [*words, "--top", str(chance.randint(1, 2))], wrong)
 
 
-def _run(chance: random.Random, here: Place, out: Path) -> Request:
+def _run(chance: random.Random, here: Place, out: Path) -> Request:  # noqa: ARG001
     words = ["run", here.at("study.toml"), "--out", here.at("run"), "--workers", "1", "-q"]
     words += _some(chance, "--seed 0", "--model average*", "--json")
     wrong = [["--seed", "9"], ["--model", "nothing"], ["--task", "x"], ["--workers", "0"], ["--engine", "x"]]
@@ -296,7 +296,7 @@ def _call(name: str, valid: dict[str, Sequence[Any]], wrong: dict[str, Sequence[
 
 ANY_MODEL = [f"{{home}}/model{number}" for number in range(len(MODELS))]
 ANY_METHODS = [["attention"], ["lrp", "attention"], ["gradient:norm=l2"], ["leave_one_out", "random"]]
-NO_NAMES = (7, b"x", [], {}, object(), "", "nowhere", "a\nb", float("nan"))
+NO_NAMES: tuple[Any, ...] = (7, b"x", [], {}, object(), "", "nowhere", "a\nb", float("nan"))
 NO_METHODS = (["nothing"], [7], 7, [""], ["attention:x=1"])
 NO_COUNT = (0, -1, "x", 1.5, True, float("nan"))
 NO_TRAINING = ({"lr": float("inf")}, {"x": 1}, "epochs", 7)

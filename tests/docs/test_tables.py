@@ -5,7 +5,7 @@ from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
-import markdown
+import markdown  # type: ignore[import-untyped]
 import pytest
 import yaml
 
@@ -60,7 +60,7 @@ def _letters(html: str) -> str:
 
 def _as_paragraph(line: str) -> str:
     """A row rendered as a line of text, in which no bar means anything."""
-    return markdown.markdown(" ".join(_split(line)).replace("|", " "), extensions=NAMES)
+    return str(markdown.markdown(" ".join(_split(line)).replace("|", " "), extensions=NAMES))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -74,8 +74,8 @@ def test_every_row_of_a_table_has_the_cells_of_its_header_and_loses_no_text(page
     lines = [line for table in tables for line in table.lines]
     rows_there = rendered_rows(text)
     assert len(rows_there) == len(lines), "a table is not rendered as one"
-    for line, row in zip(lines, rows_there, strict=True):
-        assert _letters(row) == _letters(_as_paragraph(line))
+    for line, html in zip(lines, rows_there, strict=True):
+        assert _letters(html) == _letters(_as_paragraph(line))
 
 
 def test_text_that_is_lost_is_noticed() -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tools.fuzz_requests import Request, ask, drawn, outcome, place
+from tools.fuzz_requests import ask, outcome
+from tools.request_inputs import Request, drawn, place
 
 from exegete.base.errors import ExegeteError, UsageError
 

@@ -52,7 +52,7 @@ def test_the_global_generator_is_left_alone() -> None:
 def test_the_settings_that_are_advised_train(wild: dict[str, float]) -> None:
     """Where the loss is no number, the sentence names settings; with them it is one."""
     task = small_task()
-    settings = TrainingSettings(epochs=3, metric="accuracy", **wild)  # type: ignore[arg-type]
+    settings = TrainingSettings(epochs=3, metric="accuracy", **wild)
     with pytest.raises(ExegeteError, match="for example") as refused:
         Fit(build(SPEC, task), task, settings, 0).run()
     advice = parse(f"set:{str(refused.value).partition('for example ')[2]}").settings
