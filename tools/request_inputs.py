@@ -164,7 +164,8 @@ def _train(chance: random.Random, here: Place, out: Path) -> Request:
 
 
 def _explain(chance: random.Random, here: Place, out: Path) -> Request:
-    methods, text = ",".join(chance.sample(METHODS, chance.randint(1, 3))), chance.choice(TEXTS)
+    some = ["attention", *chance.sample(METHODS[1:], chance.randint(0, 2))]  # for any quantity, unlike lrp
+    methods, text = ",".join(some), chance.choice(TEXTS)
     words = ["explain", "--model", chance.choice([*here.models, here.at("run")]), "--with", methods, "-q"]
     words += chance.choice([[text], [text, "--diff", chance.choice(TEXTS)], ["--file", here.at("texts.txt")]])
     words += chance.choice([[], ["--target", CLASSES[0]], ["--target", CLASSES[0], "--contrast", CLASSES[1]]])
