@@ -16,11 +16,13 @@ from torch import nn
 
 import exegete
 import exegete as ex
+from exegete.audits.audit import AuditRequest, Wanted, study_for
 from exegete.audits.gate import AuditFailedError
 from exegete.base.errors import DataWarning, ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.runs.objects import Trained, name_of_scores
 from exegete.runs.run import read_manifest
+from exegete.runs.study import read_study
 from exegete.runs.study_of_objects import entry_of
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
@@ -234,6 +236,20 @@ def test_the_api_audits_as_the_command_line(tmp_path: Path) -> None:
     held = ex.audit(SPEC, ex.task(texts=texts, labels=labels), quick=True, workers=1, out="held")
     same = ["name", "verdict", "statistic", "low", "high", "n"]
     assert held.scorecard.select(same).equals(mine.scorecard.select(same))
+    training = study_for(AuditRequest(task=name, model=SPEC, quick=True)).training_for(name, SPEC).model_dump()
+    given = {key: value for key, value in training.items() if value is not None}
+    trained = ex.audit(ex.train(SPEC, name, training=given), name, quick=True, workers=1, out="trained")
+    assert trained.scorecard.select(same).equals(mine.scorecard.select(same))
+
+
+def test_the_default_audit_is_one_study_by_command_and_in_python() -> None:
+    """A name, an object that was trained by that name, and nothing at all ask for the same experiments."""
+    default = read_study("audit")
+    by_name = Wanted(default.models[0], default.tasks[0]).named(Path())
+    assert Wanted().named(Path()).experiments == by_name.experiments == default.experiments
+    assert (by_name.tasks, by_name.models, by_name.seeds) == (default.tasks, default.models, default.seeds)
+    for task in default.tasks:
+        assert by_name.training_for(task, by_name.models[0]) == default.training_for(task, default.models[0])
 
 
 SCRIPT = """

@@ -137,6 +137,9 @@ def test_run_report_and_audit(
         (("audit", "--criteria", "none.toml"), 1, "no criteria file"),
         (("serve", "nowhere"), 1, "there is no checkpoint or run folder nowhere"),
         (("server",), 2, "server"),
+        (("annotate", "draw"), 2, "Missing option '--model' (see exegete annotate draw --help)"),
+        (("train", "--task", "sst", "--model", "bilstm", "--training", "lr=inf", "--out", "x"), 2, "lr: Input should"),
+        (("train", "--task", "sst", "--model", "bilstm:scale=nan", "--out", "x"), 2, "scale: Input should be a finite"),
     ],
 )  # fmt: skip
 def test_wrong_words_are_one_sentence_and_the_right_code(
@@ -154,6 +157,16 @@ def test_wrong_words_are_one_sentence_and_the_right_code(
     assert "Traceback" not in captured.err
     assert captured.out == ""
     assert list(tmp_path.iterdir()) == []  # nothing half-written is left behind
+
+
+@pytest.mark.parametrize(("words", "command"), [((), "audit"), (("annotate",), "draw")])
+def test_without_a_command_the_commands_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], command: str
+) -> None:
+    assert call(monkeypatch, *words) == 2
+    said = capsys.readouterr()
+    assert f"a command is missing: choose from {'ls, train' if not words else 'draw, read'}" in said.err
+    assert command in said.out  # the help
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt()])

@@ -2,10 +2,12 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from exegete.runs.study import Study
 from tests.explanations.explained_model import saved
 from tests.small import small_task
 from tests.test_cli import call
@@ -39,6 +41,35 @@ def fill(sheet: Path, out: Path, rule: str, upto: int | None = None) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return out
+
+
+@pytest.mark.parametrize("asked", [("--top", "99"), ("--count", "99"), ("--top", "99", "--count", "999")])
+def test_what_could_be_drawn_instead_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    draw: tuple[str, ...],
+    tmp_path: Path,
+    asked: tuple[str, ...],
+) -> None:
+    """The advice of the refusal, taken as it is written."""
+    assert call(monkeypatch, *draw, *asked, "--out", str(tmp_path / "items")) == 2
+    advice = re.findall(r"(--(?:top|count)) (\d+)", capsys.readouterr().err)
+    assert advice
+    words = [word for pair in advice for word in pair]
+    assert call(monkeypatch, *draw, *asked, *words, "--out", str(tmp_path / "items")) == 0
+
+
+def test_a_run_stands_for_its_first_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], whole: Path, study: Study, tmp_path: Path
+) -> None:
+    """Of a run, the texts are those of its task; a run that is not complete says so."""
+    draw = ("annotate", "draw", "--count", "1", "--top", "1", "--out")
+    assert call(monkeypatch, *draw, str(tmp_path / "items"), "--model", str(whole)) == 0
+    assert json.loads((tmp_path / "items" / "key.json").read_text())["task"] == study.tasks[0]
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "study.json").write_text((whole / "study.json").read_text())
+    assert call(monkeypatch, *draw, str(tmp_path / "none"), "--model", str(tmp_path / "begun")) == 1
+    assert "run" in capsys.readouterr().err
 
 
 def test_from_draw_to_tables(

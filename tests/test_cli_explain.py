@@ -25,7 +25,7 @@ def test_a_heat_map_in_the_terminal(
         "Predicted: ",
         "gradient",
         "attention",
-        "leave-one-out",
+        "leave-one-out (TVD)",
         "****",
         "May attention be read here?",
     ):

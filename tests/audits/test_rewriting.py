@@ -173,6 +173,21 @@ def test_adversaries_that_predict_otherwise_tell_nothing() -> None:
     assert asked(hard_to_fake, adversaries(first=0.2)).doubt
 
 
+def test_an_adversary_that_came_back_to_the_models_own_weights_tells_nothing() -> None:
+    home = rows(kind="frozen", lam=0.03, tvd=0.001, jsd=lambda i: 1e-5 * (1 + i % 3), permuted_jsd=0.4)
+    assert (
+        asked(hard_to_fake, home).doubt
+        == "adversary frozen 0.03 came back to the model's own weights: ask with other λ"
+    )
+    line = only(
+        judged({"name": "adversary_training"}, pl.concat([home.with_columns(seed=pl.lit(s)) for s in range(6)]))
+    )
+    assert line.verdict == "cannot tell"
+    line = only(judged({"name": "adversary_training"}, home))
+    assert line.statistic == pytest.approx(1, abs=1e-3)
+    assert None not in line.interval
+
+
 def test_searched_adversaries_and_seeds_are_not_trained_to_fool() -> None:
     assert hard_to_fake(Evidence((rows(kind="searched", lam=0.0, tvd=0.0, jsd=0.4),), (None,), 0.5)) is None
 

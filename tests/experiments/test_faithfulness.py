@@ -368,7 +368,7 @@ def test_tables_and_figures_of_real_rows() -> None:
     board, ranks = (numbers(figures[name]) for name in ("leaderboard", "removals"))
     assert board is not None
     assert ranks is not None
-    assert board.filter(pl.col("shares"))["method"].unique().to_list() == ["leave-one-out"]
+    assert board.filter(pl.col("shares"))["method"].unique().to_list() == ["leave-one-out (signed)"]
     assert ranks.group_by("removal").agg(pl.col("rank").sort())["rank"].to_list() == [[1, 2, 3, 4]] * 2
     alone = Faithfulness(methods=NAMES, removals=("zero",))
     assert set(alone.figures(rows, found)) == {"leaderboard"}

@@ -1,12 +1,17 @@
 """Two texts: words matched by hand, differences subtracted by hand."""
 
 import json
+from io import StringIO
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from exegete.base.errors import UsageError
 from exegete.explanations.difference import Difference, matched
 from exegete.explanations.explain import explain
+from exegete.page.columns import significant
+from exegete.report.explanations import show_difference
 from tests.explanations.explained_model import checkpoint
 from tests.explanations.written_model import SOURCE, translator
 
@@ -72,3 +77,22 @@ def test_sources_of_a_translator_are_compared_by_words() -> None:
     first = explain(translator(), SOURCE, ["gradient_x_input"])
     second = explain(translator(), SOURCE.replace("green", "red"), ["gradient_x_input"], first.target)
     assert first.difference(second).frame["word"].to_list() == ["two", "dogs", "fear", "five", "cats"]
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_every_number_can_be_read_in_a_terminal(width: int) -> None:
+    """All methods of two texts: no line is longer than the terminal, and no number or name is cut."""
+    first = explain(checkpoint(), FIRST)
+    found = first.difference(explain(checkpoint(), SECOND, target=first.target))
+    console = Console(width=width, file=StringIO(), highlight=False, color_system=None)
+    show_difference(found, console)
+    assert isinstance(console.file, StringIO)
+    text = console.file.getvalue()
+    assert max(map(cell_len, text.splitlines())) <= width
+    table = text.partition("in common, of")[2]
+    assert "…" not in table
+    read = table.split()
+    for one, other in found.rows.values():
+        assert set(one.name.split()) <= set(read)
+        for i, j in found.common:
+            assert significant(other.values[j] - one.values[i]) in read

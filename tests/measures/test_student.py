@@ -68,6 +68,12 @@ def test_without_a_bound_it_is_all_there_is() -> None:
     assert math.isfinite(found.high)
 
 
+@pytest.mark.parametrize("values", [1 - 1e-4 * skewed(60), torch.full((60,), 0.9, dtype=torch.float64), skewed(2)])
+def test_values_that_hardly_differ_have_an_interval_without_a_bound_too(values: Tensor) -> None:
+    found = one_sided(values[None], 0.05, math.inf)
+    assert -math.inf < found.low <= found.mean <= found.high < math.inf
+
+
 def test_a_few_that_lie_far_off_do_not_make_it_endless() -> None:
     """Samples without them hardly spread: t* alone reaches far below what bounded values can."""
     values = 1 - 0.01 * skewed(FEW)

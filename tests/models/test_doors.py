@@ -12,7 +12,6 @@ from torch import Tensor, nn
 import exegete as ex
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explanations.explain import example_of
-from exegete.models.huggingface.labels import order_of, outputs_of
 from exegete.models.huggingface.make import made
 from exegete.training.pretrained import GivenModel
 from tests.models.tiny import SMALL, bert, byte_pieces, drawn, saved, word_pieces
@@ -90,13 +89,6 @@ def test_a_number_is_refused_and_a_label_of_a_single_class_too() -> None:
         ex.wrap(*classifier(num_labels=1, problem_type="regression")[:1], tokenizer=word_pieces())
     with pytest.raises(UsageError, match="gives a text one class: leave label=x out"):
         ex.wrap(classifier()[0], tokenizer=word_pieces(), label="x")
-
-
-def test_classes_with_a_slash_can_be_named() -> None:
-    classes = outputs_of({"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, "", "it").classes
-    assert order_of(classes, ("sci/tech", "world"), "world|sci/tech", "it") == (1, 0)
-    with pytest.raises(UsageError, match=r"labels=n/a\|yes$"):
-        order_of(classes, ("n/a", "yes"), "", "it")
 
 
 def test_names_of_classes_can_be_given() -> None:

@@ -5,7 +5,27 @@ from typing import ClassVar
 
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.page.families import FAMILIES, OTHER, family
-from exegete.page.labels import importance_label, measure_label, model_label, model_labels, pair_label, size_label
+from exegete.page.labels import (
+    importance_label,
+    importance_labels,
+    measure_label,
+    method_label,
+    model_label,
+    model_labels,
+    pair_label,
+    size_label,
+)
+
+
+def test_leave_one_out_is_called_by_what_it_compares() -> None:
+    """A size without a sign and a signed loss are two importances, in every list that people read."""
+    assert method_label("leave_one_out") == "leave-one-out (TVD)"
+    assert method_label("leave_one_out:of=logit") == "leave-one-out (signed)"
+    assert (
+        importance_label("leave_one_out:window=2,of=probability") == "leave-one-out (signed, of probability, window=2)"
+    )
+    both = importance_labels(["leave_one_out", "leave_one_out:of=logit", "occlusion"])
+    assert len(set(both.values())) == 3
 
 
 def test_a_model_is_its_attention_and_projection() -> None:
@@ -34,7 +54,7 @@ def test_labels_name_what_differs_and_nothing_else() -> None:
 
 
 def test_pairs_measures_and_sizes() -> None:
-    assert pair_label("attention", "leave_one_out") == "attention – leave-one-out"
+    assert pair_label("attention", "leave_one_out") == "attention – leave-one-out (TVD)"
     assert importance_label("lime:samples=100") == "LIME (samples=100)"
     assert measure_label("legacy") == "legacy top-k τ"
     assert measure_label("my_own") == "my own"

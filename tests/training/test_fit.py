@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from exegete.base.errors import ExegeteError
+from exegete.base.names import parse
 from exegete.models.build import build
 from exegete.models.contract import Site
 from exegete.models.ours.classifier import PoolingClassifier
@@ -45,6 +46,18 @@ def test_the_global_generator_is_left_alone() -> None:
     before = torch.random.get_rng_state()
     fitted(1)
     assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("wild", [{"lr": 1e30}, {"lr": 1e38, "attention_lr": 1e38}, {"lr": 0.02, "attention_lr": 1e38}])
+def test_the_settings_that_are_advised_train(wild: dict[str, float]) -> None:
+    """Where the loss is no number, the sentence names settings; with them it is one."""
+    task = small_task()
+    settings = TrainingSettings(epochs=3, metric="accuracy", **wild)
+    with pytest.raises(ExegeteError, match="for example") as refused:
+        Fit(build(SPEC, task), task, settings, 0).run()
+    advice = parse(f"set:{str(refused.value).partition('for example ')[2]}").settings
+    advised = TrainingSettings.model_validate(settings.model_dump() | advice)
+    Fit(build(SPEC, task), task, advised, 0).run()
 
 
 class KilledError(Exception):

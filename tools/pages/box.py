@@ -17,6 +17,7 @@ from exegete.models.settings import MODELS
 from exegete.papers.catalogue import PAPERS
 from exegete.tasks.catalogue import TASKS
 from tools.pages.place import ROOT, to
+from tools.pages.table import markdown_table
 
 LIBRARY = "src/exegete/runs/library"
 READERS = ("file:PATH", "hf:OWNER/NAME", "parallel:PATH")  # of any data
@@ -38,16 +39,16 @@ def box(page: Path) -> str:
         ("papers", PAPERS, "printed beside ours", "how-to/reproduce.md"),
     ]
     lines = [
-        f"| {kind} | {', '.join(f'`{name}`' for name in names)} | [{said}]({to(f'docs/{where}', page)}) |\n"
+        (kind, ", ".join(f"`{name}`" for name in names), f"[{said}]({to(f'docs/{where}', page)})")
         for kind, names, said, where in rows
     ]
-    return "| kind | names | more |\n|---|---|---|\n" + "".join(lines)
+    return markdown_table(("kind", "names", "more"), lines)
 
 
 def studies() -> str:
     """The studies that come with Exegete, by name and title."""
     lines = [
-        f"| `{path.stem}` | {tomllib.loads(path.read_text(encoding='utf8'))['title']} |\n"
+        (f"`{path.stem}`", tomllib.loads(path.read_text(encoding="utf8"))["title"])
         for path in sorted((ROOT / LIBRARY).glob("*.toml"))
     ]
-    return "| name | what it asks |\n|---|---|\n" + "".join(lines)
+    return markdown_table(("name", "what it asks"), lines)

@@ -9,30 +9,31 @@ from exegete.papers.rule import VERDICTS
 from tools.debate.claims import NONE, the_map
 from tools.debate.figure import authors
 from tools.pages.place import ROOT, to
+from tools.pages.table import markdown_table
 
-HEAD = "| claim | printed | ours, 95 % | verdict | all its numbers | what turns it |\n|---|---|---|---|---|---|\n"
+HEADER = ("claim", "printed", "ours, 95 %", "verdict", "all its numbers", "what turns it")
 
 
 def debate(page: Path) -> str:
     """Every claim with its evidence, our verdict, and what turns it, from `results/`."""
-    papers: dict[str, list[str]] = {}
+    papers: dict[str, list[tuple[str, ...]]] = {}
     for row in the_map(ROOT / "results").iter_rows(named=True):
-        papers.setdefault(row["paper"], []).append(_line(row, page))
+        papers.setdefault(row["paper"], []).append(_cells(row, page))
     titles = {name: f"### [{authors(name)}]({to(_page(name), page)})" for name in papers}
-    return "\n".join(f"{titles[name]}\n\n{HEAD}{''.join(lines)}" for name, lines in papers.items())
+    return "\n".join(f"{titles[name]}\n\n{markdown_table(HEADER, rows)}" for name, rows in papers.items())
 
 
 def _page(paper: str) -> str:
     return f"docs/papers/{paper.replace('_', '-')}.md"
 
 
-def _line(row: Mapping[str, Any], page: Path) -> str:
+def _cells(row: Mapping[str, Any], page: Path) -> tuple[str, ...]:
     printed = row["evidence"] + (f": {significant(row['published'])}" if row["published"] is not None else "")
     ours = _interval(row["ours"], row["low"], row["high"])
     turned = _interval(row["turned_value"], row["turned_low"], row["turned_high"])
     beside = f": {row['turned']} {turned}" if row["turned"] else ""
     more = f"[{row['turns']}]({to('docs/' + row['page'], page)}){beside}"
-    return f"| {row['says']} | {printed} | {ours} | **{row['verdict']}** | {_counts(row)} | {more} |\n"
+    return row["says"], printed, ours, f"**{row['verdict']}**", _counts(row), more
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

@@ -7,6 +7,7 @@ from exegete.audits.goals import USERS, votes
 from exegete.experiments.common.test import Goal, Test
 from exegete.experiments.tests import built_in, by_part, note_of
 from tools.pages.place import to
+from tools.pages.table import markdown_table
 
 PAGE = "docs/tests/index.md"
 GOALS: tuple[Goal, ...] = get_args(Goal)
@@ -15,18 +16,17 @@ GOALS: tuple[Goal, ...] = get_args(Goal)
 def table(page: Path) -> str:
     """All tests, with links to what is said of each."""
     rows = [
-        f"| [`{t.name}`]({to(f'{PAGE}#{t.name}', page)}) | {t.question} | {t.source} | {t.about} | "
-        f"{', '.join(_decides(t))} |\n"
+        (f"[`{t.name}`]({to(f'{PAGE}#{t.name}', page)})", t.question, t.source, t.about, ", ".join(_decides(t)))
         for t in _ordered()
     ]
-    return "| test | question | source | about | decides for |\n|---|---|---|---|---|\n" + "".join(rows)
+    return markdown_table(("test", "question", "source", "about", "decides for"), rows)
 
 
 def goals() -> str:
     """Whom an answer is for, and which tests give it."""
     deciding = {goal: [t.name for t in built_in().values() if goal in _decides(t)] for goal in GOALS}
-    rows = [f"| `{goal}` | {USERS[goal]} | {', '.join(f'`{name}`' for name in deciding[goal])} |\n" for goal in GOALS]
-    return "| goal | for | tests that decide |\n|---|---|---|\n" + "".join(rows)
+    rows = [(f"`{goal}`", USERS[goal], ", ".join(f"`{name}`" for name in deciding[goal])) for goal in GOALS]
+    return markdown_table(("goal", "for", "tests that decide"), rows)
 
 
 def every_test(page: Path) -> str:
@@ -47,8 +47,8 @@ def _section(test: Test, page: Path) -> str:
         "decides": f"for {goals}" if goals else "no goal: it informs",
         "more": f"[{note.title}]({to(f'docs/{note.page}', page)})",
     }
-    rows = "\n".join(f"| {name} | {said} |" for name, said in lines.items())
-    return f"## {test.name}\n\n**{test.question}** ({test.source})\n\n| | |\n|---|---|\n{rows}\n\n{test.remark}\n"
+    facts = markdown_table(("", ""), [*lines.items()])
+    return f"## {test.name}\n\n**{test.question}** ({test.source})\n\n{facts}\n{test.remark}\n"
 
 
 def _ordered() -> list[Test]:

@@ -23,10 +23,12 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.threads import one_thread
 from exegete.base.ties import levels
+from exegete.explanations.vouch import MANIFEST, kept_checkpoint
 from exegete.importance.attention import sites_of, weight_of_tokens
 from exegete.interventions.permute import Permute
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Site
+from exegete.runs.run import STUDY
 from exegete.runs.training import evaluated, fitting
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.catalogue import load_task
@@ -54,10 +56,16 @@ class Draw:
             raise unknown("prediction", self.prediction, get_args(Condition))
 
 
-def draw(model: Path, task: str, asked: Draw) -> DrawnItems:
-    """Draw items from the test split of a task for a checkpoint."""
+def draw(model: Path, task: str | None, asked: Draw) -> DrawnItems:
+    """Draw items from the test split of a task for a checkpoint, or for the first model of a run.
+
+    Without a task, its texts are those that the model was trained on.
+    """
+    if any((model / name).is_file() for name in (MANIFEST, STUDY)):
+        model = kept_checkpoint(model)
     with one_thread():
-        loaded, checkpoint = load_task(as_read(task, str(model))), load_checkpoint(model)
+        checkpoint = load_checkpoint(model)
+        loaded = load_task(as_read(task or checkpoint.task, str(model)))
         if loaded.kind == "translation":
             raise UsageError("a translation predicts word after word, and an item shows one prediction: use classes")
         sites_of(checkpoint.model, None)  # refuses a model without attention before anything is computed
@@ -106,11 +114,23 @@ def _picked(task: Task, asked: Draw) -> tuple[list[Example], int]:
         raise UsageError(
             f"{2 * asked.count:,} different texts are asked for ({asked.count:,} per condition), and the {SPLIT} split "
             f"of task '{task.name}' has {len(long_enough):,} with at least {asked.top} words: "
-            f"use --count {len(long_enough) // 2} or less"
+            f"{_possible(examples, len(long_enough), asked)}"
         )
     noise = uniform(stable_seed("annotate", asked.seed), torch.tensor([e.id for e in long_enough]))
     picked = [long_enough[place] for place in noise.argsort()[: 2 * asked.count].tolist()]
     return picked, len(examples) - len(long_enough)
+
+
+def _possible(examples: Sequence[Example], long_enough: int, asked: Draw) -> str:
+    """What could be asked for instead: fewer texts, or fewer words of each."""
+    if long_enough >= 2:
+        return f"use --count {long_enough // 2} or less"
+    lengths = sorted((len(e.words) for e in examples if len(e.words)), reverse=True)
+    if len(lengths) < 2:
+        return "two texts are needed at least, choose a task that has them"
+    count = min(asked.count, len(lengths) // 2)
+    fewer = f" and --count {count}" if count < asked.count else ""
+    return f"use --top {lengths[2 * count - 1]}{fewer} or less"
 
 
 class _View(NamedTuple):

@@ -26,7 +26,7 @@ SEEDS_FOR_A_RECIPE = 5  # fewer don't settle a claim about a way of training (PR
 class Criterion(BaseModel):
     """One test's question, margin and source."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     question: str
     margin: float
     criterion: str  # {margin} stands for the margin
@@ -48,7 +48,7 @@ class Criterion(BaseModel):
 class Criteria(BaseModel):
     """All criteria by test, with the version that a result must quote; `_schema` has a field for every test."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     version: int
 
     def __getitem__(self, test: str) -> Criterion:

@@ -6,6 +6,7 @@ imports its module, checks the settings against its fields, and says the nearest
 
 import dataclasses
 import importlib
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -67,13 +68,22 @@ def validate(cls: type[Any], settings: Mapping[str, Any], owner: str) -> Any:
         if key not in fields:
             raise unknown(f"setting of {owner}", key, fields)
     try:
-        built = _adapter(cls).validate_python(dict(settings))
+        made = _adapter(cls).validate_python(dict(settings))
     except ValidationError as error:
         raise UsageError(f"{owner}: {_sentence(error.errors()[0], cls)}") from None
-    for key, value in settings.items():
-        if isinstance(value, bool) and type(getattr(built, key, value)) in (int, float):
-            raise UsageError(f"{owner}: {key} is a number, not {value}")
-    return built
+    for key, given in settings.items():
+        value = getattr(made, key, None)
+        if isinstance(given, bool) and type(value) in (int, float):
+            raise UsageError(f"{owner}: {key} is a number, not {given}")
+        if _endless(value):
+            raise UsageError(f"{owner}: {key}: Input should be a finite number (got {given!r})")
+    return made
+
+
+def _endless(value: Any) -> bool:
+    """Whether a number, or one of several, is infinite or none."""
+    several = isinstance(value, tuple | list)
+    return any(map(_endless, value)) if several else isinstance(value, float) and not math.isfinite(value)
 
 
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}

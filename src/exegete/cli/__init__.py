@@ -10,7 +10,7 @@ import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -55,10 +55,9 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, RuntimeError | TypeError) and re.search(NO_ROOM, str(error)):
             _stop(MEMORY, 1)
-        said = getattr(error, "format_message", None)
-        if said is None:
+        if not hasattr(error, "format_message"):
             raise  # a defect of ours: its traceback is what we need to see
-        _stop(f"{said().rstrip('.')} (see exegete COMMAND --help)", 2)  # typer's own: wrong option or argument
+        _stop(_wrong_usage(error), 2)
     if code == STOPPED:
         _stop("stopped; the same command goes on where it was", STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
@@ -77,6 +76,15 @@ def _disk(error: OSError) -> str:
     if error.filename is not None:
         return f"can't use {os.fsdecode(error.filename)} ({why}): choose another place"
     return f"the output can't be written ({why}): send it elsewhere; what was computed is kept"
+
+
+def _wrong_usage(error: Any) -> str:
+    """What typer says of a wrong option or argument, and where to look; of a missing command it says nothing."""
+    context = getattr(error, "ctx", None)
+    commands = ", ".join(getattr(getattr(context, "command", None), "commands", ()))
+    sentence = error.format_message().rstrip(".") or f"a command is missing: choose from {commands}"
+    command = context.command_path.removeprefix(context.find_root().command_path) if context else ""
+    return f"{sentence} (see exegete{command} --help)"
 
 
 def _stop(sentence: str, code: int) -> NoReturn:

@@ -18,9 +18,11 @@ app.add_typer(annotate, name="annotate")
 
 @annotate.command("draw")
 def annotate_draw(
-    model: Annotated[Path, typer.Option(help="A checkpoint folder.")],
-    task: Annotated[str, typer.Option(help="The task whose test texts are shown.")],
+    model: Annotated[Path, typer.Option(help="A checkpoint folder, or a run folder: its first model.")],
     out: Annotated[Path, typer.Option(help="Folder for the sheets and their key.")],
+    task: Annotated[
+        str | None, typer.Option(help="The task whose test texts are shown; the one it was trained on unless given.")
+    ] = None,
     count: Annotated[
         int, typer.Option(min=1, help="Texts with original weights, and others with permuted ones.")
     ] = 100,

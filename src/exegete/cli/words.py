@@ -9,6 +9,8 @@ from rich.console import Console
 from exegete.base.errors import UsageError
 from exegete.cli.app import Device, Json, Quiet, app, print_json
 
+TEXTS = 500  # that are scored of a task
+
 
 @app.command()
 def words(
@@ -20,7 +22,10 @@ def words(
         typer.Option("--with", help="Only these methods, beside attention: gradient:norm=l2,lrp; may be repeated."),
     ] = None,
     split: Annotated[str, typer.Option(help="With --model: the texts of which split.")] = "test",
-    texts: Annotated[int, typer.Option(min=1, help="With --model: how many texts, a keyed choice.")] = 500,
+    texts: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many texts: 500 with --model; of a run whose texts are too few, 4000 at most."),
+    ] = None,
     cell: Annotated[int, typer.Option(min=0, help="Which model of a run, counted from 0.")] = 0,
     least: Annotated[int, typer.Option(min=1, help="Texts that a word must be in.")] = 5,
     rows: Annotated[int, typer.Option(min=1, help="Words that the table shows.")] = 20,
@@ -36,7 +41,7 @@ def words(
     from exegete.explanations.question import methods_in
     from exegete.page.theme import to_svg
     from exegete.report.terminal import ProgressBars
-    from exegete.report.words import words_of_run, words_of_task
+    from exegete.report.words import MOST, enough_words, words_of_task
 
     if (folder is None) == (model is None) or (model is None) != (task is None):
         raise UsageError("give either a run folder, or --model and --task")
@@ -45,9 +50,10 @@ def words(
     wanted = [method for written in methods or () for method in methods_in(written)]
     if model is not None and task is not None:
         with on_device(device), ProgressBars(quiet) as bars:
-            found = words_of_task(model, task, wanted, split, texts, least, bars)
+            found = words_of_task(model, task, wanted, split, texts or TEXTS, least, bars)
     else:
-        found = words_of_run(folder or Path(), least, cell, wanted)
+        with on_device(device), ProgressBars(quiet) as bars:
+            found = enough_words(folder or Path(), least, cell, wanted, texts or MOST, bars)
     if csv is not None:
         found.save(csv)
     if figure is not None:

@@ -91,18 +91,28 @@ def _manifest(run: Path) -> dict[str, Any]:
     return facts
 
 
-def _first(run: Path, progress: Progress) -> Checkpoint:
-    """The first model of a complete run."""
-    manifest = _manifest(run)
-    cell = manifest["cells"][0]
-    written = manifest.get("names", {}).get(cell["model"], cell["model"])  # as its study names it
-    kept = run / "stages" / f"train-{cell['training']}" / "checkpoint"
-    for folder in (kept, Path(written)):
+def kept_checkpoint(run: Path, number: int = 0) -> Path:
+    """The folder of a model of a complete run, the first unless a number is given."""
+    kept, named = _folders(run, number)
+    for folder in (kept, named):
         if is_checkpoint(folder):
-            return load_checkpoint(folder)
-    if run == DEFAULT:
-        return _default(run, progress)
+            return folder
     raise ExegeteError(f"the model of {run} is gone ({kept} is missing): run its study again, or name one with --model")
+
+
+def _folders(run: Path, number: int) -> tuple[Path, Path]:
+    """Where a model of a complete run was kept, and where it was found if it was trained before."""
+    manifest = _manifest(run)
+    cell = manifest["cells"][number]
+    written = manifest.get("names", {}).get(cell["model"], cell["model"])  # as its study names it
+    return run / "stages" / f"train-{cell['training']}" / "checkpoint", Path(written)
+
+
+def _first(run: Path, progress: Progress) -> Checkpoint:
+    """The first model of a complete run; that of the default audit is trained again where it is gone."""
+    if run == DEFAULT and not any(map(is_checkpoint, _folders(run, 0))):
+        return _default(run, progress)
+    return load_checkpoint(kept_checkpoint(run))
 
 
 def _default(run: Path, progress: Progress) -> Checkpoint:

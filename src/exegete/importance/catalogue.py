@@ -49,7 +49,10 @@ IMPORTANCES = Catalogue(
             "difference to an empty text, through average or cnn (Shrikumar et al. 2017)",
         ),
         "occlusion": Entry(f"{_ROOM}.occlusion:Occlusion", "loss of the prediction with the word's embedding zeroed"),
-        "leave_one_out": Entry(f"{_ROOM}.leave_one_out:LeaveOneOut", "change of the prediction with the word deleted"),
+        "leave_one_out": Entry(
+            f"{_ROOM}.leave_one_out:LeaveOneOut",
+            "change of the prediction with the word deleted: its size (TVD); with of=logit a signed loss",
+        ),
         "replacement": Entry(f"{_ROOM}.replacement:Replacement", "loss of the prediction with the word made unknown"),
         "blocking": Entry(
             f"{_ROOM}.blocking:Blocking", "loss of the prediction with nobody looking at the word (Geva et al. 2023)"

@@ -17,6 +17,8 @@ class LeaveOneOut(Omission):
 
     family: ClassVar[str] = "erasure"
     label: ClassVar[str] = "leave-one-out"
+    # What people call it by what it compares: a size without a sign is another importance than a signed loss.
+    kinds: ClassVar[dict[str, str]] = {"tvd": "TVD", "logit": "signed", "probability": "signed, of probability"}
 
     of: Literal["tvd", "probability", "logit"] = "tvd"
     by: ClassVar[Removal] = "delete"

@@ -195,7 +195,7 @@ def _frame(path: Path) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ExegeteError(f"{path} can't be read as parquet ({error}): write it with Table.write") from None
+        raise ExegeteError(f"{path} can't be read as parquet ({error}): write it with WeightTable.write") from None
     for name, dtype in SCHEMA.items():
         if name not in frame.columns:
             raise ExegeteError(f"{path} has no column '{name}': weights are stored in two, words and weights")

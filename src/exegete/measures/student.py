@@ -6,9 +6,10 @@ It resamples what is studentised (Efron 1982; Hall 1988),
 
 so that a sample whose large values are rare, and whose spread they decide, gets a longer arm on that side. It needs
 values that vary. With fewer than `FEW` texts, or where nearly all are one value (less than `OFF` are another), the ends
-are the bounded ones (exegete.measures.bounded). Where a few lie far off and the others close together, t* is too long
-instead: samples without these few have next to no spread. So each end is the nearer one of both. What no text showed it
-does not know of: where one value in twenty lies far off, ends of 40 texts miss 2.7 times as often as they say.
+are the bounded ones (exegete.measures.bounded), if there is a bound. Where a few lie far off and the others close
+together, t* is too long instead: samples without these few have next to no spread. So each end is the nearer one of
+both. What no text showed it does not know of: where one value in twenty lies far off, ends of 40 texts miss 2.7 times
+as often as they say.
 
 Every α is one-sided: low and high each miss with probability α.
 """
@@ -32,8 +33,8 @@ def one_sided(values: Tensor, alpha: float, bound: float = 1.0) -> Interval:
     safe = bounded(values, alpha, bound)
     here = values[0].detach().double().cpu()
     own = here[~here.isnan()]
-    few = safe.n < FEW and math.isfinite(bound)
-    if len(values) > 1 or few or is_share(own) or off_mode(own) < OFF:
+    unvaried = safe.n < FEW or is_share(own) or off_mode(own) < OFF
+    if len(values) > 1 or safe.n < 2 or (unvaried and math.isfinite(bound)):
         return safe
     low, high = _studentised(here, alpha)
     return safe._replace(low=max(low, safe.low), high=min(high, safe.high))

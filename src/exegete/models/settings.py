@@ -11,7 +11,7 @@ from exegete.tasks.example import Kind
 class ProjectionSettings(BaseModel):
     """A projection and its dials."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     projection: Literal["softmax", "sparsemax", "sparsegen", "entmax", "gates"] = "softmax"
     lam: float | None = Field(None, lt=1)  # sparsegen's dial
@@ -257,7 +257,7 @@ class OwnSettings(ProjectionSettings):
 class HuggingFaceSettings(BaseModel):
     """A model of transformers, by its name on the hub or its folder: `hf:NAME`, `hf:FOLDER` (models.huggingface)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     head: Literal["own", "cls", "mean", "attention"] | None = None  # its own classifier; else one of ours on its states
     tune: bool = False  # head=own: train it further; else it is judged as it is

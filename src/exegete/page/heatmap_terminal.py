@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +23,7 @@ WHOLE = 60  # words up to which every row shows the whole text; beyond, what it 
 TOP, AROUND = 5, 4
 NO_BREAK = "\N{NO-BREAK SPACE}"
 NARROWEST, GAP = 22, 3  # columns of the words at least, and between two columns of the table
+INDENT = 2  # of the words below their method
 LONGEST = 22  # columns of a method's name, which is folded beyond
 
 
@@ -29,7 +31,8 @@ def terminal(drawn: HeatMap, console: Console) -> Group:
     """Everything that a person reads, for this console's width and colours."""
     parts: list[RenderableType] = [Text(drawn.title, style="bold")]
     parts += [Text.assemble(("note: ", "yellow"), note) for note in drawn.notes]
-    parts += [Text(), _table(drawn, console), Text(), _legend(drawn, _coloured(console))]
+    rows = _table(drawn, console) if _room(drawn, console) >= NARROWEST else _stack(drawn, console)
+    parts += [Text(), rows, Text(), _legend(drawn, _coloured(console))]
     parts += [Text.assemble((f"{row.name}: ", "yellow"), row.complaint) for row in drawn.rows if row.complaint]
     for place, paragraph in enumerate(drawn.reading):
         asked = (f"{drawn.question} ", "bold") if place == 0 else ""
@@ -60,7 +63,7 @@ def _table(drawn: HeatMap, console: Console) -> Table:
     table.add_column(f"{drawn.unit}s", overflow="fold", min_width=NARROWEST)
     for title in drawn.columns:
         table.add_column(Text(title), justify="right", no_wrap=True)
-    width = _width(drawn, console)
+    width = _room(drawn, console)
     for row in drawn.rows:
         numbers = (Text(number) for number in row.numbers)
         table.add_row(
@@ -69,13 +72,26 @@ def _table(drawn: HeatMap, console: Console) -> Table:
     return table
 
 
-def _width(drawn: HeatMap, console: Console) -> int:
-    """What is left for the words."""
+def _stack(drawn: HeatMap, console: Console) -> Group:
+    """The same for a narrow console: a method with its numbers, and below it the words."""
+    parts: list[RenderableType] = []
+    for row in drawn.rows:
+        said = ", ".join(
+            f"{title} {number}" for title, number in zip(drawn.columns, row.numbers, strict=True) if number
+        )
+        parts.append(Text.assemble((row.name, "bold" if row.main else ""), (f"  {said}" if said else "", "dim")))
+        words = _words(drawn, row, console.width - INDENT, _coloured(console))
+        parts.append(Padding(words, (0, 0, 0, INDENT)))
+    return Group(*parts)
+
+
+def _room(drawn: HeatMap, console: Console) -> int:
+    """The columns that the other columns of the table leave for the words."""
     columns = [["method", *(row.name for row in drawn.rows)]]
     columns += [[title, *(row.numbers[i] for row in drawn.rows)] for i, title in enumerate(drawn.columns)]
     widest = [max(map(cell_len, cells)) for cells in columns]
     taken = min(LONGEST, widest[0]) + sum(widest[1:]) + GAP * len(widest)
-    return max(NARROWEST, console.width - taken)
+    return console.width - taken
 
 
 def _words(drawn: HeatMap, row: HeatRow, width: int, coloured: bool) -> Text:
@@ -93,14 +109,14 @@ def _words(drawn: HeatMap, row: HeatRow, width: int, coloured: bool) -> Text:
 
 def _shaded(drawn: HeatMap, row: HeatRow, places: Iterable[int], coloured: bool) -> Iterator[Text]:
     for place in places:
-        word = _plain(drawn.words[place]) + ("?" if place in drawn.unknown else "")
+        word = printable(drawn.words[place]) + ("?" if place in drawn.unknown else "")
         if coloured:
             yield Text(word, style=style(row.hue(place), row.level(place)))
         else:
             yield Text(word + row.marks(place))
 
 
-def _plain(word: str) -> str:
+def printable(word: str) -> str:
     """A word without characters that would steer the terminal."""
     return "".join(c if c.isprintable() else "�" for c in word)
 

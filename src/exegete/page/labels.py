@@ -89,7 +89,7 @@ def importance_labels(names: Iterable[str]) -> dict[str, str]:
     """A label for every importance, with settings only where two would be called the same.
 
     >>> importance_labels(["leave_one_out:of=logit", "lrp"])
-    {'leave_one_out:of=logit': 'leave-one-out', 'lrp': 'LRP'}
+    {'leave_one_out:of=logit': 'leave-one-out (signed)', 'lrp': 'LRP'}
     """
     every = list(dict.fromkeys(names))
     short = {name: method_label(name) for name in every}
@@ -101,33 +101,40 @@ def importance_label(name: str) -> str:
     """An importance in words.
 
     >>> importance_label("leave_one_out")
-    'leave-one-out'
+    'leave-one-out (TVD)'
     >>> importance_label("integrated_gradients:steps=50")
     'integrated gradients (steps=50)'
     """
     read, settings = parse(name)
     if read == "given" and "file" in settings:  # as its file calls it, or else as the file is called
         return settings.get("name") or PurePath(settings["file"]).stem
-    declared = getattr(IMPORTANCES[read].load(), "label", "") if read in IMPORTANCES else ""
-    words = declared or read.replace("_x_", " × ").replace("_", " ")
-    written = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return f"{words} ({written})" if written else words
+    kind = IMPORTANCES[read].load() if read in IMPORTANCES else None
+    words = getattr(kind, "label", "") or read.replace("_x_", " × ").replace("_", " ")
+    written = [f"{key}={value}" for key, value in settings.items()]
+    if kinds := getattr(kind, "kinds", {}):  # one name for what are two importances to people
+        of = settings.get("of", getattr(kind, "of", ""))
+        written = [kinds.get(of, f"of={of}"), *(said for said in written if not said.startswith("of="))]
+    return f"{words} ({', '.join(written)})" if written else words
 
 
 def method_label(name: str) -> str:
-    """An importance in words, whatever its settings.
+    """An importance in words, whatever its settings, but for one that makes it another importance.
 
     >>> [method_label(name) for name in ("leave_one_out:of=logit", "given:file=a/shap.csv", "given:file=x,name=b")]
-    ['leave-one-out', 'shap', 'b']
+    ['leave-one-out (signed)', 'shap', 'b']
     """
-    return importance_label(name if parse(name).name == "given" else parse(name).name)
+    read, settings = parse(name)
+    if read == "given":
+        return importance_label(name)
+    kinds = getattr(IMPORTANCES[read].load(), "kinds", {}) if read in IMPORTANCES else {}
+    return importance_label(str(Spec(read, {key: settings[key] for key in ("of",) if kinds and key in settings})))
 
 
 def pair_label(first: str, second: str) -> str:
     """Two importances that are compared.
 
     >>> pair_label("attention", "leave_one_out")
-    'attention – leave-one-out'
+    'attention – leave-one-out (TVD)'
     """
     return f"{importance_label(first)} – {importance_label(second)}"
 
@@ -177,7 +184,8 @@ def _paths(spec: str) -> list[str]:
     """What a specification names that lies in folders within folders."""
     name, settings = parse(spec)
     home = "" if name.startswith("hf:") else name.partition(":")[2] or name
-    return [path for path in (home, *settings.values()) if len(PurePath(path).parts) > FOLDERS]
+    paths = [value for key, value in settings.items() if key != "labels"]  # names of classes, between slashes
+    return [path for path in (home, *paths) if len(PurePath(path).parts) > FOLDERS]
 
 
 def _told_apart(name: str, task: str, namesakes: list[str]) -> str:

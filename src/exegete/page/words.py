@@ -23,6 +23,7 @@ MARKS, ROWS = 400, 12  # words that are drawn, and that a table shows from eithe
 ACROSS = 3  # methods that a terminal has room for
 SIDE, SMALL, LARGE = 560, 9, 15  # pixels of a figure, and of a rare and a frequent word
 ROOM = 1.5  # the axes' end, over the largest share: the word there needs room
+FREQUENT = 0.05  # share of the texts from which on a word is one of many texts
 FLOOR = 1 / 32  # shares below it stand on it
 TICKS = [2.0**power for power in range(-5, 8)]
 CAPTION = (
@@ -41,9 +42,16 @@ class Words:
     left_out: int  # words in fewer
     texts: int  # in which every method says something
     silent: int  # in which some method gives every word 0
+    more: str = ""  # a sentence: how many texts were scored anew, and why
 
     def __len__(self) -> int:
         return self.frame["word"].n_unique()
+
+    @property
+    def content(self) -> pl.DataFrame:
+        """The words that are not in many of the texts: what is in many is mostly *the*, *of* and the like."""
+        own = self.frame.filter(pl.col("method") == self.methods[0])
+        return own.filter(pl.col("texts") <= max(self.least, FREQUENT * self.texts))
 
     def save(self, path: str | Path) -> None:
         """Write the frame as CSV, numbers to six digits."""
@@ -57,7 +65,7 @@ class Words:
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         about = {"methods": list(self.methods), "least": self.least, "left_out": self.left_out}
-        return about | {"texts": self.texts, "silent": self.silent, "rows": self.frame.to_dicts()}
+        return about | {"texts": self.texts, "silent": self.silent, "more": self.more, "rows": self.frame.to_dicts()}
 
     def beside(self, method: str | None = None) -> pl.DataFrame:
         """The first method and another, a row per word: word, texts, count, own, other, less, each with its bounds."""
@@ -78,7 +86,7 @@ class Words:
         """What was counted."""
         silent = f", {self.silent:,} more in which a method gives every word 0 are left out" if self.silent else ""
         words = f"{self.left_out:,} words in fewer than {self.least} texts are left out"
-        return f"{len(self):,} words of {self.texts:,} texts{silent}; {words}."
+        return f"{len(self):,} words of {self.texts:,} texts{silent}; {words}. {self.more}".rstrip()
 
     @checked
     def most(self, rows: Count = ROWS) -> Table:

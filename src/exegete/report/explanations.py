@@ -1,9 +1,10 @@
 """Explanations for people: heat maps in the terminal, or one HTML file with all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
@@ -13,8 +14,10 @@ from exegete.base.files import write_text
 from exegete.explanations.difference import Difference
 from exegete.explanations.result import Explanation, Unit
 from exegete.page.columns import significant
-from exegete.page.heatmap_terminal import terminal
+from exegete.page.heatmap_terminal import printable, terminal
 from exegete.page.html import page
+
+GAP = 3  # columns between two columns of a table
 
 
 def show(found: Sequence[Explanation], by: Unit, console: Console) -> None:
@@ -28,13 +31,41 @@ def show(found: Sequence[Explanation], by: Unit, console: Console) -> None:
 def show_difference(found: Difference, console: Console) -> None:
     """Both texts as heat maps, then the words in common: the second's score minus the first's."""
     show((found.first, found.second), found.by, console)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=found.drawn().title, title_justify="left")
-    for name in (f"{found.by} in common", *(rows[0].name for rows in found.rows.values())):
-        table.add_column(name, justify="left" if not table.columns else "right")
-    for i, j in found.common:
-        gained = (significant(other.values[j] - one.values[i]) for one, other in found.rows.values())
-        table.add_row(Text(found.maps[0].words[i]), *gained)
-    console.print(Rule(style="dim"), table)
+    console.print(Rule(style="dim"), Text(found.drawn().title, style="bold"))
+    words = [printable(found.maps[0].words[i]) for i, _ in found.common]
+    first = min(max(map(cell_len, (*words, found.by))), console.width // 3)
+    columns = {
+        one.name: [significant(other.values[j] - one.values[i]) for i, j in found.common]
+        for one, other in found.rows.values()
+    }
+    for names in _fitting(columns, console.width - first):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, GAP - 1, 0, 0))
+        table.add_column(found.by, overflow="fold", width=first)
+        for name in names:
+            table.add_column(Text(name), justify="right", width=_least(name, columns[name]))
+        for word, *gained in zip(words, *(columns[name] for name in names), strict=True):
+            table.add_row(Text(word), *gained)
+        console.print(Text(), table)
+
+
+def _fitting(columns: Mapping[str, Sequence[str]], width: int) -> Iterator[list[str]]:
+    """The names of as many columns as stand side by side, then those of the next ones."""
+    names: list[str] = []
+    left = width
+    for name, cells in columns.items():
+        needed = GAP + _least(name, cells)
+        if names and needed > left:
+            yield names
+            names, left = [], width
+        names.append(name)
+        left -= needed
+    if names:
+        yield names
+
+
+def _least(name: str, cells: Sequence[str]) -> int:
+    """How wide a column must be: its longest number, or the longest word of its name."""
+    return max(map(cell_len, (*cells, *name.split())))
 
 
 def write_page(path: Path, found: Sequence[Explanation], by: Unit) -> None:

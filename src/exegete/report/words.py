@@ -1,6 +1,7 @@
 """Words of a run: what attention and every other method give each word on average, found again in a run's stages."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +9,24 @@ import polars as pl
 
 from exegete.audits.audit import judge_run
 from exegete.base.errors import ExegeteError, UsageError, unknown
+from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
+from exegete.explanations.vouch import kept_checkpoint
 from exegete.measures.words import LEAST
+from exegete.page.families import family
 from exegete.page.section import Section, Verdict
 from exegete.page.words import Words, figure_of, words_of
 from exegete.report.telling import attention_of, best_methods, frame_of, one_each, others_of, stages_of
 from exegete.report.verdicts import labels_of, plain
-from exegete.runs.objects import AnyModel, AnyTask
+from exegete.runs.objects import AnyModel, AnyTask, task_for
 from exegete.runs.run import read_manifest, study_of
 from exegete.runs.scored import scores_of
+from exegete.training.checkpoint import is_of_hub, is_trained
 
 SHOWN = 3  # models of a page
+ENOUGH, STABLE = 50, 0.8  # words that are not in many texts, and ρ of their order with that of half the texts
+FIRST, MOST = 250, 4000  # texts that are scored anew at first, and at most
+SLOW = ("smoothgrad", "flow", "integrated_gradients")  # tens of passes of a text, or as long
 ATTENTION, CHEAP = "attention", ("gradient_x_input", "gradient:norm=l2")  # what is scored where nothing is named
 SENTENCE = (
     "A word's importance averaged over all texts (Li et al. 2016): what a method looks at in general, not in one text. "
@@ -80,6 +88,58 @@ def words_of_run(run: Path, least: int = LEAST, number: int = 0, wanted: Sequenc
             "faithfulness to its study"
         )
     return found
+
+
+def enough_words(
+    run: Path,
+    least: int = LEAST,
+    number: int = 0,
+    wanted: Sequence[str] = (),
+    most: int = MOST,
+    progress: Progress = silent,
+) -> Words:
+    """Words of a run; where its texts have few but the most frequent words, more texts are scored, at most so many.
+
+    Texts are doubled until there are words enough and the order in which attention puts them stays.
+    """
+    before = kept = words_of_run(run, least, number, wanted)
+    if len(kept.content) >= ENOUGH:
+        return kept
+    why = f"the {kept.texts + kept.silent:,} of the run have {len(kept.content):,} words that are not in many of them"
+    try:
+        model, task, split = _asked_again(run, number)
+        examples = len(task_for(model, task).split(split))
+        texts = min(FIRST, examples, most)
+        while kept.texts + kept.silent < examples:
+            found = words_of_task(model, task, wanted or _quick(kept.methods), split, texts, least, progress)
+            if texts >= min(examples, most) or (len(found.content) >= ENOUGH and _same_order(before, found)):
+                return replace(found, more=f"{texts:,} texts were scored anew: {why}.")
+            before, texts = found, min(2 * texts, examples, most)
+    except ExegeteError as error:
+        return replace(kept, more=f"No more texts could be scored ({error}), and {why}.")
+    return kept
+
+
+def _asked_again(run: Path, number: int) -> tuple[str, str, str]:
+    """The model, the task and the split of a cell, by their names."""
+    manifest = read_manifest(run)
+    names, cell = manifest.get("names", {}), manifest["cells"][number]
+    model, task = (names.get(cell[key], cell[key]) for key in ("model", "task"))  # as its study names them
+    given = is_of_hub(model) and is_trained(model)
+    return model if given else str(kept_checkpoint(run, number)), task, study_of(run).split
+
+
+def _quick(methods: Sequence[str]) -> list[str]:
+    """The methods of a run that need a pass or a few of every text, two of them at most; else the usual ones."""
+    others = [name for name in methods[1:] if family(name) in ("attention", "gradients", "relevance")]
+    return [name for name in others if parse(name).name not in SLOW][:2] or list(CHEAP)
+
+
+def _same_order(before: Words, after: Words) -> bool:
+    """Whether attention puts words that are not in many texts into one order twice (Spearman's ρ)."""
+    both = before.frame.join(after.content, on=["word", "method"], suffix="_after")
+    rho = both.select(pl.corr("mean", "mean_after", method="spearman")).item() if both.height > 2 else None
+    return rho is not None and rho >= STABLE
 
 
 def words_section(

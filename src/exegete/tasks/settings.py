@@ -24,7 +24,7 @@ def _known_tokenizer(name: str) -> str:
 class SampleSettings(BaseModel):
     """How many examples of every split are taken, whatever the kind of task."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     train_limit: Count | None = None
     dev_limit: Count | None = None

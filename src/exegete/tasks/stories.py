@@ -64,7 +64,8 @@ class StoriesTask(PairSource):
             )
         least = 3 if self.facts == 3 else 2  # of two places, the one that the question doesn't name is the answer
         if self.places < least:
-            raise UsageError(f"task 'stories': {self.places} places are too few for facts={self.facts}: give {least}")
+            few = f"{self.places} places are too few for facts={self.facts}"
+            raise UsageError(f"task 'stories': {few}: give places={least}")
         return self
 
     @property

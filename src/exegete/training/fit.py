@@ -32,6 +32,8 @@ from exegete.training.settings import TrainingSettings
 Optimiser = Adam | torch.optim.Optimizer
 Moves = Literal["all", "attention"]  # what training may change
 
+RATES, USUAL = ("lr", "head_lr", "attention_lr"), 1e-3  # learning rates, and what they mostly are
+
 
 @dataclass
 class State:
@@ -150,8 +152,10 @@ class Fit:
             group["lr"] = group["peak"] * factor
 
     def _refuse(self, loss: float | None, epoch: int) -> NoReturn:
-        lower = f"lr={self.settings.lr / 10:g}"
-        raise ExegeteError(f"the loss became {loss} in epoch {epoch}: lower the learning rate, for example {lower}")
+        high = [name for name in RATES if (getattr(self.settings, name) or 0) > 10 * USUAL]
+        lower = dict.fromkeys(high, USUAL) or {"lr": self.settings.lr / 10}
+        settings = ",".join(f"{name}={value:g}" for name, value in lower.items())
+        raise ExegeteError(f"the loss became {loss} in epoch {epoch}: lower the learning rate, for example {settings}")
 
     def _judge(self) -> None:
         """Score the epoch on dev and remember it if it is the best so far."""

@@ -10,7 +10,7 @@ from exegete.models.settings import HUB
 class TrainingSettings(BaseModel):
     """Adam with AMSGrad or AdamW, attention in a group of its own, the best epoch kept by a measure on dev."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     epochs: int = Field(8, ge=1)
     patience: int = Field(3, ge=1)  # stop after so many epochs without a better dev score

@@ -5,13 +5,15 @@ import polars as pl
 from exegete.experiments.common.statistic import Evidence, Measured, share
 
 EQUAL = 0.05  # mean TVD up to which two models predict the same (Jain & Wallace 2019)
+HOME = 0.01  # share of the permuted JSD below which an adversary has the model's own weights
 
 
 def hard_to_fake(found: Evidence) -> Measured | None:
     """1 − JSD / permuted JSD of the trained adversary that gets furthest with the same predictions.
 
     Of several it is chosen on every other text and judged on the rest. If none predicts the same, nothing is known: a
-    longer training might.
+    longer training might. Nor is it where the furthest came back to the model's own weights. Beside them TVD grows with
+    the distance and KL with its square, so that they are a trap of every model, however easily it is faked.
     """
     trained = found.rows.filter(pl.col("kind").is_in(["unfrozen", "frozen"]))
     if trained.is_empty():
@@ -21,7 +23,9 @@ def hard_to_fake(found: Evidence) -> Measured | None:
     best = _furthest(rows.filter(pl.col("example") % 2 == 0) if several else rows)
     judged = rows.filter(pl.col("example") % 2 == 1) if several and best else rows
     values = share(judged.filter(pl.col("adversary") == (best or rows["adversary"][0])))
-    doubt = "" if best else f"no adversary predicts the same (mean TVD ≤ {EQUAL})"
+    doubt = f"no adversary predicts the same (mean TVD ≤ {EQUAL})" if best is None else ""
+    if best is not None and float(values.nanmean()) > 1 - HOME:
+        doubt = f"adversary {best} came back to the model's own weights: ask with other λ"
     return Measured(values, 0.0, f"adversary {best}" if best else "a trained adversary", doubt, ratio=True)
 
 

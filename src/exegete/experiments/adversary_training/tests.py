@@ -42,8 +42,9 @@ TESTS = (
             "1 − JSD / JSD after permuting, of the trained adversary that gets furthest with a mean TVD of at most 0.05"
         ),
         remark=(
-            "Where no adversary predicts the same, a longer training might: the test can't tell. The default audit "
-            "trains one, with one λ, from a warm start."
+            "Where no adversary predicts the same, a longer training might: the test can't tell. Nor can it where the "
+            "adversary came back to the model's own weights, where any training may end. The default audit trains one, "
+            "with one λ, from a warm start."
         ),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from exegete.base.errors import UsageError, unknown
 
-BETWEEN, BETWEEN_SLASHES = "/", "|"  # of names in the setting `labels`; the second where names have a slash
+BETWEEN = "/"  # of names in the setting `labels`
 YES_OR_NO = (("0", "1"), ("false", "true"), ("no", "yes"))  # what people call the classes of one label
 
 
@@ -52,7 +52,7 @@ def outputs_of(config: Mapping[str, Any], label: str, who: str) -> Outputs:
 
 def order_of(theirs: Sequence[str], ours: Sequence[str], given: str, who: str) -> tuple[int, ...]:
     """Where every class of the task is among a model's classes; `given` names the task's in the model's order."""
-    names = given.split(BETWEEN_SLASHES if BETWEEN_SLASHES in given else BETWEEN) if given else list(theirs)
+    names = _names_in(given.split(BETWEEN), ours) or given.split(BETWEEN) if given else list(theirs)
     if given and len(names) != len(theirs):
         raise UsageError(
             f"{who} predicts {len(theirs)} classes ({', '.join(theirs)}) and labels={given} names {len(names)}: name "
@@ -62,12 +62,28 @@ def order_of(theirs: Sequence[str], ours: Sequence[str], given: str, who: str) -
     if len(own) == 2 and own[0] == f"not {own[1]}" and tuple(wanted) in YES_OR_NO:
         return 0, 1
     if sorted(own) != sorted(wanted):
-        written = (BETWEEN_SLASHES if any(BETWEEN in name for name in ours) else BETWEEN).join(ours)
+        written = BETWEEN.join(ours)
         raise UsageError(
             f"{who} predicts the classes {', '.join(names)}, and the task has {', '.join(ours)}: say which is which by "
             f"naming the task's classes in the order of the model's, as in labels={written}"
         )
     return tuple(own.index(name) for name in wanted)
+
+
+def _names_in(parts: Sequence[str], classes: Sequence[str]) -> list[str] | None:
+    """The classes that parts between slashes spell, each once; a class may have slashes in its own name.
+
+    >>> _names_in(["World", "Sci", "Tech"], ["world", "sci/tech"])
+    ['World', 'Sci/Tech']
+    """
+    if not parts:
+        return []
+    for end in range(1, len(parts) + 1):
+        name = BETWEEN.join(parts[:end])
+        others = [each for each in classes if _plain(each) != _plain(name)]
+        if len(others) < len(classes) and (rest := _names_in(parts[end:], others)) is not None:
+            return [name, *rest]
+    return None
 
 
 def _plain(name: str) -> str:
