@@ -69,7 +69,7 @@ def shown(tab: Any, model: int = 0) -> list[float]:
     return full
 
 
-def in_python(folder: Path, text: str, rows: dict[int, list[float]], site: str | None = None) -> list[float]:
+def in_python(folder: Path | str, text: str, rows: dict[int, list[float]], site: str | None = None) -> list[float]:
     return exegete.lab(folder, text, site=site).weigh(rows).probabilities.tolist()
 
 

@@ -146,7 +146,7 @@ def _open(kept: Lab, asked: Open) -> OpenedSite:
     return OpenedSite(
         site=found.site,
         keys=found.keys,
-        queries=found.keys if found.queries > 1 else [""],
+        queries=found.looks,
         heads=len(found.own) // found.queries,
         rows=found.own.tolist(),
         movable=found.movable,

@@ -8,8 +8,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 CHARACTERS = 20_000  # of a text
-ROWS, KEYS = 1_024, 2_048  # rows of weights that may be changed, and their length
-DRAWS = 100  # permutations that may be asked for together
+WORDS, PIECES = 1_000, 2_048  # of a text, and its pieces, where a model reads pieces
+MATRIX = 64  # words of a text whose weights are a matrix: n² of them a head
+ROWS, KEYS = 2_048, 2_048  # rows of weights that may be changed, and their length
+WEIGHTS = 80_000  # in all rows of a site: so many digits fit into one request
+DRAWS, LAST_DRAW = 100, 1_000  # permutations that may be asked for together, and of how many
 PAGE, MARKS = 200, 300  # texts of a page, and words of a drawing
 
 Weight = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -76,7 +79,7 @@ class RewriteRows(Weigh):
     )
     count: int = Field(default=1, ge=1, le=KEYS, description="remove: how many of the highest weights")
     key: int = Field(default=0, ge=0, lt=KEYS, description="without: the key that gets no weight")
-    draw: int = Field(default=0, ge=0, lt=10_000, description="permute: which draw")
+    draw: int = Field(default=0, ge=0, lt=LAST_DRAW, description="permute: which draw")
 
 
 class KnockOut(Text):
@@ -91,7 +94,7 @@ class KnockOut(Text):
 class PermuteWeights(Open):
     """What random orders of the model's own weights do to the prediction: draws as in the audit."""
 
-    first: int = Field(default=0, ge=0, lt=10_000)
+    first: int = Field(default=0, ge=0, lt=LAST_DRAW)
     count: int = Field(default=DRAWS, ge=1, le=DRAWS)
 
 

@@ -1,7 +1,7 @@
 // <exegete-heat>: what every method says of the text. Cheap ones follow what is typed, dear ones come on request.
 
 import { ask, follow, newest } from "./api.js";
-import { classed, fresh, make, number, say } from "./dom.js";
+import { classed, fresh, make, note, number, say } from "./dom.js";
 import { shell } from "./quote.js";
 
 export class Heat extends HTMLElement {
@@ -52,13 +52,19 @@ export class Heat extends HTMLElement {
     return String(now);
   }
 
-  /** @param {string} kept */
+  /** What an address asks for, as far as this model has it. @param {string} kept */
   restore(kept) {
     this.kept = kept;
     if (!this.by) return;
-    const now = new URLSearchParams(kept);
-    for (const [name, usual] of [["target", ""], ["contrast", ""], ["by", "word"]]) this[name].value = now.get(name) ?? usual;
-    this.extra = new Set((now.get("with") ?? "").split(" ").filter(Boolean));
+    const now = new URLSearchParams(kept), gone = [];
+    for (const [name, usual] of [["target", ""], ["contrast", ""], ["by", "word"]]) {
+      this[name].value = now.get(name) ?? usual;
+      if (this[name].selectedIndex === -1) { gone.push(now.get(name)); this[name].value = usual; }
+    }
+    const dear = this.about.methods.filter(({ cheap }) => !cheap).map(({ name }) => name), named = (now.get("with") ?? "").split(" ").filter(Boolean);
+    this.extra = new Set(named.filter((name) => dear.includes(name)));
+    gone.push(...named.filter((name) => !dear.includes(name)));
+    if (gone.length) note(`This address asks for ${gone.map((name) => `“${name.slice(0, 60)}”`).join(", ")}, which this model doesn’t offer: left out.`);
   }
 
   /** The same on the command line. */

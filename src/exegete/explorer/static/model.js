@@ -3,7 +3,7 @@
 import { ask, newest } from "./api.js";
 import { Search } from "./search.js";
 import { History, listed, rounded, sum } from "./edits.js";
-import { classed, make, number, say } from "./dom.js";
+import { classed, make, note, number, say, unnoted } from "./dom.js";
 import { layout } from "./layout.js";
 import { take } from "./take.js";
 
@@ -11,7 +11,8 @@ export class Model extends HTMLElement {
   constructor() {
     super();
     this.history = new History();
-    this.chosen = { site: null, head: 0, query: 0 };
+    this.chosen = { site: null, head: 0, query: 0 }; // what is shown
+    this.wanted = this.chosen; // what is to be opened
     this.at = 1; // the word of a translator's output that is explained
     this.second = null;
     this.draws = 0;
@@ -43,7 +44,7 @@ export class Model extends HTMLElement {
   read(text, restored = null) {
     this.text = this.about.writes ? { ...text, step: this.at } : text;
     this.restored = restored ?? { rows: new Map() };
-    if (restored?.site) this.chosen = { site: restored.site, head: 0, query: 0 };
+    this.wanted = restored?.site ? { site: restored.site, head: 0, query: 0 } : { ...this.chosen };
     this.search.stop();
     this.parts.knockout.clear();
     this.classList.add("stale");
@@ -90,18 +91,22 @@ export class Model extends HTMLElement {
   get rows() { return this.history.rows; }
   weights(row) { return this.rows.get(row) ?? this.opened.rows[row]; }
 
+  /** Open what is wanted. Where that can't be, the readout is shown, and a note says why; where nothing can, there is no weight to take in hand. */
   async open() {
-    const asked = this.asked;
-    try {
-      const opened = await ask("open", asked);
-      if (asked.text !== this.text.text || asked.question !== this.text.question || asked.step !== this.text.step) return; // a newer one is on its way
-      this.parts.hand.hidden = this.parts.effect.hidden = false;
+    const { wanted } = this, asked = { ...this.asked, site: wanted.site };
+    let opened = null, trouble = "";
+    try { opened = await ask("open", asked); } catch (error) { trouble = error.message; }
+    if (!opened && asked.site && wanted === this.wanted) {
+      opened = await ask("open", { ...asked, site: null }).catch(() => null);
+      this.restored = { rows: new Map() }; // of another site
+    }
+    if (wanted !== this.wanted) return; // a newer one is on its way
+    this.parts.hand.hidden = this.parts.effect.hidden = !opened;
+    this.trouble(opened ? "" : trouble);
+    if (opened) {
+      if (trouble) note(`${trouble[0].toUpperCase()}${trouble.slice(1)}. Site ${opened.site} is shown instead.`);
       this.take(opened);
       await this.layers();
-      this.trouble("");
-    } catch (error) {
-      this.trouble(error.message);
-      if (this.about.writes) this.parts.hand.hidden = this.parts.effect.hidden = true; // there is no weight to take in hand
     }
     this.classList.remove("stale");
   }
@@ -111,10 +116,12 @@ export class Model extends HTMLElement {
     const { plane, prediction } = this.parts;
     this.opened = opened;
     this.parts.grid.sites = null; // those of the text before
-    this.chosen = { site: opened.site, head: Math.min(this.chosen.head, opened.heads - 1), query: Math.min(this.chosen.query, opened.queries.length - 1) };
+    this.chosen = { site: opened.site, head: Math.min(this.wanted.head, opened.heads - 1), query: Math.min(this.wanted.query, opened.queries.length - 1) };
+    this.parts.site.value = opened.site;
     this.history.clear();
     const fits = [...this.restored.rows].filter(([row, weights]) => row < opened.rows.length && weights.length === opened.keys.length);
     if (fits.length) this.history.push(new Map(fits));
+    if (fits.length < this.restored.rows.size) note("This address brings weights that don’t fit this text: they are left out.");
     this.restored = { rows: new Map() };
     this.draws = 0;
     plane.clear();
@@ -129,7 +136,6 @@ export class Model extends HTMLElement {
     const { grid, where } = this.parts, asked = this.asked;
     where.hidden = this.about.sites.length < 2;
     this.parts.scope.hidden = this.opened.rows.length < 2;
-    this.parts.site.value = this.chosen.site;
     const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }))));
     if (asked.text !== this.text.text || asked.site !== this.chosen.site) return;
     const sites = Object.fromEntries(found.flatMap(({ value }) => (value ? [[value.site, value]] : [])));
@@ -146,9 +152,15 @@ export class Model extends HTMLElement {
   }
 
   choose(chosen) {
-    const other = chosen.site !== this.chosen.site;
+    this.wanted = chosen;
+    unnoted();
+    if (chosen.site !== this.chosen.site || this.classList.contains("stale")) {
+      this.search.stop();
+      this.classList.add("stale"); // until it is opened, what is shown is the one before
+      this.opening();
+      return;
+    }
     this.chosen = chosen;
-    if (other) { this.opening(); return; }
     this.drawn();
     this.parts.grid.chosen = chosen;
     this.parts.grid.show();
