@@ -5,7 +5,6 @@ elsewhere a whole pass is run for every weighting. Only real keys and rows are s
 the audit: TVD of the predictions, and JSD of the weights, the mean over rows (Jain & Wallace 2019).
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.places import places
 from exegete.experiments.common.counterfactual import furthest
+from exegete.explorer.names import NULL, name_of_key, names_of_pieces, shortened
 from exegete.interventions.contract import scaled
 from exegete.interventions.cut import Cut
 from exegete.interventions.permute import permuted
@@ -31,8 +31,6 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.pieces import MARK
 
-NULL = "∅"  # a key that is no word, and takes the weight that no word has
-LETTERS = 32  # of a key that is a sentence
 SAME = 1e-6  # sums of weights that differ by less are equal
 SHOWN = 8  # next words of a translator whose probabilities are shown
 EVERY = 10  # steps of a search between two looks
@@ -123,10 +121,9 @@ class Attack:
         """What each real key is: a word, the beginning of a sentence, a wrapper, or nothing."""
         with torch.no_grad():
             owner = self.model.trace(self.batch, keep=[self.site]).owner[self.site][0].tolist()
-        spelled = self.tokens
         layered = isinstance(self.model, SelfAttentive) and self.site in self.model.self_attention
         real = self.opened.mask[0].nonzero()[:, 0].tolist()
-        named = [spelled[key] if layered else _named(key, owner, spelled) for key in real]
+        named = [self.tokens[key] if layered else name_of_key(key, owner, self.tokens) for key in real]
         return [each.removeprefix(MARK) or NULL for each in named] if isinstance(self.model, Stepwise) else named
 
     @cached_property
@@ -140,11 +137,11 @@ class Attack:
         with torch.no_grad():
             here = next(site for site in sites_of(self.model, self.batch) if site.name == self.site)
         if here.query_owner is not None:
-            return list(_pieces(here.query_owner[0].tolist(), self.tokens))
+            return list(names_of_pieces(here.query_owner[0].tolist(), self.tokens))
         if self.queries == len(self.keys):
             return self.keys
         reach = here.mask.expand_as(here.weights)[0, 0][:, self.opened.mask[0]]  # [query, key]
-        return [_shortened(" ".join(compress(self.keys, row))) for row in reach.tolist()]
+        return [shortened(" ".join(compress(self.keys, row))) for row in reach.tolist()]
 
     @property
     def movable(self) -> list[bool]:
@@ -272,23 +269,6 @@ class Attack:
         if (own.sum(-1) - changed.sum(-1)).abs().max() > SAME or self.model.readout is None:
             return None
         return None if self.model.readout.gated else float(jsd(changed, own).mean())
-
-
-def _named(key: int, owner: Sequence[int], spelled: Sequence[str]) -> str:
-    """The words that a key stands for, in one line."""
-    return _shortened(" ".join(word for word, of in zip(spelled, owner, strict=True) if of == key)) or NULL
-
-
-def _shortened(words: str) -> str:
-    return words if len(words) <= LETTERS else f"{words[: LETTERS - 1]}…"
-
-
-def _pieces(owner: Sequence[int], tokens: Sequence[str]) -> Iterator[str]:
-    """Pieces by the places of their words: each is its word, with its number where the word has several."""
-    counts, seen = Counter(owner), Counter[int]()
-    for word in owner:
-        seen[word] += 1
-        yield tokens[word] if counts[word] == 1 else f"{tokens[word]} {seen[word]}/{counts[word]}"
 
 
 def sites_of(model: Predictor, batch: Batch) -> list[Site]:

@@ -125,7 +125,7 @@ class Lab:
         most = MATRIX if self.writes else WORDS  # who writes, writes about as many
         example = example_of(self.checkpoint, parts)
         if len(example.all_words) > most:
-            raise UsageError(f"the explorer reads texts of up to {most:,} words: shorten the text")
+            raise UsageError(f"the explorer reads texts of up to {most} words: shorten the text")
         if (pieces := int(self.checkpoint.model.collate([example]).cost.sum())) > PIECES:
             raise UsageError(
                 f"this text has {pieces:,} pieces, and the explorer reads up to {PIECES:,}: shorten its long words"

@@ -1,6 +1,7 @@
 """Messages: what the page asks, checked on the way in; limits are here, so that one list has them.
 
-A model is a number: the place of its name on the command line. No name of a file ever comes from a browser.
+A model is a number: the place of its name on the command line. A method is one that `/api/models` offers for it, with
+the settings that it has there. No name of a file or of a class ever comes from a browser, and no setting.
 """
 
 from typing import Annotated, Literal
@@ -13,6 +14,7 @@ MATRIX = 64  # words of a text whose weights are a matrix: n² of them a head
 ROWS, KEYS = 2_048, 2_048  # rows of weights that may be changed, and their length
 WEIGHTS = 80_000  # in all rows of a site: so many digits fit into one request
 DRAWS, LAST_DRAW = 100, 1_000  # permutations that may be asked for together, and of how many
+SECONDS, MEMORY = 300, 4 << 30  # that one question may take, and bytes
 PAGE, MARKS = 200, 300  # texts of a page, and words of a drawing
 
 Weight = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -44,7 +46,7 @@ class Explain(Text):
     """Which words of a text speak for its prediction?"""
 
     methods: list[Annotated[str, Field(max_length=100)]] | None = Field(
-        default=None, max_length=30, description="importances with settings; those that cost little unless given"
+        default=None, max_length=30, description="of those that the model offers; those that cost little unless given"
     )
     target: str | None = Field(default=None, max_length=200, description="the class; the predicted one unless given")
     contrast: str | None = Field(default=None, max_length=200, description="the class that it is set against")

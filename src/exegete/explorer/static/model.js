@@ -1,6 +1,6 @@
 // <exegete-model>: one model with the text: its prediction, its attention in hand, and what every method says.
 
-import { ask, newest } from "./api.js";
+import { ask, latest, newest } from "./api.js";
 import { Search } from "./search.js";
 import { History, listed, rounded, sum } from "./edits.js";
 import { classed, make, note, number, say, unnoted } from "./dom.js";
@@ -17,8 +17,8 @@ export class Model extends HTMLElement {
     this.second = null;
     this.draws = 0;
     this.search = new Search(this);
-    this.reading = newest(() => this.begun());
-    this.opening = newest(() => this.open());
+    this.reading = latest((signal) => this.begun(signal));
+    this.opening = latest((signal) => this.open(signal));
     this.weighing = newest(() => this.weigh());
   }
 
@@ -52,16 +52,17 @@ export class Model extends HTMLElement {
   }
 
   /** Ask for everything; of a translator first what it writes, as there may be no such word any more. */
-  async begun() {
+  async begun(signal) {
     if (this.about.writes) {
-      const { text } = this.text;
       try {
-        const { pieces } = await ask("write", { model: this.about.model, ...this.text });
-        if (text !== this.text.text) return; // a newer one is on its way
+        const { pieces } = await ask("write", { model: this.about.model, ...this.text }, signal);
         this.at = Math.max(1, Math.min(this.at, pieces.length));
         this.text = { ...this.text, step: this.at };
         this.parts.output.open(pieces, this.at);
-      } catch (error) { this.trouble(error.message); return; }
+      } catch (error) {
+        if (!signal.aborted) this.trouble(error.message);
+        return;
+      }
     }
     this.opening();
     this.parts.heat.open(this.about, this.text);
@@ -92,23 +93,22 @@ export class Model extends HTMLElement {
   weights(row) { return this.rows.get(row) ?? this.opened.rows[row]; }
 
   /** Open what is wanted. Where that can't be, the readout is shown, and a note says why; where nothing can, there is no weight to take in hand. */
-  async open() {
-    const { wanted } = this, asked = { ...this.asked, site: wanted.site };
+  async open(signal) {
+    const asked = { ...this.asked, site: this.wanted.site };
     let opened = null, trouble = "";
-    try { opened = await ask("open", asked); } catch (error) { trouble = error.message; }
-    if (!opened && asked.site && wanted === this.wanted) {
-      opened = await ask("open", { ...asked, site: null }).catch(() => null);
-      this.restored = { rows: new Map() }; // of another site
-    }
-    if (wanted !== this.wanted) return; // a newer one is on its way
+    try { opened = await ask("open", asked, signal); } catch (error) { trouble = error.message; }
+    if (!opened && asked.site && !signal.aborted) opened = await ask("open", { ...asked, site: null }, signal).catch(() => null);
+    if (signal.aborted) return; // a newer one is on its way
+    this.classList.remove("stale");
     this.parts.hand.hidden = this.parts.effect.hidden = !opened;
     this.trouble(opened ? "" : trouble);
-    if (opened) {
-      if (trouble) note(`${trouble[0].toUpperCase()}${trouble.slice(1)}. Site ${opened.site} is shown instead.`);
-      this.take(opened);
-      await this.layers();
+    if (!opened) return;
+    if (trouble) {
+      note(`${trouble[0].toUpperCase()}${trouble.slice(1)}. Site ${opened.site} is shown instead.`);
+      this.restored = { rows: new Map() }; // of another site
     }
-    this.classList.remove("stale");
+    this.take(opened);
+    await this.layers(signal);
   }
 
   /** What was opened; an address's rows fit, or they are let go. */
@@ -132,12 +132,12 @@ export class Model extends HTMLElement {
   }
 
   /** All layers and heads, where words look at words somewhere; a text too long for matrices has its readout alone. */
-  async layers() {
+  async layers(signal) {
     const { grid, where } = this.parts, asked = this.asked;
     where.hidden = this.about.sites.length < 2;
     this.parts.scope.hidden = this.opened.rows.length < 2;
-    const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }))));
-    if (asked.text !== this.text.text || asked.site !== this.chosen.site) return;
+    const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }, signal))));
+    if (signal.aborted || asked.site !== this.chosen.site) return;
     const sites = Object.fromEntries(found.flatMap(({ value }) => (value ? [[value.site, value]] : [])));
     const layer = Object.values(sites).find(({ queries }) => queries.length > 1);
     grid.hidden = !layer;
