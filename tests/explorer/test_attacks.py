@@ -194,6 +194,17 @@ def test_checks_are_those_of_their_block() -> None:
     assert seen == ["outer", "inner", "outer"]
 
 
+def test_answers_that_are_kept_have_a_longest(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = server.models[0]
+    server.post("open", text="a b c d")
+    before = len(model._kept)
+    assert before == len(model._sizes) > 0
+    monkeypatch.setattr("exegete.explorer.served.BYTES", 300)
+    server.post("open", text="a b c d e")
+    assert sum(model._sizes.values()) <= 300
+    assert model._kept.keys() == model._sizes.keys()
+
+
 # What follows asks a real server for much, and leaves.
 
 

@@ -23,7 +23,7 @@ from exegete.explorer.replies import OfferedMethod, ServedModel
 from exegete.runs.engine.warm import Found, GivenUp, Warm
 
 KEEP, AUDIT = "exegete.explorer.answers:keep", "exegete.explorer.auditing:keep"
-KEPT = 512  # answers
+KEPT, BYTES = 512, 32 << 20  # answers, and how long they may be together
 Said = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
 DEFAULT = "the default audit’s model"
 NEWER = "a newer question of the same page took the place of this one: ask again"
@@ -39,6 +39,7 @@ class Served:
             model=number, name=source or DEFAULT, state="loading", said="starting", source=source, run=run is not None
         )
         self._kept: OrderedDict[str, Found] = OrderedDict()
+        self._sizes: dict[str, int] = {}
         self._newest: dict[tuple[str, str], tuple[Warm, int]] = {}  # by who asks, and what
         self._slow: Warm | None = None
         self._auditor: Warm | None = None
@@ -154,9 +155,10 @@ class Served:
         return sha256(json.dumps([name, message.model_dump()], sort_keys=True).encode()).hexdigest()
 
     def _keep(self, key: str, found: Found) -> Found:
-        self._kept[key] = found
-        if len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        self._kept[key], self._sizes[key] = found, len(json.dumps(found))
+        while len(self._kept) > KEPT or sum(self._sizes.values()) > BYTES:
+            oldest, _ = self._kept.popitem(last=False)
+            del self._sizes[oldest]
         return found
 
     def _told(self, said: Mapping[str, Any]) -> None:
