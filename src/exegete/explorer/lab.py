@@ -99,7 +99,7 @@ class Lab:
 
     def _open(self, parts: tuple[str, ...], site: str | None, step: int) -> Attack:
         checkpoint, example = self.checkpoint, example_of(self.checkpoint, parts)
-        if site not in (None, checkpoint.classifier.sites[-1]):
+        if site not in (None, checkpoint.model.sites[-1]):
             self._check_matrix(example)
         with one_thread():
             if self.writes:
