@@ -35,9 +35,9 @@ def choose(tab: Any, site: str) -> None:
     settle(tab)
 
 
-def named(tab: Any) -> tuple[str, str]:
+def named(tab: Any) -> list[str]:
     """What the selector names, and what is shown."""
-    both: tuple[str, str] = panel(tab).evaluate("(m) => [m.parts.site.value, m.opened.site]")
+    both: list[str] = panel(tab).evaluate("(m) => [m.parts.site.value, m.opened.site]")
     return both
 
 
