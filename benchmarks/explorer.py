@@ -94,8 +94,9 @@ def drag(client: httpx.Client, keys: int, number: int) -> float:
 
 
 def entered(address: str, token: str) -> httpx.Client:
-    client = httpx.Client(base_url=address, timeout=120)
-    client.get("/", params={"token": token})
+    client = httpx.Client(timeout=120)
+    entrance = client.get(f"{address}/", params={"token": token})
+    client.base_url = entrance.url.join(entrance.headers["location"])
     return client
 
 

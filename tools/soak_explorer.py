@@ -54,8 +54,9 @@ def _measured(about: dict[str, Any]) -> bool:
 
 def entered(address: str) -> httpx.Client:
     """Somebody who came with the token."""
-    client = httpx.Client(base_url=address.partition("/?")[0], timeout=PATIENCE)
-    client.get(address)
+    client = httpx.Client(timeout=PATIENCE)
+    entrance = client.get(address)
+    client.base_url = entrance.url.join(entrance.headers["location"])
     return client
 
 

@@ -56,12 +56,17 @@ class Running:
     client: httpx.Client
 
     @property
-    def address(self) -> str:
+    def origin(self) -> str:
         return f"http://127.0.0.1:{self.door.port}"
 
     @property
+    def address(self) -> str:
+        """Below which everything is, for who came with the token."""
+        return f"{self.origin}{self.door.path}"
+
+    @property
     def entrance(self) -> str:
-        return f"{self.address}/?token={self.door.token}"
+        return f"{self.origin}/?token={self.door.token}"
 
     def post(self, question: str, **asked: Any) -> Any:
         """An answer that is there."""
@@ -86,8 +91,9 @@ def running(sources: Sequence[str], ready: bool = True) -> Iterator[Running]:
     """Serve until the end of the block."""
     with closing(Background(sources, buckets=Buckets(rate=1e4, burst=1e4))) as server:
         door, models = server.door, server.models
-        with httpx.Client(base_url=f"http://127.0.0.1:{door.port}", timeout=WAIT) as client:
-            assert client.get("/", params={"token": door.token}).status_code == 303
+        origin = f"http://127.0.0.1:{door.port}"
+        with httpx.Client(base_url=f"{origin}{door.path}", timeout=WAIT) as client:
+            assert client.get(f"{origin}/", params={"token": door.token}).status_code == 303
             for model in models if ready else ():
                 until(lambda model=model: model.about.state != "loading")
             yield Running(door, models, server.guard, client)

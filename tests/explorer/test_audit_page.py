@@ -63,6 +63,6 @@ def test_one_that_is_stopped_keeps_what_is_done_and_can_go_on(browser: Browser, 
         assert "being audited already" in again
         tab.get_by_role("button", name="Stop").click()
         tab.get_by_text("Stopped; what is done is kept.").wait_for()
-        tab.wait_for_function("async () => (await fetch('/api/models')).ok")  # and it answers
+        tab.wait_for_function("async () => (await fetch('api/models')).ok")  # and it answers
         assert served.post("open", text="a fine b")["keys"] == ["a", "fine", "b"]
         assert served.client.get("/api/models").json()[0]["run"] is False

@@ -2,18 +2,19 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, urlencode
 
 import pytest
 
 import exegete
 from tests.browser import Browser
 from tests.explanations.explained_model import TEXT
-from tests.explorer.serving import Running
+from tests.explorer.serving import Running, until
 
 pytestmark = pytest.mark.slow
 WAIT = 60_000
@@ -34,7 +35,7 @@ def opened(
     tab = place.new_page()
     tab.on("pageerror", lambda error: said.append(str(error)))
     tab.on("console", lambda message: said.append(message.text))
-    tab.on("request", lambda request: None if request.url.startswith(server.address) else said.append(request.url))
+    tab.on("request", lambda request: None if request.url.startswith(server.origin) else said.append(request.url))
     tab.goto(server.entrance + fragment)
     for model in range(models):
         panel(tab, model).locator("exegete-heat .exegete-heatmap").wait_for()
@@ -69,7 +70,7 @@ def shown(tab: Any, model: int = 0) -> list[float]:
     return full
 
 
-def in_python(folder: Path, text: str, rows: dict[int, list[float]], site: str | None = None) -> list[float]:
+def in_python(folder: Path | str, text: str, rows: dict[int, list[float]], site: str | None = None) -> list[float]:
     return exegete.lab(folder, text, site=site).weigh(rows).probabilities.tolist()
 
 
@@ -262,7 +263,12 @@ def test_a_shorter_text_has_smaller_matrices(browser: Browser, server: Running) 
         settle(tab, 1)
         assert [len(row) for row in panel(tab, 1).evaluate("(m) => m.parts.grid.weights('encoder.1', 1)")] == [2, 2]
         tab.fill("#text", "a " * 65)
-        panel(tab, 1).get_by_text("up to 64 words").first.wait_for()
+        tab.locator("#note").get_by_text(
+            "up to 64 words: shorten the text. Site attention is shown instead."
+        ).wait_for()
+        settle(tab, 1)
+        assert panel(tab, 1).evaluate("(m) => [m.parts.site.value, m.opened.site]") == ["attention", "attention"]
+        assert panel(tab, 1).locator(".column").count() == 65
 
 
 def test_what_is_saved_is_what_is_shown(browser: Browser, server: Running, tmp_path: Path) -> None:
@@ -304,9 +310,68 @@ def test_what_is_wrong_is_one_sentence_and_the_rest_stays(browser: Browser, serv
     with opened(browser, server, f"#text={TEXT}", refused="400 (Bad Request)") as tab:
         tab.fill("#text", "a " * 1001)
         panel(tab).get_by_text("up to 1000 words").first.wait_for()
-        assert panel(tab).locator(".column").count() == 10  # the text before
+        panel(tab).locator(".hand").wait_for(state="hidden")  # no weight of another text is in hand
         tab.fill("#text", "a b")
         panel(tab).locator(".wrong:visible").first.wait_for(state="hidden")
+        panel(tab).locator(".hand").wait_for(state="visible")
+        assert panel(tab).locator(".column").count() == 2
+
+
+def test_an_address_that_names_what_is_not_there_is_repaired(browser: Browser, server: Running, tmp_path: Path) -> None:
+    table = tmp_path / "cards.csv"
+    table.write_text("example,token,word,method,score\n")
+    heat = urlencode({"with": f"given:file={table} lime:samples=2000000000 blocking", "target": "gone", "by": "letter"})
+    rows = "0:0.5,0.5"
+    stale = {"text": TEXT, "site.1": "encoder.9", "heat.0": heat, "rows.0": rows, "site.7": "attention"}
+    asked: list[Any] = []
+    with opened(browser, server, f"#{urlencode(stale, quote_via=quote)}", refused="400 (Bad Request)") as tab:
+        tab.on("request", lambda request: asked.append(request.post_data or ""))
+        note = tab.locator("#note")
+        for said in (
+            "encoder.9",
+            "given:file=",
+            "lime:samples",
+            "“gone”",
+            "“letter”",
+            "also about model 8",
+            "weights that don’t fit",
+        ):
+            note.get_by_text(said).first.wait_for()
+        for number in (0, 1):
+            settle(tab, number)
+            assert panel(tab, number).locator(".exegete-heatmap").count() > 0
+        assert panel(tab, 1).evaluate("(m) => [m.parts.site.value, m.opened.site]") == ["attention", "attention"]
+        assert panel(tab).evaluate("(m) => [...m.parts.heat.extra]") == []
+        tab.wait_for_function("!location.hash.includes('cards') && !location.hash.includes('encoder.9')")
+        tab.evaluate(f"location.hash = {json.dumps(urlencode(stale, quote_via=quote))}")  # also while it is open
+        note.get_by_text("encoder.9").first.wait_for()
+        settle(tab, 1)
+        tab.fill("#text", "a b")
+        note.wait_for(state="hidden")
+    assert not any("cards" in each or "2000000000" in each for each in asked)
+
+
+def test_what_is_switched_off_stops_and_a_new_text_does_not_wait(browser: Browser, server: Running) -> None:
+    slow = server.models[0]._slow
+    assert slow is not None
+    with opened(browser, server, f"#text={TEXT}") as tab:
+        until(lambda: all(m.milliseconds is not None for m in server.models[0].about.methods if not m.cheap))
+        tab.fill("#text", " ".join(TEXT.split() * 90))
+        tab.wait_for_timeout(1_000)
+        button = panel(tab).get_by_role("button", name=re.compile("KernelSHAP"))
+        button.click()
+        until(lambda: slow.waiting == 1)
+        button.click()
+        started = time.monotonic()
+        until(lambda: slow.waiting == 0)
+        assert time.monotonic() - started < 3
+        button.click()
+        until(lambda: slow.waiting == 1)
+        started = time.monotonic()
+        tab.fill("#text", "a b c")
+        panel(tab).locator(".exegete-heatmap .map").get_by_text("KernelSHAP").wait_for()
+        assert time.monotonic() - started < 5
+        settle(tab)
 
 
 @pytest.mark.parametrize("width", [360, 1280, 3840])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.explorer import guard
+from exegete.explorer import guard, headers
 from exegete.explorer.answers import without_paths
 from exegete.explorer.guard import BODY, CLIENTS, HEADERS, Buckets, Door, Guard, Refused
 from exegete.explorer.start import bound, check_source, door_of, loopback
@@ -23,6 +24,7 @@ from tests.explanations.explained_model import TEXT
 from tests.explorer.serving import Running, running, until
 
 PORT = 8077
+ORIGIN = f"http://127.0.0.1:{PORT}"
 
 
 def hello() -> dict[str, str]:
@@ -39,10 +41,10 @@ def door() -> Door:
 
 
 class Visitor:
-    """A browser without a network: it keeps its cookies."""
+    """A browser without a network: it keeps its cookies, and asks below a path."""
 
-    def __init__(self, app: Any) -> None:
-        self.app, self.cookies = app, httpx.Cookies()
+    def __init__(self, app: Any, path: str) -> None:
+        self.app, self.path, self.cookies = app, path, httpx.Cookies()
 
     def get(self, path: str, **asked: Any) -> httpx.Response:
         return self.ask("GET", path, **asked)
@@ -54,7 +56,7 @@ class Visitor:
         async def asking() -> httpx.Response:
             transport = httpx.ASGITransport(self.app)
             async with httpx.AsyncClient(
-                transport=transport, base_url=f"http://127.0.0.1:{PORT}", cookies=self.cookies
+                transport=transport, base_url=f"{ORIGIN}{self.path}", cookies=self.cookies
             ) as client:
                 answer = await client.request(method, path, **asked)
                 self.cookies = client.cookies
@@ -69,16 +71,16 @@ def client(door: Door) -> Visitor:
     app = FastAPI()
     app.add_api_route("/", hello)
     app.add_api_route("/api/echo", echo, methods=["POST"])
-    return Visitor(Guard(app, door, Buckets(rate=0.0, burst=20)))
+    return Visitor(Guard(app, door, Buckets(rate=0.0, burst=20)), door.path)
 
 
 def enter(client: Visitor, door: Door) -> httpx.Response:
-    return client.get("/", params={"token": door.token})
+    return client.get(f"{ORIGIN}/", params={"token": door.token})
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(client: Visitor, door: Door) -> None:
     answer = enter(client, door)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{door.path}/")
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
@@ -88,15 +90,30 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(client: Visitor, door
 
 @pytest.mark.parametrize("path", ["/", "/api/echo", "/?token=wrong", "/?token=", "/openapi.json", "/static/x"])
 def test_nobody_comes_in_without_the_token(client: Visitor, path: str) -> None:
-    answer = client.get(path)
-    assert answer.status_code == 401
-    assert "exegete serve" in answer.text
+    for address in (path, f"{ORIGIN}{path}"):
+        answer = client.get(address)
+        assert answer.status_code == 401
+        assert "exegete serve" in answer.text
+
+
+def test_the_cookie_belongs_to_a_path_that_no_other_server_has(client: Visitor, door: Door) -> None:
+    cookie = enter(client, door).headers["set-cookie"]
+    assert cookie.startswith(f"exegete-{PORT}=")
+    assert cookie.endswith(f"; Path={door.path}/")
+    assert len(door.path) >= 16
+    assert Door(PORT).path != door.path
+    sent = [client.get(f"{ORIGIN}{path}").request.headers.get("cookie") for path in ("/", "/lab", f"{door.path}/")]
+    assert [each is None for each in sent] == [True, True, False]  # a port doesn't matter to a browser
+    for path in ("/", "/api/echo", f"{door.path}x/", door.path):  # nothing else is there, also for who has the cookie
+        answer = client.get(f"{ORIGIN}{path}", headers={"cookie": f"{door.cookie}={door.session()}"})
+        assert answer.status_code == 404
+        assert "nothing here" in answer.text
 
 
 def test_a_cookie_can_not_be_made_up(client: Visitor, door: Door) -> None:
     for made_up in ("me.0", "me", f"me.{Door(PORT).session().partition('.')[2]}", "é", ""):
-        headers = {b"cookie": f"{door.cookie}={made_up}".encode()}
-        assert client.get("/", headers=headers).status_code == 401
+        cookie = {b"cookie": f"{door.cookie}={made_up}".encode()}
+        assert client.get("/", headers=cookie).status_code == 401
     assert client.get("/", headers={"cookie": f"{door.cookie}={door.session()}"}).status_code == 200
     assert client.get("/", headers={"cookie": f"exegete-1={door.session()}"}).status_code == 401
 
@@ -128,7 +145,7 @@ def test_other_hosts_are_refused(client: Visitor, door: Door, host: str) -> None
 
 
 @pytest.mark.parametrize(
-    "headers",
+    "sent",
     [
         {"origin": "http://evil.example"},
         {"origin": "null"},
@@ -138,9 +155,9 @@ def test_other_hosts_are_refused(client: Visitor, door: Door, host: str) -> None
         {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
     ],
 )
-def test_other_origins_are_refused(client: Visitor, door: Door, headers: dict[str, str]) -> None:
+def test_other_origins_are_refused(client: Visitor, door: Door, sent: dict[str, str]) -> None:
     enter(client, door)
-    answer = client.post("/api/echo", json={}, headers=headers)
+    answer = client.post("/api/echo", json={}, headers=sent)
     assert answer.status_code == 403
     assert "another site" in answer.json()["error"]
     assert client.post("/api/echo", json={}, headers={"origin": f"http://127.0.0.1:{PORT}"}).status_code == 200
@@ -258,7 +275,7 @@ def ours(server: Running) -> str:
 )
 def test_no_path_touches_the_disk(server: Running, path: str) -> None:
     with socket.create_connection(("127.0.0.1", server.door.port)) as raw:  # as it is: clients tidy paths
-        raw.sendall(f"GET {path} HTTP/1.1\r\n{ours(server)}Connection: close\r\n\r\n".encode())
+        raw.sendall(f"GET {server.door.path}{path} HTTP/1.1\r\n{ours(server)}Connection: close\r\n\r\n".encode())
         said = b""
         while part := raw.recv(65_536):
             said += part
@@ -298,9 +315,58 @@ def test_malformed_bodies_are_refused(server: Running, body: bytes) -> None:
 def test_a_slow_client_is_let_go(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "PATIENCE", 0.2)
     with socket.create_connection(("127.0.0.1", server.door.port)) as raw:
-        raw.sendall(f"POST /api/weigh HTTP/1.1\r\n{ours(server)}Content-Length: 100\r\n\r\n{{".encode())
+        path = f"{server.door.path}/api/weigh"
+        raw.sendall(f"POST {path} HTTP/1.1\r\n{ours(server)}Content-Length: 100\r\n\r\n{{".encode())
         raw.settimeout(10)
-        assert raw.recv(4096).startswith(b"HTTP/1.1 408")
+        said = dribbled(raw, b" ")
+        assert said.startswith(b"HTTP/1.1 408")
+        assert b"did not arrive in time" in said
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX-A: b\r\nX-"])
+def test_headers_that_never_end_are_let_go(server: Running, monkeypatch: pytest.MonkeyPatch, beginning: bytes) -> None:
+    monkeypatch.setattr(headers, "PATIENCE", 0.3)
+    with socket.create_connection(("127.0.0.1", server.door.port)) as raw:
+        raw.sendall(beginning)
+        raw.settimeout(10)
+        said = dribbled(raw, b"x" if beginning else b"")
+        assert said.startswith(b"HTTP/1.1 408")
+        assert b"did not arrive in time" in said
+        assert raw.recv(1) == b""  # and the connection is closed
+
+
+def test_headers_of_a_second_request_have_a_limit_too(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headers, "PATIENCE", 0.3)
+    with socket.create_connection(("127.0.0.1", server.door.port)) as raw:
+        raw.settimeout(10)
+        raw.sendall(f"GET {server.door.path}/api/models HTTP/1.1\r\n{ours(server)}\r\n".encode())
+        answer = b""
+        while not answer.endswith(b"}]"):
+            answer += raw.recv(65_536)
+        assert answer.startswith(b"HTTP/1.1 200")
+        raw.sendall(b"GET / HTTP/1.1\r\nX-")
+        assert b"HTTP/1.1 408" in dribbled(raw, b"x")
+
+
+def test_whoever_takes_long_to_answer_is_not_cut_off(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headers, "PATIENCE", 0.3)
+    told = server.follow("adversary", model=1, text=TEXT, site="encoder.0", steps=150)
+    assert told[-1][0] == "found"
+
+
+def dribbled(raw: socket.socket, byte: bytes) -> bytes:
+    """What a server says to somebody who sends a byte now and then."""
+    raw.setblocking(False)
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        with suppress(BlockingIOError):
+            said = raw.recv(4096)
+            raw.setblocking(True)
+            return said
+        with suppress(OSError):
+            raw.sendall(byte)
+        time.sleep(0.05)
+    raise AssertionError("it waits for ever")
 
 
 def test_a_full_queue_says_so(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def opened(browser: Browser, served: Running, fragment: str, refused: str = "not
     tab.on("console", lambda message: said.append(message.text))
     tab.on(
         "request",
-        lambda asked: None if asked.url.startswith((served.address, "blob:", "data:")) else said.append(asked.url),
+        lambda asked: None if asked.url.startswith((served.origin, "blob:", "data:")) else said.append(asked.url),
     )
     tab.goto(served.entrance + fragment)
     yield tab

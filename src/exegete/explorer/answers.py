@@ -1,13 +1,18 @@
 """Answers: what a worker is asked over the wire, and what it says. This is where the server's torch is."""
 
 import re
+import resource
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.pauses import Check, checked
 from exegete.explanations.question import Text as Asked
 from exegete.explanations.question import Word
 from exegete.explanations.result import Explanation
@@ -16,6 +21,8 @@ from exegete.explorer.attack import Attack
 from exegete.explorer.attack import RewrittenPrediction as Effect
 from exegete.explorer.lab import Lab, lab
 from exegete.explorer.messages import (
+    MEMORY,
+    SECONDS,
     Differ,
     Explain,
     FindAdversary,
@@ -43,6 +50,7 @@ from exegete.page.labels import importance_labels
 from exegete.runs.engine.warm import Answer, Found, Tell
 
 PROBE = "the film is a long story about two old friends"  # ten words that most models know some of
+STATUS = Path("/proc/self/statm")
 PATH = re.compile(r"(?<![\w.])(?:/[\w.@+~ -]+)+/([\w.@+~-]+)")
 
 
@@ -73,11 +81,35 @@ def keep(tell: Tell, source: str | None) -> Answer:
 
     def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
         try:
-            return kept_here[name](arguments, tell)
+            with checked(within_limits()):
+                return kept_here[name](arguments, tell)
         except ExegeteError as error:
             raise type(error)(without_paths(str(error))) from None
 
     return answer
+
+
+def within_limits() -> Check:
+    """What ends a question that takes too long, or too much memory, each with its own sentence."""
+    started, before = time.monotonic(), _resident()
+
+    def check() -> None:
+        if time.monotonic() - started > SECONDS:
+            raise UsageError(
+                f"this takes longer than {SECONDS} seconds: shorten the text, ask for less, or ask `exegete explain`"
+            )
+        if _resident() - before > MEMORY:
+            raise UsageError(f"this takes more than {MEMORY >> 30} GB of memory: shorten the text, or ask for less")
+
+    return check
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has; where the system doesn't say, the most that it has had."""
+    if STATUS.is_file():
+        return int(STATUS.read_text().split()[1]) * resource.getpagesize()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most << 10
 
 
 def without_paths(sentence: str) -> str:
@@ -146,7 +178,7 @@ def _open(kept: Lab, asked: Open) -> OpenedSite:
     return OpenedSite(
         site=found.site,
         keys=found.keys,
-        queries=found.keys if found.queries > 1 else [""],
+        queries=found.looks,
         heads=len(found.own) // found.queries,
         rows=found.own.tolist(),
         movable=found.movable,

@@ -8,15 +8,18 @@ the audit: TVD of the predictions, and JSD of the weights, the mean over rows (J
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.places import places
 from exegete.experiments.common.counterfactual import furthest
+from exegete.explorer.names import NULL, name_of_key, names_of_pieces, shortened
 from exegete.interventions.contract import scaled
 from exegete.interventions.cut import Cut
-from exegete.interventions.permute import permuted_together
+from exegete.interventions.permute import permuted
 from exegete.interventions.remove import heights, ranked, without
 from exegete.interventions.search import Search, looking, watched
 from exegete.interventions.silence import sinks_of
@@ -28,8 +31,6 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.pieces import MARK
 
-NULL = "∅"  # a key that is no word, and takes the weight that no word has
-LETTERS = 32  # of a key that is a sentence
 SAME = 1e-6  # sums of weights that differ by less are equal
 SHOWN = 8  # next words of a translator whose probabilities are shown
 EVERY = 10  # steps of a search between two looks
@@ -37,13 +38,16 @@ EVERY = 10  # steps of a search between two looks
 
 @dataclass(frozen=True)
 class Held:
-    """An intervention that holds all weights as they were in one pass: what comes after a site can't follow it."""
+    """An intervention that holds all weights as they were in one pass: what comes after a site can't follow it.
 
-    weights: Mapping[str, Tensor]  # by site: [1, head, query, key]
+    Where queries are pieces, each has its own row. A word keeps its weight, which its pieces share as they do anyway.
+    """
+
+    weights: Mapping[tuple[str, int], Tensor]  # by site and first query: [1, head, query, key]
 
     def __call__(self, site: Site) -> Tensor:
         """What the site had."""
-        return self.weights[site.name].expand_as(site.weights)
+        return self.weights[site.name, site.first_query].expand_as(site.weights)
 
 
 @dataclass(frozen=True)
@@ -104,18 +108,40 @@ class Attack:
         return isinstance(self.opened, OpenedPooling)
 
     @cached_property
+    def tokens(self) -> list[str]:
+        """Words as they were written, not as the model knows them, and the symbols around them."""
+        spelled = list(self.batch.reader.spelled(self.batch.tokens[0].tolist()))
+        words = (self.batch.sentence[0] >= 0).nonzero()[:, 0].tolist()
+        for place, word in zip(words, self.example.all_words, strict=True):
+            spelled[place] = word
+        return spelled
+
+    @cached_property
     def keys(self) -> list[str]:
         """What each real key is: a word, the beginning of a sentence, a wrapper, or nothing."""
         with torch.no_grad():
             owner = self.model.trace(self.batch, keep=[self.site]).owner[self.site][0].tolist()
-        spelled = list(self.batch.reader.spelled(self.batch.tokens[0].tolist()))
-        places = (self.batch.sentence[0] >= 0).nonzero()[:, 0].tolist()
-        for place, word in zip(places, self.example.all_words, strict=True):
-            spelled[place] = word  # as it was written, not as the model knows it
         layered = isinstance(self.model, SelfAttentive) and self.site in self.model.self_attention
         real = self.opened.mask[0].nonzero()[:, 0].tolist()
-        named = [spelled[key] if layered else _named(key, owner, spelled) for key in real]
+        named = [self.tokens[key] if layered else name_of_key(key, owner, self.tokens) for key in real]
         return [each.removeprefix(MARK) or NULL for each in named] if isinstance(self.model, Stepwise) else named
+
+    @cached_property
+    def looks(self) -> list[str]:
+        """What each query is: a key, a piece of one (`charming 2/3`), or all that it may look at, as a sentence does.
+
+        One has no name where one query is read.
+        """
+        if self.queries == 1:
+            return [""]
+        with torch.no_grad():
+            here = next(site for site in sites_of(self.model, self.batch) if site.name == self.site)
+        if here.query_owner is not None:
+            return list(names_of_pieces(here.query_owner[0].tolist(), self.tokens))
+        if self.queries == len(self.keys):
+            return self.keys
+        reach = here.mask.expand_as(here.weights)[0, 0][:, self.opened.mask[0]]  # [query, key]
+        return [shortened(" ".join(compress(self.keys, row))) for row in reach.tolist()]
 
     @property
     def movable(self) -> list[bool]:
@@ -184,16 +210,15 @@ class Attack:
             return without(weights, torch.ones_like(moves), gone)
         if how == "reverse":
             return weights.masked_scatter(moves, weights[moves].view(len(weights), -1).flip(-1))
-        return self._permuted(weights, draw)
+        return self._permuted(weights, torch.tensor([self.movable]), draw, 1)[0]
 
     def outcomes(self, first: int, count: int) -> tuple[list[float], list[float], list[bool]]:
         """TVD, JSD and whether it flips, of draws of permutations, as in the experiment of that name (seed 0)."""
-        drawn = permuted_together(self.opened.weights, self.opened.movable, self.opened.ids, 0, first + count)
-        drawn = torch.where(self.opened.movable[:, None, None], drawn, self.opened.weights[:, None])[:, first:]
+        drawn = self._permuted(self.opened.weights[0], self.opened.movable, first, count)  # [draw, row, key]
         with torch.no_grad():
-            found = self.opened.logits(drawn)[0].softmax(-1)  # [draw, class]
+            found = self.opened.logits(drawn[None])[0].softmax(-1)  # [draw, class]
         moved = tvd(found, self.probabilities.expand_as(found)).tolist()
-        apart = jsd(drawn[0], self.opened.weights.expand_as(drawn[0]))[:, looking(self.opened.weights[0])].mean(-1)
+        apart = jsd(drawn, self.opened.weights.expand_as(drawn))[:, looking(self.opened.weights[0])].mean(-1)
         return moved, apart.tolist(), (found.argmax(-1) != self.probabilities.argmax()).tolist()
 
     def searched(self, search: Search, epsilon: float) -> Iterator[dict[str, object]]:
@@ -224,10 +249,11 @@ class Attack:
             raise UsageError(f"at site '{self.site}' no token is looked at, so that none is a sink: choose a layer")
         return sinks_of(self.batch)[0, self.opened.mask[0]]
 
-    def _permuted(self, weights: Tensor, draw: int) -> Tensor:
-        """One draw of permuting these rows, all in one order."""
-        moves = torch.tensor([self.movable])
-        drawn = permuted_together(weights[None], moves, self.opened.ids, 0, draw + 1)[0, draw]
+    def _permuted(self, weights: Tensor, moves: Tensor, first: int, count: int) -> Tensor:
+        """Draws of permuting rows [row, key], all in one order: [draw, row, key]. Only `count` of them are weights."""
+        key = places(moves).expand(moves.shape)
+        order = permuted(key, moves, self.opened.ids, 0, first + count)[0, first:, None]  # [draw, 1, key]
+        drawn = weights.expand(count, -1, -1).gather(-1, order.expand(-1, len(weights), -1))
         return torch.where(moves, drawn, weights)
 
     def _whole(self, rows: Tensor) -> Tensor:
@@ -245,10 +271,16 @@ class Attack:
         return None if self.model.readout.gated else float(jsd(changed, own).mean())
 
 
-def _named(key: int, owner: Sequence[int], spelled: Sequence[str]) -> str:
-    """The words that a key stands for, in one line."""
-    said = " ".join(word for word, of in zip(spelled, owner, strict=True) if of == key)
-    return (said if len(said) <= LETTERS else f"{said[: LETTERS - 1]}…") or NULL
+def sites_of(model: Predictor, batch: Batch) -> list[Site]:
+    """All that one pass computes, as an intervention meets it: queries are pieces where a model reads pieces."""
+    met: list[Site] = []
+
+    def watch(site: Site) -> Tensor:
+        met.append(site)
+        return site.weights
+
+    model.logits(batch, intervene=watch)
+    return met
 
 
 def attack(model: Predictor, example: Example, site: str | None = None) -> Attack:
@@ -264,4 +296,5 @@ def _held(model: Predictor, batch: Batch, site: str) -> Opened | None:
     """The site opened with all others held as they are; None where no other comes after it."""
     if site == model.sites[-1]:
         return None
-    return passing(model, batch, site, Held(model.trace(batch).attention))
+    weights = {(met.name, met.first_query): met.weights for met in sites_of(model, batch)}
+    return passing(model, batch, site, Held(weights))

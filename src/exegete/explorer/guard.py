@@ -1,7 +1,9 @@
 """Guard: who may ask, from where, how often and how much; everything else is refused with a sentence.
 
 A token made anew at every start opens the page once, and becomes a cookie that scripts can't read and other sites can't
-send. Host and Origin are checked, so that a page elsewhere that gives itself our address (DNS rebinding) gets nothing.
+send. A browser sends a cookie to every port of a host: ours belongs to a path that only this start has, so that other
+servers of the same machine never see it. Host and Origin are checked, so that a page elsewhere that gives itself our
+address (DNS rebinding) gets nothing.
 """
 
 import asyncio
@@ -21,9 +23,10 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+CLIENT = "exegete.client"  # where a request's scope says who asks
 
 BODY = 1 << 20  # bytes of a request
-PATIENCE = 10.0  # seconds that a body may take between two parts
+PATIENCE = 10.0  # seconds that a body may take
 RATE, BURST = 100.0, 300.0  # questions a second, and how many at once, of one client
 CLIENTS = 1_024  # that are remembered
 NOBODY = "'none'"
@@ -40,6 +43,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 NO_TOKEN = "open the address that `exegete serve` printed: it has the token of this start"
+NOTHING = "there is nothing here: open the address that `exegete serve` printed"
 NOT_HERE = "this server answers only to its own address, as `exegete serve` printed it"
 NOT_OURS = "this request comes from another site, and only our own page may ask"
 TOO_MUCH = f"a request has at most {BODY >> 20} MB: shorten the text"
@@ -85,6 +89,7 @@ class Door:
     frames: str = NOBODY  # whose pages may show ours within them, as a policy says it
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}")  # below which everything is
 
     @property
     def cookie(self) -> str:
@@ -145,13 +150,15 @@ class Guard:
             headers = _headers(scope["headers"])
             self._check_place(headers)
             if (session := self._entering(scope)) is not None:
-                await _answer(send, 303, b"", {"location": "/", "set-cookie": session} | self.headers)
+                await _answer(send, 303, b"", {"location": f"{self.door.path}/", "set-cookie": session} | self.headers)
                 return
-            self._check_client(scope, headers)
+            client = self._check_client(scope, headers)
+            inside = self._inside(scope)
             body = await _whole(headers, receive) if scope["method"] not in ("GET", "HEAD") else None
         except Refused as refused:
-            await _refuse(scope, send, refused, self.headers)
+            await _refuse(scope["path"].removeprefix(self.door.path), send, refused, self.headers)
             return
+        scope = {**scope, "path": inside, "raw_path": inside.encode(), CLIENT: client}
         await self.app(scope, receive if body is None else _given(body, receive), _with_headers(send, self.headers))
 
     def _check_place(self, headers: dict[str, str]) -> None:
@@ -172,13 +179,22 @@ class Guard:
         self.buckets.take(_address(scope))
         if not self.door.knows(given[0]):
             raise Refused(401, NO_TOKEN)
-        return f"{self.door.cookie}={self.door.session()}; HttpOnly; SameSite=Strict; Path=/"
+        return f"{self.door.cookie}={self.door.session()}; HttpOnly; SameSite=Strict; Path={self.door.path}/"
 
-    def _check_client(self, scope: Scope, headers: dict[str, str]) -> None:
+    def _inside(self, scope: Scope) -> str:
+        """The path below that of this start."""
+        path: str = scope["path"]
+        if not path.startswith(f"{self.door.path}/"):
+            raise Refused(404, NOTHING)
+        return path.removeprefix(self.door.path)
+
+    def _check_client(self, scope: Scope, headers: dict[str, str]) -> str:
+        """Who it is: somebody with a cookie of ours."""
         client = self.door.client(headers.get("cookie", ""))
         self.buckets.take(client or _address(scope))
         if client is None:
             raise Refused(401, NO_TOKEN)
+        return client
 
 
 def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -194,12 +210,17 @@ async def _whole(headers: dict[str, str], receive: Receive) -> bytes:
     length = headers.get("content-length", "0")
     if not length.isdigit() or int(length) > BODY:
         raise Refused(413, TOO_MUCH)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await _joined(receive)
+    except TimeoutError:
+        raise Refused(408, TOO_SLOW) from None
+
+
+async def _joined(receive: Receive) -> bytes:
     body, more = b"", True
     while more:
-        try:
-            message = await asyncio.wait_for(receive(), PATIENCE)
-        except TimeoutError:
-            raise Refused(408, TOO_SLOW) from None
+        message = await receive()
         body += message.get("body", b"")
         more = message["type"] == "http.request" and message.get("more_body", False)
         if len(body) > BODY:
@@ -231,9 +252,9 @@ def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-async def _refuse(scope: Scope, send: Send, refused: Refused, headers: dict[str, str]) -> None:
+async def _refuse(path: str, send: Send, refused: Refused, headers: dict[str, str]) -> None:
     """A sentence, as JSON for the page and as text for a person."""
-    if scope["path"].startswith("/api"):
+    if path.startswith("/api"):
         body, kind = json.dumps({"error": refused.sentence}).encode(), "application/json"
     else:
         body, kind = refused.sentence.encode(), "text/plain; charset=utf-8"

@@ -17,14 +17,15 @@ from exegete.explanations.result import Explanation
 from exegete.explanations.vouch import MANIFEST, Model, Trust, subject
 from exegete.explanations.written import at_step, written
 from exegete.explorer.attack import Attack, attack
+from exegete.explorer.messages import MATRIX, PIECES, ROWS, WEIGHTS, WORDS
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.models.capabilities import Paired, SelfAttentive, Writing
 from exegete.runs.run import STUDY
+from exegete.tasks.example import Example
 from exegete.training.checkpoint import Checkpoint
 
 TEXTS = 64  # that stay opened
-WORDS, MATRIX = 1_000, 64  # of a text, and of one whose queries are words: n² weights a head
 CHEAP = ("attention", "attention_x_gradient", "attention_x_norm", "gradient", "gradient_x_input", "rollout")
 
 
@@ -98,21 +99,37 @@ class Lab:
 
     def _open(self, parts: tuple[str, ...], site: str | None, step: int) -> Attack:
         checkpoint, example = self.checkpoint, example_of(self.checkpoint, parts)
+        if site not in (None, checkpoint.model.sites[-1]):
+            self._check_matrix(example)
         with one_thread():
             if self.writes:
                 checkpoint, example = at_step(checkpoint, parts[0], written(checkpoint, parts[0]), step)
             found = attack(checkpoint.classifier, example, site)
-        if not found.pools and len(example.all_words) > MATRIX:
-            raise UsageError(f"a matrix of weights is shown for texts of up to {MATRIX} words: shorten the text")
+        if found.queries > 1:
+            self._check_matrix(example)
+        if len(found.own) > ROWS or found.own.numel() > WEIGHTS:
+            raise UsageError(
+                f"this text has {found.own.numel():,} weights in {len(found.own):,} rows at '{found.site}', and "
+                f"{WEIGHTS:,} in {ROWS:,} can be taken in hand: shorten the text"
+            )
         return found
+
+    def _check_matrix(self, example: Example) -> None:
+        if len(example.all_words) > MATRIX:
+            raise UsageError(f"a matrix of weights is shown for texts of up to {MATRIX} words: shorten the text")
 
     def _parts(self, text: Text) -> tuple[str, ...]:
         """A text that this model can read, within limits."""
         parts = parts_of(text)
         check_parts(parts, self.checkpoint)
         most = MATRIX if self.writes else WORDS  # who writes, writes about as many
-        if len(example_of(self.checkpoint, parts).all_words) > most:
+        example = example_of(self.checkpoint, parts)
+        if len(example.all_words) > most:
             raise UsageError(f"the explorer reads texts of up to {most} words: shorten the text")
+        if (pieces := int(self.checkpoint.model.collate([example]).cost.sum())) > PIECES:
+            raise UsageError(
+                f"this text has {pieces:,} pieces, and the explorer reads up to {PIECES:,}: shorten its long words"
+            )
         return parts
 
 

@@ -1,6 +1,7 @@
 """Messages: what the page asks, checked on the way in; limits are here, so that one list has them.
 
-A model is a number: the place of its name on the command line. No name of a file ever comes from a browser.
+A model is a number: the place of its name on the command line. A method is one that `/api/models` offers for it, with
+the settings that it has there. No name of a file or of a class ever comes from a browser, and no setting.
 """
 
 from typing import Annotated, Literal
@@ -8,8 +9,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 CHARACTERS = 20_000  # of a text
-ROWS, KEYS = 1_024, 2_048  # rows of weights that may be changed, and their length
-DRAWS = 100  # permutations that may be asked for together
+WORDS, PIECES = 1_000, 2_048  # of a text, and its pieces, where a model reads pieces
+MATRIX = 64  # words of a text whose weights are a matrix: n² of them a head
+ROWS, KEYS = 2_048, 2_048  # rows of weights that may be changed, and their length
+WEIGHTS = 80_000  # in all rows of a site: so many digits fit into one request
+DRAWS, LAST_DRAW = 100, 1_000  # permutations that may be asked for together, and of how many
+SECONDS, MEMORY = 300, 4 << 30  # that one question may take, and bytes
 PAGE, MARKS = 200, 300  # texts of a page, and words of a drawing
 
 Weight = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -41,7 +46,7 @@ class Explain(Text):
     """Which words of a text speak for its prediction?"""
 
     methods: list[Annotated[str, Field(max_length=100)]] | None = Field(
-        default=None, max_length=30, description="importances with settings; those that cost little unless given"
+        default=None, max_length=30, description="of those that the model offers; those that cost little unless given"
     )
     target: str | None = Field(default=None, max_length=200, description="the class; the predicted one unless given")
     contrast: str | None = Field(default=None, max_length=200, description="the class that it is set against")
@@ -76,7 +81,7 @@ class RewriteRows(Weigh):
     )
     count: int = Field(default=1, ge=1, le=KEYS, description="remove: how many of the highest weights")
     key: int = Field(default=0, ge=0, lt=KEYS, description="without: the key that gets no weight")
-    draw: int = Field(default=0, ge=0, lt=10_000, description="permute: which draw")
+    draw: int = Field(default=0, ge=0, lt=LAST_DRAW, description="permute: which draw")
 
 
 class KnockOut(Text):
@@ -91,7 +96,7 @@ class KnockOut(Text):
 class PermuteWeights(Open):
     """What random orders of the model's own weights do to the prediction: draws as in the audit."""
 
-    first: int = Field(default=0, ge=0, lt=10_000)
+    first: int = Field(default=0, ge=0, lt=LAST_DRAW)
     count: int = Field(default=DRAWS, ge=1, le=DRAWS)
 
 

@@ -15,17 +15,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.explorer.busy import WAITING, Busy
 from exegete.explorer.data import Data, run_of
-from exegete.explorer.messages import Message, StartAudit
+from exegete.explorer.messages import Explain, Message, StartAudit
 from exegete.explorer.replies import OfferedMethod, ServedModel
-from exegete.runs.engine.warm import Found, Warm
+from exegete.runs.engine.warm import Found, GivenUp, Warm
 
 KEEP, AUDIT = "exegete.explorer.answers:keep", "exegete.explorer.auditing:keep"
-KEPT = 512  # answers
+KEPT, BYTES = 512, 32 << 20  # answers, and how long they may be together
 Said = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
 DEFAULT = "the default audit’s model"
+NEWER = "a newer question of the same page took the place of this one: ask again"
 
 
 class Served:
@@ -38,27 +39,32 @@ class Served:
             model=number, name=source or DEFAULT, state="loading", said="starting", source=source, run=run is not None
         )
         self._kept: OrderedDict[str, Found] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._newest: dict[tuple[str, str], tuple[Warm, int]] = {}  # by who asks, and what
         self._slow: Warm | None = None
         self._auditor: Warm | None = None
         self._quick = Warm(KEEP, source, told=self._told)
         self._quick.made.add_done_callback(self._made)
 
-    async def ask(self, name: str, message: Message, keep: bool = True) -> Found:
-        """An answer of the quick worker, or the one that was given before."""
+    async def ask(self, name: str, message: Message, keep: bool = True, page: str | None = None) -> Found:
+        """An answer of the quick worker, or the one that was given before. Whoever leaves stops it."""
         key = self._key(name, message)
         if key in self._kept:
             return self._kept[key]
-        _, found = self._room(self._quick).ask(name, message.model_dump())
-        answer = await asyncio.wrap_future(found)
-        return self._keep(key, answer) if keep else answer
+        async with aclosing(self._heard(self._room(self._quick), name, message, page)) as parts:
+            *_, (_, answer) = [part async for part in parts]
+        return self._keep(key, dict(answer)) if keep else dict(answer)
 
-    async def follow(self, name: str, message: Message) -> AsyncGenerator[Said, None]:
-        """A long piece of work: ("told", …) while it goes on, then ("found", …). Whoever leaves stops it."""
+    async def follow(self, name: str, message: Message, page: str | None = None) -> AsyncGenerator[Said, None]:
+        """A long piece of work: ("told", …) while it goes on, then ("found", …). Whoever leaves stops it.
+
+        A page that asks the same question anew, of another text say, has no use for what it asked before.
+        """
         key = self._key(name, message)
         if key in self._kept:
             yield "found", self._kept[key]
             return
-        async with aclosing(self._heard(self._room(self._slow or self._quick), name, message)) as parts:
+        async with aclosing(self._heard(self._room(self._slow or self._quick), name, message, page)) as parts:
             async for kind, said in parts:
                 yield kind, self._keep(key, dict(said)) if kind == "found" else said
 
@@ -83,6 +89,13 @@ class Served:
             self._auditor.close()
             self._auditor = None
 
+    def check_offered(self, asked: Explain) -> None:
+        """Refuse methods, and settings of methods, that the page doesn't offer: some read files, or take for ever."""
+        offered = [method.name for method in self.about.methods]
+        for method in asked.methods or ():
+            if method not in offered:
+                raise unknown("method", method, offered)
+
     def check(self) -> None:
         """Refuse questions before there is a model to ask."""
         if self.about.state == "failed":
@@ -98,7 +111,9 @@ class Served:
         if self.data is not None:
             self.data.close()
 
-    async def _heard(self, worker: Warm, name: str, message: Message) -> AsyncGenerator[Said, None]:
+    async def _heard(
+        self, worker: Warm, name: str, message: Message, page: str | None = None
+    ) -> AsyncGenerator[Said, None]:
         """What a worker says of a question until it is answered; whoever leaves gives it up."""
         loop, heard = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
 
@@ -108,13 +123,27 @@ class Served:
 
         number, found = worker.ask(name, message.model_dump(), hear)
         found.add_done_callback(lambda _: hear(None))
+        self._replace(page, name, (worker, number))
         try:
             while (said := await heard.get()) is not None:
                 yield "told", said
             answer = await asyncio.wrap_future(found)
             yield "found", answer
+        except GivenUp:
+            raise ExegeteError(NEWER) from None
         finally:
             worker.give_up(number)
+            if page is not None and self._newest.get((page, name)) == (worker, number):
+                del self._newest[page, name]
+
+    def _replace(self, page: str | None, name: str, question: tuple[Warm, int]) -> None:
+        """Stop what a page asked before by this name. Pages don't stop each other, nor does who says no page."""
+        if page is None:
+            return
+        if (before := self._newest.get((page, name))) is not None:
+            worker, number = before
+            worker.give_up(number)
+        self._newest[page, name] = question
 
     def _room(self, worker: Warm) -> Warm:
         self.check()
@@ -126,9 +155,10 @@ class Served:
         return sha256(json.dumps([name, message.model_dump()], sort_keys=True).encode()).hexdigest()
 
     def _keep(self, key: str, found: Found) -> Found:
-        self._kept[key] = found
-        if len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        self._kept[key], self._sizes[key] = found, len(json.dumps(found))
+        while len(self._kept) > KEPT or sum(self._sizes.values()) > BYTES:
+            oldest, _ = self._kept.popitem(last=False)
+            del self._sizes[oldest]
         return found
 
     def _told(self, said: Mapping[str, Any]) -> None:

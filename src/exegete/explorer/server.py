@@ -1,8 +1,9 @@
 """Server: the questions of the page, as an API with types; every number is computed by a worker."""
 
+import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from importlib.resources import files
@@ -17,6 +18,7 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.busy import Busy
 from exegete.explorer.data import Data
+from exegete.explorer.guard import CLIENT
 from exegete.explorer.messages import (
     Differ,
     Explain,
@@ -49,6 +51,7 @@ from exegete.explorer.replies import (
 from exegete.explorer.served import Said, Served
 from exegete.page.html import filled, shipped
 
+PAGE = "exegete-page"  # the header by which a page is told from others of the same browser
 KINDS = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
 SHARED = ("page/style.css", "page/heatmap.css", "page/scheme.js", "report/report.css")  # of the report
 WRONG: dict[int | str, dict[str, Any]] = {
@@ -120,8 +123,35 @@ def _of(request: Request, asked: Text | StartAudit) -> Served:
     served: list[Served] = request.app.state.served
     if asked.model >= len(served):
         raise HTTPException(404, f"there is no model {asked.model}: `exegete serve` was given {len(served)}")
-    served[asked.model].check()
-    return served[asked.model]
+    of = served[asked.model]
+    of.check()
+    if isinstance(asked, Explain):
+        of.check_offered(asked)
+    return of
+
+
+def _page_of(request: Request) -> str | None:
+    """Which page of which client asks, where it says so."""
+    page = request.headers.get(PAGE)
+    return None if page is None else f"{request.scope.get(CLIENT)} {page[:64]}"
+
+
+async def _while_there(request: Request, work: Coroutine[Any, Any, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """An answer, for as long as somebody waits for it: whoever goes away stops the work."""
+    answering, leaving = asyncio.create_task(work), asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            raise HTTPException(499, "nobody waits for this answer any more")
+        return answering.result()
+    finally:
+        for task in (answering, leaving):
+            task.cancel()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _data(request: Request, number: int) -> Data:
@@ -153,11 +183,11 @@ async def _models(request: Request) -> list[ServedModel]:
 
 
 async def _explain(request: Request, asked: Explain) -> Mapping[str, Any]:
-    return await _cheap(request, asked, "explain").ask("explain", asked)
+    return await _while_there(request, _cheap(request, asked, "explain").ask("explain", asked, page=_page_of(request)))
 
 
 async def _differ(request: Request, asked: Differ) -> Mapping[str, Any]:
-    return await _cheap(request, asked, "differ").ask("differ", asked)
+    return await _while_there(request, _cheap(request, asked, "differ").ask("differ", asked, page=_page_of(request)))
 
 
 def _cheap(request: Request, asked: Explain, question: str) -> Served:
@@ -170,27 +200,27 @@ def _cheap(request: Request, asked: Explain, question: str) -> Served:
 
 
 async def _write(request: Request, asked: Text) -> Mapping[str, Any]:
-    return await _of(request, asked).ask("write", asked)
+    return await _while_there(request, _of(request, asked).ask("write", asked))
 
 
 async def _open(request: Request, asked: Open) -> Mapping[str, Any]:
-    return await _of(request, asked).ask("open", asked)
+    return await _while_there(request, _of(request, asked).ask("open", asked))
 
 
 async def _weigh(request: Request, asked: Weigh) -> Mapping[str, Any]:
-    return await _of(request, asked).ask("weigh", asked, keep=False)
+    return await _while_there(request, _of(request, asked).ask("weigh", asked, keep=False))
 
 
 async def _rewrite(request: Request, asked: RewriteRows) -> Mapping[str, Any]:
-    return await _of(request, asked).ask("rewrite", asked, keep=False)
+    return await _while_there(request, _of(request, asked).ask("rewrite", asked, keep=False))
 
 
 async def _cut(request: Request, asked: KnockOut) -> Mapping[str, Any]:
-    return await _of(request, asked).ask("cut", asked)
+    return await _while_there(request, _of(request, asked).ask("cut", asked))
 
 
 async def _permute(request: Request, asked: PermuteWeights) -> Mapping[str, Any]:
-    return await _of(request, asked).ask("permute", asked)
+    return await _while_there(request, _of(request, asked).ask("permute", asked))
 
 
 async def _run(request: Request, asked: OfRun) -> Mapping[str, Any]:
@@ -217,15 +247,15 @@ async def _report(request: Request, number: Annotated[int, Path(ge=0, lt=100)]) 
 
 
 async def _follow_explain(request: Request, asked: Explain) -> StreamingResponse:
-    return _streamed(_of(request, asked).follow("explain", asked))
+    return _streamed(_of(request, asked).follow("explain", asked, _page_of(request)))
 
 
 async def _follow_differ(request: Request, asked: Differ) -> StreamingResponse:
-    return _streamed(_of(request, asked).follow("differ", asked))
+    return _streamed(_of(request, asked).follow("differ", asked, _page_of(request)))
 
 
 async def _follow_adversary(request: Request, asked: FindAdversary) -> StreamingResponse:
-    return _streamed(_of(request, asked).follow("adversary", asked))
+    return _streamed(_of(request, asked).follow("adversary", asked, _page_of(request)))
 
 
 async def _follow_audit(request: Request, asked: StartAudit) -> StreamingResponse:

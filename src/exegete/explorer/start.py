@@ -15,6 +15,7 @@ import uvicorn
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.guard import NOBODY, Buckets, Door, Guard
+from exegete.explorer.headers import TimedHeaders
 from exegete.explorer.served import Served
 from exegete.explorer.server import make_app
 
@@ -122,6 +123,8 @@ def _seen() -> bool:
 def _config(app: Guard) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=TimedHeaders,
+        ws="none",
         log_level="error",
         access_log=False,
         server_header=False,

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from exegete.base.errors import UsageError
+from exegete.base.pauses import pause
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.rollout import Graph, graph, without_layers
 from exegete.models.contract import Predictor
@@ -75,6 +76,7 @@ def flows(whole: Graph, present: Tensor, sinks: Tensor) -> Tensor:
         pool = whole.pool[text, places].cpu().numpy()
         layers = [layer[text][places[:, None], places].cpu().numpy() for layer in whole.layers]
         for sink in sinks[text, places].nonzero()[:, 0].tolist():
+            pause()
             values[text, places[sink]] = maximum(pool, layers, sink)
     return values
 

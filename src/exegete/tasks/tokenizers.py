@@ -25,6 +25,7 @@ _TOKEN = re.compile(
 )
 _MARKS = frozenset('.,;:!?)"')
 _KEPT = 1 << 17  # white-space words of which the tokens are kept
+LONGEST = 3  # letters of a clitic: n't, 'll
 _CLITIC = re.compile(r"(?<=[^\W_])(?:n't|'(?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 
 
@@ -116,7 +117,7 @@ def _characters(word: str) -> tuple[str, ...]:
 def _without_clitics(token: str) -> list[str]:
     """Cut clitics off the end: couldn't've is could, n't, 've."""
     clitics: list[str] = []
-    while match := _CLITIC.search(token):
+    while match := _CLITIC.search(token, max(0, len(token) - LONGEST)):  # at its end: a long word is not searched anew
         clitics.insert(0, match[0])
         token = token[: match.start()]
     return [token, *clitics]

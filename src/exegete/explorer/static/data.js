@@ -1,14 +1,18 @@
 // <exegete-data>: the texts of a run, sorted by what is worth looking at, and the words of all of them.
 
 import { ask, newest } from "./api.js";
-import { classed, fresh, make, number, say, settled } from "./dom.js";
+import { classed, fresh, make, note, number, say, settled } from "./dom.js";
 import { saveJson, savePage, savePng, saveSvg, standalone } from "./save.js";
 import "./words.js";
 
 const FIRST = { run: 0, cell: 0, sort: "tau", turned: false, search: "", only: "all", first: 0, order: "count", least: 5 };
 const PAGE = 25, PAUSE = 200;
 const SORTS = [["tau", "where attention and the best method disagree"], ["jsd", "where an adversary gets far"], ["confidence", "where the model is unsure"], ["error", "where it is wrong"], ["n", "long texts"]];
+const SHOWS = [["all", "all texts"], ["wrong", "errors"], ["right", "right ones"]];
 const ORDERS = [["count", "the most frequent"], ["loved", "attention likes them more"], ["needed", "the method likes them more"]];
+
+const CHOICES = { sort: SORTS, only: SHOWS, order: ORDERS };
+const HIGHEST = { cell: 9_999, first: 9_999_999, least: 999_999 };
 
 export class Data extends HTMLElement {
   constructor() {
@@ -31,7 +35,17 @@ export class Data extends HTMLElement {
       const said = from.get(`data.${name}`);
       this.asked[name] = said === null ? first : typeof first === "number" ? Number(said) || 0 : typeof first === "boolean" ? said === "true" : said;
     }
+    for (const [name, options] of Object.entries(CHOICES)) if (!options.some(([value]) => value === this.asked[name])) this.unknown(name);
+    for (const [name, most] of Object.entries(HIGHEST)) this.asked[name] = Math.min(most, Math.max(name === "least" ? 1 : 0, Math.round(this.asked[name])));
+    this.asked.search = this.asked.search.slice(0, 200);
+    if (this.runs && !this.runs.some(({ model }) => model === this.asked.run)) this.unknown("run");
     if (this.runs) this.open(this.runs);
+  }
+
+  /** An address names what is not there. @param {string} name of what is asked */
+  unknown(name) {
+    if (this.asked[name] !== FIRST[name]) note(`This address asks for the texts of ${name} “${String(this.asked[name]).slice(0, 60)}”, which is not there: left out.`);
+    this.asked[name] = FIRST[name];
   }
 
   /** @returns {[string, string][]} what an address must say */
@@ -73,7 +87,7 @@ export class Data extends HTMLElement {
     const [run, first] = choice("Run", this.runs.map(({ model, source }) => [String(model), source ?? "the default audit"]), (event) => this.change({ run: Number(event.target.value), cell: 0 }, () => this.whole()));
     const [cell, second] = choice("Model", [], (event) => this.change({ cell: Number(event.target.value) }, () => this.whole()));
     const [sort, third] = choice("First", SORTS, set("sort"));
-    const [only, fourth] = choice("Show", [["all", "all texts"], ["wrong", "errors"], ["right", "right ones"]], set("only"));
+    const [only, fourth] = choice("Show", SHOWS, set("only"));
     const [order, fifth] = choice("Words", ORDERS, set("order", () => this.wording()));
     const turned = make("input", { type: "checkbox", id: fresh("turned"), onchange: set("turned") });
     const search = make("input", { type: "search", id: fresh("search"), maxLength: 200, spellcheck: false, autocomplete: "off", oninput: settled(() => this.change({ search: search.value }), PAUSE) });

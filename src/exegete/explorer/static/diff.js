@@ -1,6 +1,6 @@
 // <exegete-diff>: two texts side by side: words matched, both predictions, every method's heat maps, what was gained or lost.
 
-import { ask, follow, newest } from "./api.js";
+import { ask, follow, latest } from "./api.js";
 import { make, say } from "./dom.js";
 import { quoted, shell, sourced } from "./quote.js";
 import { copy } from "./take.js";
@@ -10,14 +10,14 @@ import "./prediction.js";
 export class Diff extends HTMLElement {
   constructor() {
     super();
-    this.asked = newest(() => this.load());
+    this.asked = latest((signal) => this.load(signal));
   }
 
   /** @param {any} model the panel @param {string|null} second the other text; null: there is none */
   open(model, second) {
     this.model = model;
     this.hidden = !second?.trim();
-    if (this.hidden) { this.found = null; this.stop?.abort(); return; }
+    if (this.hidden) { this.found = null; this.asked.stop(); return; }
     if (!this.body) this.build();
     this.second = second;
     this.asked();
@@ -35,14 +35,12 @@ export class Diff extends HTMLElement {
         button("Save HTML", () => savePage("exegete-two-texts", "Two texts, explained", this, this.found))));
   }
 
-  async load() {
+  /** @param {AbortSignal} signal */
+  async load(signal) {
     const { heat } = this.model.parts, asked = { ...heat.question, second: this.second };
-    this.stop?.abort();
     this.classList.add("stale");
     try {
-      this.stop = new AbortController();
-      const found = heat.extra.size ? await follow("differ", asked, () => {}, this.stop.signal) : await ask("differ", asked);
-      if (asked.second !== this.second) return; // a newer one is on its way
+      const found = heat.extra.size ? await follow("differ", asked, () => {}, signal) : await ask("differ", asked, signal);
       this.found = found.difference;
       this.body.innerHTML = found.html; // our own template, escaped on the server
       const title = this.body.querySelector("h2");
@@ -52,10 +50,11 @@ export class Diff extends HTMLElement {
       this.state.hidden = true;
       say(title.textContent);
     } catch (error) {
-      if (this.hidden) return;
+      if (signal.aborted) return; // a newer one is on its way, or there is no second text any more
       this.state.textContent = error.message;
       this.state.hidden = false;
-    } finally { this.classList.remove("stale"); }
+    }
+    this.classList.remove("stale");
   }
 
   /** Of classes; a translator's likeliest words are others in another text. @param {any} found */

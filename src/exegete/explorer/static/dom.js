@@ -38,5 +38,16 @@ export function say(sentence) {
   clearTimeout(telling);
   telling = setTimeout(() => { document.getElementById("said").textContent = sentence; }, 500);
 }
+/** What an address or a text asks for and can't have, and what is shown instead; it stays until something else is asked. @param {string} sentence */
+export function note(sentence) {
+  const place = document.getElementById("note"), lines = new Set([...place.children].map((line) => line.textContent));
+  if (!lines.has(sentence)) place.append(make("span", {}, sentence));
+  place.hidden = false;
+}
+export function unnoted() {
+  const place = document.getElementById("note");
+  place.replaceChildren();
+  place.hidden = true;
+}
 let numbers = 0;
 export const fresh = (name) => `${name}-${numbers += 1}`;

@@ -1,14 +1,14 @@
 // The page: a text for all models, the views of runs, and an address that restores what is shown.
 
 import { ask } from "./api.js";
-import { make, settled } from "./dom.js";
+import { make, note, settled, unnoted } from "./dom.js";
 import { read, written } from "./edits.js";
 import { copy } from "./take.js";
 import { Views } from "./views.js";
 import "./model.js";
 
 const FIRST = "a charming and often affecting journey", ASKED = "what is it about ?";
-const PAUSE = 120, LOOK = 700;
+const PAUSE = 120, LOOK = 700, MOST_STEPS = 2048;
 const text = document.getElementById("text"), question = document.getElementById("question");
 const place = document.getElementById("models"), second = document.getElementById("second");
 const beside = document.getElementById("beside"), other = /** @type {any} */ (document.getElementById("other"));
@@ -37,10 +37,17 @@ function start(panel, from) {
   if (from) {
     panel.parts.knockout.restore(from.get(`cut.${number}`));
     panel.parts.heat.restore(from.get(`heat.${number}`) ?? "");
-    panel.at = Math.max(1, Number(from.get(`step.${number}`)) || 1);
+    panel.at = Math.min(MOST_STEPS, Math.max(1, Math.round(Number(from.get(`step.${number}`))) || 1));
   }
   panel.compare(compared());
   panel.read(said(panel), from && (rows || from.get(`site.${number}`)) ? { rows: read(rows), site: from.get(`site.${number}`) } : null);
+}
+
+/** An address may be of another start, with other models. @param {URLSearchParams} from */
+function check(from) {
+  const numbers = [...from.keys()].map((name) => Number(/^(?:site|rows|cut|step|heat)\.(\d+)$/.exec(name)?.[1] ?? 0));
+  const last = Math.max(0, ...numbers);
+  if (last >= panels.length) note(`This address is also about model ${last + 1}, and ${panels.length === 1 ? "there is one model" : `there are ${panels.length}`}: that part is left out.`);
 }
 
 /** The address says what is shown. */
@@ -90,6 +97,7 @@ async function look(from) {
     document.body.classList.toggle("wide", panels.length > 1);
     place.replaceChildren(...panels);
     views.open(abouts, from);
+    check(from);
   }
   const ready = panels.filter((panel, i) => panel.tell(abouts[i]));
   second.hidden = !panels.some(pair);
@@ -99,14 +107,15 @@ async function look(from) {
   if (waiting) setTimeout(() => look(from), LOOK);
 }
 
-const typed = settled(() => readAll(), PAUSE);
+const typed = settled(() => { unnoted(); readAll(); }, PAUSE);
 for (const box of [text, question]) box.addEventListener("input", () => { grow(); typed(); });
 document.getElementById("ask").addEventListener("submit", (event) => event.preventDefault());
 document.querySelector("main").addEventListener("changed", () => remember());
 document.querySelector("main").addEventListener("audited", async () => { views.runs(await ask("models")); views.show(views.now); });
-addEventListener("hashchange", () => { fill(state()); views.restore(state()); readAll(state()); });
+addEventListener("hashchange", () => { unnoted(); fill(state()); views.restore(state()); check(state()); readAll(state()); });
 views.data.addEventListener("text", (/** @type {any} */ { detail }) => {
   views.show("text"); // first: a box that is hidden has no height to grow to
+  unnoted();
   text.value = detail;
   grow();
   readAll();

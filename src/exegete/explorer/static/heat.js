@@ -1,14 +1,14 @@
 // <exegete-heat>: what every method says of the text. Cheap ones follow what is typed, dear ones come on request.
 
-import { ask, follow, newest } from "./api.js";
-import { classed, fresh, make, number, say } from "./dom.js";
+import { ask, follow, latest } from "./api.js";
+import { classed, fresh, make, note, number, say } from "./dom.js";
 import { shell } from "./quote.js";
 
 export class Heat extends HTMLElement {
   constructor() {
     super();
     this.extra = new Set();
-    this.asked = newest(() => this.load());
+    this.asked = latest((signal) => this.load(signal));
   }
 
   /** @param {any} about the model @param {{text: string, question: string|null}} text */
@@ -52,13 +52,19 @@ export class Heat extends HTMLElement {
     return String(now);
   }
 
-  /** @param {string} kept */
+  /** What an address asks for, as far as this model has it. @param {string} kept */
   restore(kept) {
     this.kept = kept;
     if (!this.by) return;
-    const now = new URLSearchParams(kept);
-    for (const [name, usual] of [["target", ""], ["contrast", ""], ["by", "word"]]) this[name].value = now.get(name) ?? usual;
-    this.extra = new Set((now.get("with") ?? "").split(" ").filter(Boolean));
+    const now = new URLSearchParams(kept), gone = [];
+    for (const [name, usual] of [["target", ""], ["contrast", ""], ["by", "word"]]) {
+      this[name].value = now.get(name) ?? usual;
+      if (this[name].selectedIndex === -1) { gone.push(now.get(name)); this[name].value = usual; }
+    }
+    const dear = this.about.methods.filter(({ cheap }) => !cheap).map(({ name }) => name), named = (now.get("with") ?? "").split(" ").filter(Boolean);
+    this.extra = new Set(named.filter((name) => dear.includes(name)));
+    gone.push(...named.filter((name) => !dear.includes(name)));
+    if (gone.length) note(`This address asks for ${gone.map((name) => `“${name.slice(0, 60)}”`).join(", ")}, which this model doesn’t offer: left out.`);
   }
 
   /** The same on the command line. */
@@ -92,15 +98,14 @@ export class Heat extends HTMLElement {
     return this.asked();
   }
 
-  async load() {
-    this.stop?.abort();
+  /** @param {AbortSignal} signal */
+  async load(signal) {
     this.classList.add("stale");
     this.body.setAttribute("aria-busy", "true");
     const asked = this.question;
     this.dispatchEvent(new Event("asked", { bubbles: true }));
     try {
-      this.stop = new AbortController();
-      const found = this.extra.size ? await follow("explain", asked, ({ said }) => { this.dear.title = said; }, this.stop.signal) : await ask("explain", asked);
+      const found = this.extra.size ? await follow("explain", asked, ({ said }) => { this.dear.title = said; }, signal) : await ask("explain", asked, signal);
       this.explanation = found.explanation;
       this.body.innerHTML = found.html; // our own template, escaped on the server; the policy lets no script in
       for (const part of this.body.querySelectorAll("h2")) part.replaceWith(make("p", { className: "heat-title" }, part.textContent));
@@ -108,12 +113,12 @@ export class Heat extends HTMLElement {
       this.state.hidden = true;
       say(found.explanation.reading?.sentences[0] ?? "");
     } catch (error) {
+      if (signal.aborted) return; // a newer one is on its way
       this.state.textContent = error.message;
       this.state.hidden = false;
-    } finally {
-      this.classList.remove("stale");
-      this.body.removeAttribute("aria-busy");
     }
+    this.classList.remove("stale");
+    this.body.removeAttribute("aria-busy");
   }
 }
 

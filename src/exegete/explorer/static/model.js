@@ -1,9 +1,9 @@
 // <exegete-model>: one model with the text: its prediction, its attention in hand, and what every method says.
 
-import { ask, newest } from "./api.js";
+import { ask, latest, newest } from "./api.js";
 import { Search } from "./search.js";
 import { History, listed, rounded, sum } from "./edits.js";
-import { classed, make, number, say } from "./dom.js";
+import { classed, make, note, number, say, unnoted } from "./dom.js";
 import { layout } from "./layout.js";
 import { take } from "./take.js";
 
@@ -11,13 +11,14 @@ export class Model extends HTMLElement {
   constructor() {
     super();
     this.history = new History();
-    this.chosen = { site: null, head: 0, query: 0 };
+    this.chosen = { site: null, head: 0, query: 0 }; // what is shown
+    this.wanted = this.chosen; // what is to be opened
     this.at = 1; // the word of a translator's output that is explained
     this.second = null;
     this.draws = 0;
     this.search = new Search(this);
-    this.reading = newest(() => this.begun());
-    this.opening = newest(() => this.open());
+    this.reading = latest((signal) => this.begun(signal));
+    this.opening = latest((signal) => this.open(signal));
     this.weighing = newest(() => this.weigh());
   }
 
@@ -43,7 +44,7 @@ export class Model extends HTMLElement {
   read(text, restored = null) {
     this.text = this.about.writes ? { ...text, step: this.at } : text;
     this.restored = restored ?? { rows: new Map() };
-    if (restored?.site) this.chosen = { site: restored.site, head: 0, query: 0 };
+    this.wanted = restored?.site ? { site: restored.site, head: 0, query: 0 } : { ...this.chosen };
     this.search.stop();
     this.parts.knockout.clear();
     this.classList.add("stale");
@@ -51,16 +52,17 @@ export class Model extends HTMLElement {
   }
 
   /** Ask for everything; of a translator first what it writes, as there may be no such word any more. */
-  async begun() {
+  async begun(signal) {
     if (this.about.writes) {
-      const { text } = this.text;
       try {
-        const { pieces } = await ask("write", { model: this.about.model, ...this.text });
-        if (text !== this.text.text) return; // a newer one is on its way
+        const { pieces } = await ask("write", { model: this.about.model, ...this.text }, signal);
         this.at = Math.max(1, Math.min(this.at, pieces.length));
         this.text = { ...this.text, step: this.at };
         this.parts.output.open(pieces, this.at);
-      } catch (error) { this.trouble(error.message); return; }
+      } catch (error) {
+        if (!signal.aborted) this.trouble(error.message);
+        return;
+      }
     }
     this.opening();
     this.parts.heat.open(this.about, this.text);
@@ -90,20 +92,23 @@ export class Model extends HTMLElement {
   get rows() { return this.history.rows; }
   weights(row) { return this.rows.get(row) ?? this.opened.rows[row]; }
 
-  async open() {
-    const asked = this.asked;
-    try {
-      const opened = await ask("open", asked);
-      if (asked.text !== this.text.text || asked.question !== this.text.question || asked.step !== this.text.step) return; // a newer one is on its way
-      this.parts.hand.hidden = this.parts.effect.hidden = false;
-      this.take(opened);
-      await this.layers();
-      this.trouble("");
-    } catch (error) {
-      this.trouble(error.message);
-      if (this.about.writes) this.parts.hand.hidden = this.parts.effect.hidden = true; // there is no weight to take in hand
-    }
+  /** Open what is wanted. Where that can't be, the readout is shown, and a note says why; where nothing can, there is no weight to take in hand. */
+  async open(signal) {
+    const asked = { ...this.asked, site: this.wanted.site };
+    let opened = null, trouble = "";
+    try { opened = await ask("open", asked, signal); } catch (error) { trouble = error.message; }
+    if (!opened && asked.site && !signal.aborted) opened = await ask("open", { ...asked, site: null }, signal).catch(() => null);
+    if (signal.aborted) return; // a newer one is on its way
     this.classList.remove("stale");
+    this.parts.hand.hidden = this.parts.effect.hidden = !opened;
+    this.trouble(opened ? "" : trouble);
+    if (!opened) return;
+    if (trouble) {
+      note(`${trouble[0].toUpperCase()}${trouble.slice(1)}. Site ${opened.site} is shown instead.`);
+      this.restored = { rows: new Map() }; // of another site
+    }
+    this.take(opened);
+    await this.layers(signal);
   }
 
   /** What was opened; an address's rows fit, or they are let go. */
@@ -111,10 +116,12 @@ export class Model extends HTMLElement {
     const { plane, prediction } = this.parts;
     this.opened = opened;
     this.parts.grid.sites = null; // those of the text before
-    this.chosen = { site: opened.site, head: Math.min(this.chosen.head, opened.heads - 1), query: Math.min(this.chosen.query, opened.queries.length - 1) };
+    this.chosen = { site: opened.site, head: Math.min(this.wanted.head, opened.heads - 1), query: Math.min(this.wanted.query, opened.queries.length - 1) };
+    this.parts.site.value = opened.site;
     this.history.clear();
     const fits = [...this.restored.rows].filter(([row, weights]) => row < opened.rows.length && weights.length === opened.keys.length);
     if (fits.length) this.history.push(new Map(fits));
+    if (fits.length < this.restored.rows.size) note("This address brings weights that don’t fit this text: they are left out.");
     this.restored = { rows: new Map() };
     this.draws = 0;
     plane.clear();
@@ -125,13 +132,12 @@ export class Model extends HTMLElement {
   }
 
   /** All layers and heads, where words look at words somewhere; a text too long for matrices has its readout alone. */
-  async layers() {
+  async layers(signal) {
     const { grid, where } = this.parts, asked = this.asked;
     where.hidden = this.about.sites.length < 2;
     this.parts.scope.hidden = this.opened.rows.length < 2;
-    this.parts.site.value = this.chosen.site;
-    const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }))));
-    if (asked.text !== this.text.text || asked.site !== this.chosen.site) return;
+    const found = await Promise.allSettled(this.about.sites.map((site) => (site === asked.site ? this.opened : ask("open", { ...asked, site }, signal))));
+    if (signal.aborted || asked.site !== this.chosen.site) return;
     const sites = Object.fromEntries(found.flatMap(({ value }) => (value ? [[value.site, value]] : [])));
     const layer = Object.values(sites).find(({ queries }) => queries.length > 1);
     grid.hidden = !layer;
@@ -146,9 +152,15 @@ export class Model extends HTMLElement {
   }
 
   choose(chosen) {
-    const other = chosen.site !== this.chosen.site;
+    this.wanted = chosen;
+    unnoted();
+    if (chosen.site !== this.chosen.site || this.classList.contains("stale")) {
+      this.search.stop();
+      this.classList.add("stale"); // until it is opened, what is shown is the one before
+      this.opening();
+      return;
+    }
     this.chosen = chosen;
-    if (other) { this.opening(); return; }
     this.drawn();
     this.parts.grid.chosen = chosen;
     this.parts.grid.show();

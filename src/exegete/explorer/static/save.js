@@ -77,8 +77,8 @@ export async function savePage(name, title, shown, found) {
     if (button.closest("td, th, .thumb")) button.replaceWith(plain); else button.remove();
   }
   for (const part of inside.querySelectorAll("input, select, textarea, progress, .choice, .buttons, .dear, .choices, .pager, .hint, [hidden]")) part.remove();
-  for (const link of inside.querySelectorAll("a[href^='/']")) link.removeAttribute("href"); // there is no server any more
-  const styles = await Promise.all(STYLES.map(async (sheet) => (await fetch(`/static/${sheet}`)).text()));
+  for (const link of inside.querySelectorAll("a[href^='runs/']")) link.removeAttribute("href"); // there is no server any more
+  const styles = await Promise.all(STYLES.map(async (sheet) => (await fetch(`static/${sheet}`)).text()));
   const escaped = title.replaceAll("&", "&amp;").replaceAll("<", "&lt;"), { scheme } = document.documentElement.dataset;
   save(`${name}.html`, "text/html", `<!doctype html>
 <html lang="en"${scheme ? ` data-scheme="${scheme}"` : ""}>

@@ -38,14 +38,14 @@ export class Scorecard extends HTMLElement {
     body.querySelector("caption strong").textContent = `${this.cards.length > 1 ? `Run ${card.run + 1}. ` : ""}Scorecard.`;
     return make("section", { className: "one-card" }, make("h2", {}, card.name), make("p", { className: "answer" }, answer),
       make("details", {}, make("summary", {}, "The whole answer"), ...more.map((said) => make("p", {}, said)), ...card.untested.map((said) => make("p", { className: "small" }, said))),
-      ...(card.report ? [make("p", { className: "small" }, "Every test opens its chapter in the ", make("a", { href: `/runs/${card.run}/report`, target: "_blank", rel: "noopener" }, "report"), ".")]
+      ...(card.report ? [make("p", { className: "small" }, "Every test opens its chapter in the ", make("a", { href: `runs/${card.run}/report`, target: "_blank", rel: "noopener" }, "report"), ".")]
         : [make("p", { className: "small" }, "Its report is not written, or was changed: `exegete report` writes it, and then every test opens its chapter.")]), body);
   }
 
   /** A test opens its chapter, in a page of its own; without a report it is a word. */
   chapter(link, { run, report }) {
     if (!report) { link.replaceWith(make("span", {}, link.textContent)); return; }
-    Object.assign(link, { href: `/runs/${run}/report${link.getAttribute("href")}`, target: "_blank", rel: "noopener" });
+    Object.assign(link, { href: `runs/${run}/report${link.getAttribute("href")}`, target: "_blank", rel: "noopener" });
   }
 
   /** A line per test, a column per model: where there are several. */

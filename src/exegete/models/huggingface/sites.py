@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
+from exegete.base.pauses import pause
 from exegete.models.huggingface.architectures import ARCHITECTURES, refusal
 from exegete.models.huggingface.attention import (
     CROSS,
@@ -120,6 +121,7 @@ def reading(
 
     Everything that is changed in the model is undone, also after an exception.
     """
+    pause()
     modules = {path: base.get_submodule(path) for path in access.names}
     run = AttentionPass({id(module): access.names[path] for path, module in modules.items()}, at, keep)
     with ExitStack() as stack:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
+from exegete.base.pauses import pause
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Replacement, Trace, refuse_foreign
 from exegete.models.projections import Projection
@@ -153,6 +154,7 @@ class Model(nn.Module, ABC):
     ) -> Trace:
         """Predict, with weights and states of the sites to keep; None: of all."""
         refuse_foreign(batch, self.reader)
+        pause()
         return self._trace(batch, embedded, intervene, keep).only(keep)
 
     @abstractmethod

@@ -4,8 +4,9 @@ What it keeps is made in the worker by a function, named "module:function", whic
 
     make(tell, *arguments) -> answer;    answer(name, arguments, tell) -> found
 
-Questions and answers are JSON, so that nothing but text crosses: `tell(…)` passes on how far the work is, and is where
-a question that was given up stops. The process that asks imports nothing of what answers.
+Questions and answers are JSON, so that nothing but text crosses: `tell(…)` passes on how far the work is. A question
+that was given up stops there, or before the next pass of a model. The process that asks imports nothing of what
+answers.
 """
 
 import json
@@ -22,6 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.pauses import checked
 from exegete.runs.engine.processes import Worker, Workers, settle
 
 Found = dict[str, Any]
@@ -94,7 +96,7 @@ class Warm:
         return number, asked.found
 
     def give_up(self, number: int) -> None:
-        """Stop a question, at its next `tell` or before it begins."""
+        """Stop a question, at its next `tell`, before the next pass of its model, or before it begins."""
         if number in self._waiting:
             self._send({"number": number, "give_up": True})
 
@@ -175,13 +177,18 @@ def _read(connection: Connection, questions: "queue.SimpleQueue[dict[str, Any] |
 def _answered(connection: Connection, number: int, gone: set[int], work: Callable[[Tell], Found]) -> None:
     """Do some work and send what came of it."""
 
-    def tell(message: Mapping[str, Any]) -> None:
+    def check() -> None:
         if number in gone:
             raise GivenUp
+
+    def tell(message: Mapping[str, Any]) -> None:
+        check()
         _send(connection, {"number": number, "told": message})
 
     try:
-        said: Found = {"given_up": True} if number in gone else {"found": work(tell)}
+        with checked(check):
+            check()
+            said: Found = {"found": work(tell)}
     except GivenUp:
         said = {"given_up": True}
     except ExegeteError as error:
