@@ -177,8 +177,9 @@ def audit(
 ) -> "Audit":
     """The scorecard of a model on a task, and the answer; with neither, of the default audit, or of a study's file.
 
-    `model` is a name with settings, a checkpoint folder, or what `load`, `train` or `wrap` give; `task` a name or what
-    `task` gives. `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
+    `model` is a name with settings, a checkpoint folder, what `load`, `train` or `wrap` give, or a pipeline of
+    transformers; `task` a name, what `task` gives, or, for a model that is trained, a list of texts without labels.
+    `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
     your own ones. Of a model of Hugging Face `retrain` asks what needs further fine-tunings, too. `engine` is what runs
     it: "local", "ray" or "ray:ADDRESS"; `device` is where models compute: "cpu", "cuda", "cuda:N" or "auto"; both are
     as the study says unless given. The run is in `out`, a folder or an address (`s3://bucket/run`), or in a folder of
@@ -192,13 +193,13 @@ def audit(
     from exegete.audits import goals
     from exegete.audits.audit import Wanted, audit_study
     from exegete.audits.gate import check, named_tests, refuse_unanswerable
-    from exegete.runs.objects import engine_for
+    from exegete.runs.objects import engine_for, model_itself
     from exegete.runs.remote import worked_on
     from exegete.runs.run import read_manifest
     from exegete.runs.store import is_address
     from exegete.runs.study import on
 
-    wanted = Wanted(model, task, None if study is None else str(study), quick, scores, seeds, retrain)
+    wanted = Wanted(model_itself(model), task, None if study is None else str(study), quick, scores, seeds, retrain)
     aim, gate = goals.goal(goal), fail_on if isinstance(fail_on, str) else ",".join(fail_on)
     with worked_on(out if is_address(out) else wanted.folder(out)) as folder, _shown(progress) as tell:
         asked = on(wanted.named(folder), device)

@@ -24,7 +24,7 @@ class MethodCost(NamedTuple):
 class Prediction(NamedTuple):
     """How well a model predicts on the texts of a study, the mean over seeds."""
 
-    accuracy: float
+    accuracy: float | None  # None: the texts have no labels
     majority: float | None  # None: its answers are no classes
     texts: int
     skill: Skill | None = None  # None: a run of before, which says no more than accuracy
@@ -39,7 +39,7 @@ class Prediction(NamedTuple):
     @property
     def _names_the_frequent(self) -> bool:
         """Whether it may be no better than always naming the most frequent class (Clopper & Pearson's interval)."""
-        if self.majority is None or self.texts == 0:
+        if self.majority is None or self.texts == 0 or self.accuracy is None:
             return False
         right = round(self.accuracy * self.texts)
         return clopper_pearson(right, self.texts, SURE)[0] <= self.majority
@@ -73,7 +73,7 @@ def _prediction(cells: Sequence[Mapping[str, Any]]) -> Prediction:
     scores = [cell["metrics"]["test"]["accuracy"] for cell in cells]
     skills = [Skill.read(cell["skill"]) for cell in cells if cell.get("skill")]
     skill = _mean(skills) if len(skills) == len(cells) else None
-    return Prediction(sum(scores) / len(scores), cells[-1]["majority"], cells[-1].get("texts", 0), skill)
+    return Prediction(_over(scores), cells[-1]["majority"], cells[-1].get("texts", 0), skill)
 
 
 def _mean(skills: Sequence[Skill]) -> Skill:

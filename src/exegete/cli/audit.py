@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 @app.command()
 def audit(
-    study: Annotated[str | None, typer.Argument(help="A TOML file, or the name of a built-in study.")] = None,
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY|MODEL]", help="A TOML file or a built-in study; or a trained model, with TEXTS."
+        ),
+    ] = None,
+    texts: Annotated[
+        str | None, typer.Argument(help="A file of texts (.txt, .csv, .jsonl, …) for MODEL, with labels or without.")
+    ] = None,
     task: Annotated[str | None, typer.Option(help="A task, with a model.")] = None,
     model: Annotated[str | None, typer.Option(help="A model's name with settings, or a checkpoint folder.")] = None,
     out: Out = None,
@@ -65,12 +73,17 @@ def audit(
     from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
     from exegete.runs.estimate import Estimating
-    from exegete.runs.objects import engine_for
+    from exegete.runs.objects import engine_for, is_model, task_of_texts
     from exegete.runs.remote import shown, worked_on
     from exegete.runs.store import is_address
     from exegete.runs.study import on
 
     aim = goals.goal(goal)
+    if study is not None and (texts is not None or is_model(study)):
+        if model is not None or task is not None:
+            raise UsageError("name the model and its texts once: exegete audit MODEL TEXTS, or --model and --task")
+        model, task = study, task_of_texts(study, texts)
+        study = None
     wanted = Wanted(model, task, study, quick, tuple(scores or ()), retrain=retrain)
     if strict and fail_on is None:
         raise UsageError("--strict says how --fail-on decides: name tests, as in --fail-on reads,ranks --strict")

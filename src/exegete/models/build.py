@@ -65,6 +65,11 @@ def placed(model: Model) -> Model:
 def _built(spec: str, task: Task, seed: int) -> Model:
     settings = MODELS.make(spec)
     _check_kind(parse(spec).name, task)
+    if not task.labelled and not _is_finished(spec, settings):
+        raise UsageError(
+            f"the texts of '{task.name}' have no labels, and {spec} would have to learn them: give labels, or ask a "
+            "model that is trained (a checkpoint folder, a classifier of Hugging Face)"
+        )
     if isinstance(settings, HuggingFaceSettings):
         return _pretrained(spec, task, seed)
     vocabulary = fit_vocabulary(task.split("train"), task.min_df, settings.wrap)
@@ -79,6 +84,15 @@ def _built(spec: str, task: Task, seed: int) -> Model:
     if isinstance(model, Ladder):
         model.settle()
     return model
+
+
+def _is_finished(spec: str, settings: Any) -> bool:
+    """Whether a model comes trained by its name."""
+    if isinstance(settings, HuggingFaceSettings):
+        from exegete.models.huggingface.source import is_trained
+
+        return is_trained(spec)
+    return isinstance(settings, OwnSettings) and settings.trained
 
 
 def _pretrained(spec: str, task: Task, seed: int) -> Model:

@@ -195,7 +195,7 @@ def short(run: Path, sentences: Iterable[str]) -> list[str]:
 
 def predictions(run: Path) -> list[str]:
     """How well every model predicts; what may be a guess is said aloud."""
-    numbers = dict.fromkeys(("majority", "skill_value", "skill_low", "skill_high"), pl.Float64)
+    numbers = dict.fromkeys(("majority", "test_accuracy", "skill_value", "skill_low", "skill_high"), pl.Float64)
     table = pl.read_csv(run / "tables" / "models.csv", glob=False, schema_overrides=numbers)
     skills = [pl.col("skill_value", "skill_low", "skill_high").mean(), pl.col("skill_measure", "skill_chance").first()]
     means = table.group_by("task", "model", maintain_order=True).agg(
@@ -208,6 +208,8 @@ def predictions(run: Path) -> list[str]:
 def _prediction(row: dict[str, Any]) -> str:
     accuracy, majority = row["test_accuracy"], row["majority"]
     seeds = f", mean of {row['seeds']} seeds" if row["seeds"] > 1 else ""
+    if row.get("skill_measure") == "unlabelled":
+        return f"{row['model']} on {row['task']}: the texts have no labels, so that nobody knows how often it is right"
     if majority is None:  # a translator
         said = f"{row['model']} on {row['task']}: {accuracy:.1%} of the words right, each after the right ones{seeds}"
     else:

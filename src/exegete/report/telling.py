@@ -184,7 +184,8 @@ def _maps(scored: ScoredTexts, where: str, several: bool) -> Iterator[HeatMap]:
 def _title(row: Mapping[str, Any]) -> str:
     """What was predicted, whether that is right, and how far the two agree."""
     sure = f" (p = {max(row['probabilities']):.2f})" if row["probabilities"] else ""
-    right = "right" if row["gold"] == row["predicted"] else f"wrong: it is {class_label(row['gold'])}"
+    wrong = "nobody said its class" if row["gold"] is None else f"wrong: it is {class_label(row['gold'])}"
+    right = "right" if row["gold"] == row["predicted"] else wrong
     return f"Predicted {class_label(row['predicted'])}{sure}, {right}. τ = {decimal(row['tau'], 2)}."
 
 

@@ -67,7 +67,7 @@ def run_cell(work: Work) -> dict[str, Any]:
         "texts": len(case.examples),
         "unasked": reasons,
         "skill": skill_stage(case)._asdict(),
-        "majority": majority(case.examples) if classes is case else None,  # a translation has no classes
+        "majority": majority(case.examples) if classes is case and task.labelled else None,  # else nobody knows
         "training": checkpoint.key,
         "predict": predicted.folder.name,
         "experiments": {name: found.folders for name, found in asked.items()},
@@ -125,7 +125,10 @@ def _case(work: Work) -> Case:
     if not work.begun or at not in _held:
         task = cached_task(work.cell.task)
         _held.clear()
-        _held[at] = Case(work.run, work.study.split, task, trained(work, task), work.tell)
+        checkpoint = trained(work, task)
+        if not task.labelled:  # its classes are the model's
+            task = replace(task, labels=checkpoint.model.labels)
+        _held[at] = Case(work.run, work.study.split, task, checkpoint, work.tell)
     return _held[at]._replace(tell=work.tell, halves=work.halves)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import polars as pl
 import torch
@@ -33,7 +33,8 @@ from exegete.runs.study import Study
 from exegete.runs.training import INPUTS, evaluated, fitting, train_model
 from exegete.tasks.catalogue import as_written, load_task
 from exegete.tasks.example import Task
-from exegete.tasks.memory import MemoryTask
+from exegete.tasks.files import name_of_texts
+from exegete.tasks.memory import MemoryTask, task_of_lists
 from exegete.training.checkpoint import (
     Checkpoint,
     is_checkpoint,
@@ -67,7 +68,7 @@ class Wrapped:
 
 SEEN, PROOF, SAME = 200, 32, 1e-4  # texts of a split that are looked at, those that are compared, and how closely
 AnyModel = str | Path | Checkpoint | Wrapped
-AnyTask = str | Task
+AnyTask = str | Task | Sequence[str]  # a list: texts without labels
 
 
 def load(folder: str | Path) -> Loaded | GivenModel:
@@ -112,7 +113,7 @@ def wrap(
             "of transformers, give its tokenizer as tokenizer="
         )
     spec = str(Spec("own", {"wrapped": hold(own), "trained": "true"}))
-    return Wrapped(spec, load_task(task) if isinstance(task, str) else task)
+    return Wrapped(spec, None if task is None else task_itself(task))
 
 
 def is_pipeline(thing: object) -> bool:
@@ -140,8 +141,14 @@ def train(
         return train(model, task, seed, training, Path(folder) / "checkpoint", progress)
 
 
+def model_itself(model: Any) -> Any:
+    """A model as all else takes it: a pipeline of transformers is wrapped."""
+    return wrap(model) if is_pipeline(model) else model
+
+
 def checkpoint_of(model: AnyModel, task: AnyTask | None = None, progress: Progress = silent) -> Checkpoint:
     """A model that can be asked, of any kind; one that is only named is trained on the task."""
+    model = model_itself(model)
     if isinstance(model, Checkpoint):
         return model
     if isinstance(model, str | Path) and (is_checkpoint(Path(model)) or task is None or _comes_trained(model)):
@@ -166,13 +173,21 @@ def asked(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoin
 
 
 def task_itself(task: AnyTask) -> Task:
-    """A task, read if it is only named."""
+    """A task, read if it is only named, made if it is a list of texts."""
+    if is_texts(task):
+        return task_of_lists({"text": task}, "texts", {})
     return load_task(name_of_task(task, Path())) if not isinstance(task, Task) else task
+
+
+def is_texts(task: object) -> TypeGuard[Sequence[str]]:
+    """Whether something is a list of texts, of which nobody said their classes."""
+    return isinstance(task, list | tuple) and len(task) > 0 and all(isinstance(text, str) for text in task)
 
 
 def task_for(model: AnyModel, task: AnyTask) -> Task:
     """A task, read if it is only named; its texts as a model reads them, where they can be read again."""
     read: tuple[str, bool] | None = None
+    task = task_itself(task) if is_texts(task) else task
     if isinstance(model, Checkpoint):
         read = model.tokenizer, model.lower
     elif isinstance(model, str | Path):
@@ -182,8 +197,24 @@ def task_for(model: AnyModel, task: AnyTask) -> Task:
     return task_itself(as_written(task, *read) if read is not None and isinstance(task, str) else task)
 
 
+def is_model(name: str) -> bool:
+    """Whether a command's argument is a trained model: of the hub, of one's own, or a folder that holds one."""
+    folder = Path(name).expanduser()
+    return name.startswith((HUB, "own:")) or is_checkpoint(folder) or (folder / "config.json").is_file()
+
+
+def task_of_texts(model: str, texts: str | None) -> str:
+    """The task of a command's second argument: a file of texts, or a task by its name."""
+    if texts is None:
+        raise UsageError(f"give the texts to ask {model} about: exegete audit {model} reviews.csv")
+    path = Path(texts).expanduser()
+    return name_of_texts(path) if path.is_file() else texts
+
+
 def name_of_task(task: object, run: Path) -> str:
     """The name by which a run in this folder finds a task again."""
+    if is_texts(task):
+        task = task_itself(task)
     if isinstance(task, MemoryTask):
         return task.deposited(run / INPUTS)
     if isinstance(task, str):
@@ -230,7 +261,7 @@ def is_by_name(model: object, task: AnyTask) -> bool:
         return False
     if isinstance(task, Task):
         return model.data_hash == task.hash
-    return model.task in (task, as_written(task, model.tokenizer, model.lower))
+    return isinstance(task, str) and model.task in (task, as_written(task, model.tokenizer, model.lower))
 
 
 def _deposited(model: Checkpoint, by_name: bool, task: AnyTask, folder: Path) -> tuple[Path, str]:

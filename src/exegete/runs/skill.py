@@ -23,6 +23,8 @@ def skill_stage(case: Case) -> Skill:
 
 def _skill(case: Case) -> Skill:
     train, model = case.task.splits.get("train", ()), case.checkpoint.model
+    if not case.task.labelled:
+        return Skill("unlabelled", None, None, None, 0.0, len(case.examples))
     if isinstance(model, Writing):
         return skill_of_translations(model, case.examples, train)
     columns = ["gold", "probabilities"]

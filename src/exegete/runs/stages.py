@@ -92,7 +92,7 @@ def _predictions(case: Case, examples: tuple[Example, ...]) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "example": [e.id for e in examples],
-            "gold": [labels[e.label] for e in examples],
+            "gold": pl.Series([case.task.gold(e) for e in examples], dtype=pl.String),
             "predicted": [labels[c] for c in probabilities.argmax(-1).tolist()],
             "probabilities": probabilities.tolist() if len(labels) <= MOST else [None] * len(examples),
             "n": [len(e) for e in examples],

@@ -91,6 +91,8 @@ def training_key(model: Trainable, task: Task, seed: int, settings: TrainingSett
 
 def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
     """Refuse to judge a model on a task with other classes or other words."""
+    if not task.labelled:
+        return checkpoint
     if isinstance(checkpoint.model, Pretrained) and checkpoint.model.labels != task.labels:
         checkpoint = replace(checkpoint, model=checkpoint.model.relabelled(task.labels))
     if checkpoint.model.labels != task.labels:

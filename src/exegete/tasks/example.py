@@ -97,6 +97,7 @@ class Task:
     pieces: str = ""  # of a translation: what cuts words into pieces, as JSON; none where words stay whole
     alignments: Mapping[str, Mapping[int, Links]] = field(default_factory=dict)  # by split and example id, where known
     written: tuple[str, ...] = ()  # the labels as the source writes them, where that may differ
+    labelled: bool = True  # else nobody said of what class the texts are: a finished model can be asked about them
     check: "DataCheck | None" = None  # what was counted in it before anything was trained; none of a translation
 
     def split(self, name: str) -> Sequence[Example]:
@@ -104,6 +105,10 @@ class Task:
         if name not in self.splits:
             raise unknown(f"split of task '{self.name}'", name, self.splits)
         return self.splits[name]
+
+    def gold(self, example: Example) -> str | None:
+        """The name of an example's right class, where it is known."""
+        return self.labels[example.label] if self.labelled else None
 
     @cached_property
     def hash(self) -> str:

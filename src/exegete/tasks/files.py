@@ -14,10 +14,10 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import question_files
 from exegete.tasks.example import Task
-from exegete.tasks.prepare import SPLITS, SourceRow, left_out, prepare
+from exegete.tasks.prepare import SPLITS, SourceRow, left_out, prepare, prepare_unlabelled
 from exegete.tasks.records import has_class, record
 from exegete.tasks.settings import PairSource, check_pair
-from exegete.tasks.tables import PlacedRow, format_of
+from exegete.tasks.tables import PLAIN, PlacedRow, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}
 SHOWN = 5  # rows without a class that are named
@@ -35,7 +35,7 @@ class FileTask(PairSource):
     question: str | None = None  # the second text of a pair
     label: str = "label"
     split: str | None = None
-    unlabelled: Literal["refuse", "drop"] = "refuse"  # rows without a class
+    unlabelled: Literal["refuse", "drop", "keep"] = "refuse"  # rows without a class; keep: all texts, labels unread
     dev: Path | None = None  # paths of further files
     test: Path | None = None
 
@@ -50,6 +50,8 @@ class FileTask(PairSource):
             return self._questions(home, spec)
         check_pair(self)
         files = self.files(spec)
+        if self.unlabelled == "keep" or any(path.name.endswith(PLAIN) for path in files.values()):
+            return self._without_labels(str(spec), files)
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
         from exegete.tasks.spooling import is_large, spooled  # it needs numpy, and listings don't
@@ -58,6 +60,21 @@ class FileTask(PairSource):
             return spooled(spec, files, self, partial(self.labelled, self._found(files)), self._unlabelled)
         rows, notes = self.by_split(self._found(files))
         return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
+
+    def _without_labels(self, name: str, files: Mapping[str, Path]) -> Task:
+        """The texts of one file, of which nobody said their classes."""
+        if len(files) > 1 or self.split:
+            raise UsageError("texts without labels are cut into splits by hash: leave split=, dev= and test= out")
+        (path,) = files.values()
+        return self.unlabelled_task(name, self.model_copy(update={"label": ""})._places(path), path.name)
+
+    def unlabelled_task(self, name: str, places: Iterable[PlacedRow], origin: str) -> Task:
+        """A task of rows whose labels are not read."""
+        rows = (
+            SourceRow(row, record(fields, where, self.text, "", self.question))
+            for row, (where, fields) in enumerate(places)
+        )
+        return prepare_unlabelled(name, rows, self, origin)
 
     def files(self, spec: Spec) -> dict[str, Path]:
         """The file of every split that has one."""
@@ -158,3 +175,17 @@ def split_name(fields: Mapping[str, Any], where: str, column: str) -> str:
     if written not in SPLIT_NAMES:
         raise ExegeteError(f"{where}: '{column}' is '{written}': write train, dev or test")
     return SPLIT_NAMES[written]
+
+
+def name_of_texts(path: Path) -> str:
+    """The task of a file of texts, as a command's argument: labelled where it has a column `label`, else not.
+
+    A single column is the texts', whatever it is called.
+    """
+    settings: dict[str, str] = {}
+    columns = format_of(path).columns(path) if path.is_file() else ["text", "label"]
+    if "label" not in columns and not path.name.endswith(PLAIN):
+        settings["unlabelled"] = "keep"
+    if "text" not in columns and len(columns) == 1:
+        settings["text"] = columns[0]
+    return str(Spec(f"file:{path}", settings))

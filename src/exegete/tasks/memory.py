@@ -70,9 +70,9 @@ def task_of(frame: Any, columns: Mapping[str, str | None], name: str, settings: 
 def task_of_lists(lists: Mapping[str, Sequence[Any] | None], name: str, settings: Mapping[str, Any]) -> MemoryTask:
     """A task from lists of equal length: texts, labels, and perhaps more."""
     given = {role: values for role, values in lists.items() if values is not None}
-    missing = [f"{role}s" for role in ("text", "label") if role not in given]
-    if missing:
-        raise UsageError(f"{missing[0]}= is missing: give texts= and labels=, one label for every text")
+    if "text" not in given:
+        raise UsageError("texts= is missing: give texts= and labels=, one label for every text")
+    settings = dict(settings) if "label" in given else {"unlabelled": "keep", **settings}
     for role, values in given.items():
         if isinstance(values, str) or not hasattr(values, "__len__"):
             raise UsageError(f"{role}s is a list, not {values!r:.40}")
@@ -108,9 +108,10 @@ def _prepared(frame: pl.DataFrame, name: str, settings: Mapping[str, Any]) -> Me
     said = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
     said |= {role: role for role in ("question", "split") if role in frame.columns}
     read: FileTask = check_task(str(Spec(f"file:{name}", said)))
-    found = enumerate(frame.iter_rows(named=True))
-    rows, notes = read.by_split(
-        ("train", row, PlacedRow(f"row {row + 1} of '{name}'", fields)) for row, fields in found
-    )
-    made = prepare(name, rows, read, ORIGIN, notes)
+    places = (PlacedRow(f"row {row + 1} of '{name}'", fields) for row, fields in enumerate(frame.iter_rows(named=True)))
+    if read.unlabelled == "keep":
+        made = read.unlabelled_task(name, places, ORIGIN)
+    else:
+        rows, notes = read.by_split(("train", row, place) for row, place in enumerate(places))
+        made = prepare(name, rows, read, ORIGIN, notes)
     return MemoryTask(**vars(made), frame=frame, settings=said)

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappush, heappushpop
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from exegete.base.errors import ExegeteError, unknown
+from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.tasks.class_names import in_order, named, plain_names
 from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.scripts import SAMPLE, is_uncut
@@ -22,6 +23,8 @@ UNCUT = (
     "The texts have no spaces between words, and tokenizer={tokenizer} takes a whole clause for one word: cut them "
     "with tokenizer=characters, or put spaces between words and use tokenizer=whitespace."
 )
+UNLABELLED = 2_000  # texts without labels that are taken
+NO_LABELS = "The texts have no labels: how often the model is right is not known, nor what hangs on that."
 CARVED = 0.1  # the share of the training texts that one missing split gets
 
 
@@ -98,6 +101,45 @@ def prepare(
         tokenizer=settings.tokenizer,
         kind="pair" if len(splits["train"][0].texts) > 1 else "classification",
         check=check,
+    )
+
+
+def prepare_unlabelled(name: str, rows: Iterable[SourceRow], settings: TaskSettings, origin: str) -> Task:
+    """A task of texts whose classes nobody said, for a model that is trained: a fifth is dev, the rest is test.
+
+    Nothing is learnt from them, so that dev is train, too: it lends its words where some are replaced. Of many texts
+    those with the smallest hash are taken.
+    """
+    said, counts, kept = [NO_LABELS], SplitCounts(), list[tuple[float, int, NamedExample]]()
+    for number, row in enumerate(rows):
+        draft = draft_of("test", row, settings)
+        counts.add(row, draft)
+        if all(draft.texts) and settings.lengths([draft])[0]:
+            keep = heappush if len(kept) < UNLABELLED else heappushpop
+            keep(kept, (-draft.place, -number, draft))
+    counts.tell("test", settings, said)
+    if len(kept) < 5:
+        raise UsageError(f"task '{name}' has {len(kept)} texts: give at least 5, and some hundred for an answer")
+    if counts.count > len(kept):
+        said.append(f"{len(kept):,} of {counts.count:,} texts were taken, by hash of the text.")
+    drafts = [draft for _, _, draft in sorted(kept, key=lambda entry: -entry[1])]
+    number_of = {"": 0}
+    dev, test = (
+        _numbered([d for place, d in enumerate(drafts) if (place % 5 == 0) == is_dev], number_of, settings.explained)
+        for is_dev in (True, False)
+    )
+    return Task(
+        name=name,
+        labels=(),
+        written=("",),
+        splits={"train": dev, "dev": dev, "test": test},
+        origin=origin,
+        notes=tuple(said),
+        min_df=settings.min_df,
+        lower=settings.lower,
+        tokenizer=settings.tokenizer,
+        kind="pair" if len(drafts[0].texts) > 1 else "classification",
+        labelled=False,
     )
 
 

@@ -21,7 +21,7 @@ def record(
     to choose from.
     """
     texts = (_text(row, where, text), *([_text(row, where, question)] if question else []))
-    answer = _label(row, where, label)
+    answer = _label(row, where, label) if label else ""
     candidates = _candidates(row.get("candidates"), answer, where) if question else ()
     return Record(texts, answer, _spans(row.get("rationale"), where), candidates)
 

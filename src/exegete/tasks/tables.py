@@ -33,6 +33,7 @@ def format_of(path: Path) -> Format:
     return FORMATS[suffix]
 
 
+PLAIN = (".txt",)  # a text per line, and no labels
 DELIMITERS = (",", ";", "\t")  # a semicolon where a comma is a decimal point, a tab where a sheet was copied
 
 
@@ -90,6 +91,14 @@ def _json_rows(path: Path, _: Sequence[str]) -> Iterator[PlacedRow]:
         yield PlacedRow(f"{path}, line {line}", fields)
 
 
+def _lines(path: Path, _: Sequence[str] = ()) -> Iterator[PlacedRow]:
+    """The lines of a file of texts; empty ones are none."""
+    with open_text(path) as file:
+        for number, line in enumerate(file, 1):
+            if text := line.rstrip("\r\n"):
+                yield PlacedRow(f"{path}, line {number}", {"text": text})
+
+
 def _parquet_columns(path: Path) -> list[str]:
     import polars as pl
 
@@ -133,4 +142,5 @@ FORMATS: dict[str, Format] = {
     ".jsonl": _JSONL,
     ".jsonl.gz": _JSONL,
     ".parquet": Format(_parquet_columns, _parquet_rows),
+    ".txt": Format(lambda path: ["text"] if any(True for _ in _lines(path)) else [], _lines),
 }

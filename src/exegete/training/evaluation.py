@@ -65,7 +65,9 @@ def passes(model: Predictor, examples: Sequence[Example]) -> list[list[int]]:
 
 
 def evaluate_held_out(model: Trainable, task: Task, intervene: Intervention | None = None) -> dict[str, Metrics]:
-    """All metrics on every split but train."""
+    """All metrics on every split but train; none is known of texts without labels."""
+    if not task.labelled:
+        return {split: dict.fromkeys(("accuracy", "auc", "macro_f1", "loss")) for split in task.splits}
     held_out = {split: examples for split, examples in task.splits.items() if split != "train"}
     return {split: evaluate(model, examples, intervene) for split, examples in held_out.items()}
 

@@ -28,13 +28,14 @@ SAID = {
     "auc": "AUC",
     "prior": "log-likelihood above that of the classes' frequencies",
     "unigram": "log-likelihood of a word above that of its frequency",
+    "unlabelled": "labels",
 }
 
 
 class Skill(NamedTuple):
     """A number with its interval, and what a guess would have."""
 
-    measure: Literal["auc", "prior", "unigram"]
+    measure: Literal["auc", "prior", "unigram", "unlabelled"]
     value: float | None
     low: float | None
     high: float | None
@@ -43,8 +44,8 @@ class Skill(NamedTuple):
 
     @property
     def is_guess(self) -> bool:
-        """Whether it is not surely above chance."""
-        return self.low is None or not self.low > self.chance
+        """Whether it is not surely above chance; without labels nobody knows."""
+        return self.measure != "unlabelled" and (self.low is None or not self.low > self.chance)
 
     @property
     def said(self) -> str:

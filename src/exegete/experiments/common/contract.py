@@ -35,7 +35,7 @@ class Subject:
         return {
             "example": [e.id for e in self.examples],
             "n": [len(e) for e in self.examples],
-            "gold": [labels[e.label] for e in self.examples],
+            "gold": pl.Series([self.task.gold(e) for e in self.examples], dtype=pl.String),
             "predicted": [labels[c] for c in self.predicted.tolist()],
         }
 
@@ -50,6 +50,8 @@ class Selective(Protocol):
 
 def unsuited(experiment: "Experiment", task: Task, model: Predictor) -> str | None:
     """Why an experiment can't be asked about a task and a model, or None."""
+    if not task.labelled and getattr(experiment, "needs_labels", False):
+        return "it counts how often the model is right, and these texts have no labels"
     return experiment.unsuited(task, model) if isinstance(experiment, Selective) else None
 
 

@@ -55,7 +55,7 @@ def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> di
         "n": [len(e) for e in examples],
         "keys": pool.mask.sum(-1).tolist(),
         "kind": [kind_of(subject)] * len(examples),
-        "gold": [labels[e.label] for e in examples],
+        "gold": [subject.task.gold(e) for e in examples],
         "predicted": [labels[c] for c in own.tolist()],
         "max_attention": pool.key_weights.amax(-1),
         "entropy": normalised_entropy(pool.weights, pool.mask[:, None]).mean(-1),

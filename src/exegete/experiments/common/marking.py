@@ -48,7 +48,7 @@ def text_columns(subject: Subject) -> dict[str, Any]:
         "example": [e.id for e in subject.examples],
         "n": [len(e) for e in subject.examples],
         "marked": [len(e.rationale) for e in subject.examples],
-        "gold": [labels[e.label] for e in subject.examples],
+        "gold": pl.Series([subject.task.gold(e) for e in subject.examples], dtype=pl.String),
         "predicted": [labels[c] for c in subject.predicted.tolist()],
         "correct": [e.label == c for e, c in zip(subject.examples, subject.predicted.tolist(), strict=True)],
     }

@@ -226,7 +226,7 @@ def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame], site:
             "example": [e.id for e in subject.examples],
             "n": [len(e) for e in subject.examples],
             "kind": [kind_of(subject)] * len(subject.examples),
-            "gold": [labels[e.label] for e in subject.examples],
+            "gold": pl.Series([subject.task.gold(e) for e in subject.examples], dtype=pl.String),
             "predicted": [labels[c] for c in subject.predicted.tolist()],
         }
     )

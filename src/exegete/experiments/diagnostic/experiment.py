@@ -10,7 +10,7 @@ adversary do not (imposed − imposed_adversary above 0). Then attention holds s
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import torch
@@ -45,6 +45,8 @@ LEVEL = ""  # what a number that is no difference is against
 @dataclass(frozen=True)
 class Diagnostic(Question):
     """A model of single words under weights from four places."""
+
+    needs_labels: ClassVar[bool] = True
 
     of_summary = ("diagnostic",)
 

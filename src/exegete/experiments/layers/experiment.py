@@ -11,7 +11,7 @@ it, never over later ones.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -57,6 +57,8 @@ AS_IT_IS = Condition("none", "none", UNALTERED, 0, 0, ())
 @dataclass(frozen=True)
 class Layers(Question):
     """Accuracy or BLEU with ever more layers altered."""
+
+    needs_labels: ClassVar[bool] = True
 
     whole = True  # of a translator it asks about whole translations
 

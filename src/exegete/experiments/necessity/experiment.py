@@ -10,7 +10,7 @@ every step is altered, and what changes is BLEU.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import torch
@@ -46,6 +46,8 @@ SCHEMA = pl.Schema(
 @dataclass(frozen=True)
 class Necessity(Question):
     """Accuracy and F1, or BLEU, with other attention, at inference only and in training too."""
+
+    needs_labels: ClassVar[bool] = True
 
     of_summary = ("necessity",)
 

@@ -12,7 +12,7 @@ halves of the texts would not mend it: luck of the base's *training* is in both 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import torch
@@ -41,6 +41,8 @@ FAKED = ("jsd", "tvd", "lost")  # numbers of the best adversary
 @dataclass(frozen=True)
 class Reliance(OfDistributions):
     """What uniform weights cost, and how far an adversary's are from a model's own."""
+
+    needs_labels: ClassVar[bool] = True
 
     of_summary = ("reliance",)
 

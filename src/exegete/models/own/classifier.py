@@ -229,6 +229,11 @@ def own_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: 
             f"{found}): put the file back as it was, or train the model again"
         )
     own = _made(settings, (*SPECIAL, *vocabulary.words), labels)
+    if not labels and not own.labels:
+        raise UsageError(
+            f"the texts have no labels, and {type(own).__name__} doesn't name its classes: give its `labels`"
+        )
+    labels = labels or tuple(str(label) for label in own.labels or ())
     return (PooledOwn if isinstance(own, OwnPooling) else Own)(varied(spec, hash=found), own, vocabulary, labels)
 
 
