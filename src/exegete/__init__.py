@@ -107,10 +107,10 @@ def wrap(
     >>> model = wrap(module, adapter=MyAdapter)  # doctest: +SKIP
     >>> model = wrap(hf_model, tokenizer=tokenizer)  # doctest: +SKIP
     """
-    from exegete.runs.objects import Classifier
+    from exegete.runs.objects import ClassifierOptions
     from exegete.runs.objects import wrap as run
 
-    return run(module, adapter, task, Classifier(tokenizer, labels, label, truncate))
+    return run(module, adapter, task, ClassifierOptions(tokenizer, labels, label, truncate))
 
 
 @checked

@@ -57,8 +57,8 @@ def test_methods_are_those_that_the_page_offers(server: Running, table: Path, qu
         answer = server.client.post(
             f"/api/{question}", json=asked | ({"second": "a b"} if "differ" in question else {})
         )
-        assert answer.status_code == 400, spec
-        assert answer.json()["error"].startswith(f"unknown method '{spec}'"), spec
+        assert answer.status_code == (400 if len(spec) <= 100 else 422), spec  # a longer name is no method's
+        assert answer.status_code == 422 or answer.json()["error"].startswith(f"unknown method '{spec}'"), spec
         assert SECRET not in answer.text
         assert "Traceback" not in answer.text
     assert time.monotonic() - started < 10  # nothing of it is computed

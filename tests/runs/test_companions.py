@@ -232,7 +232,7 @@ def test_a_trained_model_is_not_asked_and_told_why(asking: Study, run: Path, tmp
     )
     (cell,) = read_manifest(here(study, tmp_path / "run"))["cells"]
     assert list(cell["experiments"]) == ["agreement"]
-    assert f"beside was not asked: it needs more models of the same kind, and {ready} is one" in cell["notes"][0]
+    assert f"beside was not asked: it needs more models of the same kind, and …/{ready.name} is one" in cell["notes"][0]
 
 
 def test_imposing_what_is_not_there_is_one_sentence(asking: Study, tmp_path: Path) -> None:

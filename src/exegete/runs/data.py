@@ -3,6 +3,7 @@
 import warnings
 
 from exegete.base.errors import DataWarning
+from exegete.base.heartbeat import Heartbeat
 from exegete.base.names import parse
 from exegete.base.progress import Progress, Speaking
 from exegete.tasks.catalogue import check_task, files_of
@@ -25,7 +26,7 @@ def tell_check(task: str, check: DataCheck | None, progress: Progress) -> None:
     """Show what was counted in a task, and its warnings: to who listens, or else as warnings of Python."""
     if check is None:
         return
-    if isinstance(progress, Speaking) and not getattr(progress, "quiet", False):
+    if isinstance(progress, Speaking) and not (isinstance(progress, Heartbeat) or getattr(progress, "quiet", False)):
         progress.say(f"the texts of {parse(task).name}:\n{check}")
         for sentence in check.warnings:
             progress.say(sentence)

@@ -81,7 +81,7 @@ def load(folder: str | Path) -> Loaded | GivenModel:
     return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
 
 
-class Classifier(NamedTuple):
+class ClassifierOptions(NamedTuple):
     """What is said of a classifier of transformers beside itself."""
 
     tokenizer: Any = None
@@ -90,11 +90,11 @@ class Classifier(NamedTuple):
     truncate: bool = False  # texts are cut to what it reads
 
 
-PLAIN = Classifier()
+PLAIN = ClassifierOptions()
 
 
 def wrap(
-    module: Any, adapter: Any = None, task: AnyTask | None = None, said: Classifier = PLAIN
+    module: Any, adapter: Any = None, task: AnyTask | None = None, said: ClassifierOptions = PLAIN
 ) -> Wrapped | GivenModel:
     """Hold a module with its adapter, a class (made with the module) or an object; or a transformers' classifier."""
     if is_pipeline(module):
@@ -122,7 +122,7 @@ def is_pipeline(thing: object) -> bool:
     return "Pipeline" in kinds
 
 
-def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, said: Classifier) -> GivenModel:
+def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, said: ClassifierOptions) -> GivenModel:
     if adapter is not None:
         raise UsageError("give an adapter, or the tokenizer of a model of transformers, not both")
     found = wrap_pretrained(module, *said)

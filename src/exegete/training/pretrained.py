@@ -56,8 +56,6 @@ def _as_it_is(model: Any, **facts: Any) -> GivenModel:
 
 def hold_pretrained(model: Trainable) -> str:
     """The name of a model of transformers that lives in this process only."""
-    from exegete.models.huggingface.classifier import OwnHead
-    from exegete.models.huggingface.make import hold as hold_here
+    from exegete.models.huggingface.make import hold
 
-    assert isinstance(model, OwnHead)
-    return hold_here(model)
+    return hold(model)

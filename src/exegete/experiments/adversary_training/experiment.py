@@ -13,7 +13,7 @@ both are flat: beside each stands that with the adversary's weights permuted.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import torch
@@ -62,7 +62,7 @@ class _Other(NamedTuple):
 class AdversaryTraining(Question):
     """A model against models that were trained to attend elsewhere, other seeds, and searched weights."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     of_summary = ("curve",)
     of_rows = ("violins",)

@@ -8,7 +8,6 @@ which methods find them all the same: k is their number, and a random ranking sc
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import polars as pl
 import torch
@@ -42,7 +41,7 @@ MASS, ACCURACY, PRECISION = "mass", "accuracy", "precision_at_k"
 class DeceptionExperiment(Question):
     """A model and the same one trained to attend elsewhere, with what methods find in both."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     of_summary = ("deception",)
 

@@ -10,7 +10,7 @@ adversary do not (imposed − imposed_adversary above 0). Then attention holds s
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 import torch
@@ -46,7 +46,7 @@ LEVEL = ""  # what a number that is no difference is against
 class Diagnostic(Question):
     """A model of single words under weights from four places."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     of_summary = ("diagnostic",)
 

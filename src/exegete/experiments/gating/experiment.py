@@ -12,7 +12,7 @@ measured too, and τ is given once more for texts whose gates do differ.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 import torch
@@ -59,7 +59,7 @@ LEAST = {"change": -1.0, "tau": -1.0}  # that a measure can be, otherwise 0; the
 class Gating(Question):
     """A model, the same with gates, and the same with another seed, on the same texts."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     of_summary = ("gating",)
 

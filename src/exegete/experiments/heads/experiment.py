@@ -12,7 +12,7 @@ importance does. At last heads are pruned, ever more of them, the least importan
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 import torch
@@ -52,7 +52,7 @@ SCHEMA: dict[str, Any] = {
 class Heads(Question):
     """What each head is worth, and where it looks."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     how: tuple[str, ...] = ("silence", "silence:sinks=false")  # what is done to a head; the first is drawn
     importance: str = "leave_one_out"  # whose ranking of words is held against a head's weights; empty: none

@@ -11,7 +11,7 @@ it, never over later ones.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 import torch
@@ -58,7 +58,7 @@ AS_IT_IS = Condition("none", "none", UNALTERED, 0, 0, ())
 class Layers(Question):
     """Accuracy or BLEU with ever more layers altered."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     whole = True  # of a translator it asks about whole translations
 

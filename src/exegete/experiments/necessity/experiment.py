@@ -10,7 +10,7 @@ every step is altered, and what changes is BLEU.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 import torch
@@ -47,7 +47,7 @@ SCHEMA = pl.Schema(
 class Necessity(Question):
     """Accuracy and F1, or BLEU, with other attention, at inference only and in training too."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     of_summary = ("necessity",)
 

@@ -12,7 +12,7 @@ halves of the texts would not mend it: luck of the base's *training* is in both 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 import torch
@@ -42,7 +42,7 @@ FAKED = ("jsd", "tvd", "lost")  # numbers of the best adversary
 class Reliance(OfDistributions):
     """What uniform weights cost, and how far an adversary's are from a model's own."""
 
-    needs_labels: ClassVar[bool] = True
+    needs_labels = True
 
     of_summary = ("reliance",)
 

@@ -47,8 +47,9 @@ def made_for(spec: str, task: Task) -> HuggingFace:
 _held: dict[str, OwnHead] = {}  # models of this process that their files don't make again
 
 
-def hold(model: OwnHead) -> str:
-    """Keep a model in this process, and the name by which `made` finds it here."""
+def hold(model: Any) -> str:
+    """Keep a classifier in this process, and the name by which `made` finds it here."""
+    assert isinstance(model, OwnHead)
     name = model.fingerprint()
     _held[name] = model
     return varied(model.spec, wrapped=name)
