@@ -8,7 +8,8 @@ import copy
 import json
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,11 +100,11 @@ def tried(architecture: str, case: str, door: Callable[[], float], close: float 
     return Door(architecture, case, "right" if apart <= close else "wrong", f"{apart:.0e}")
 
 
-def heads() -> Iterator[Door]:
-    """Every architecture with every kind of head, from a folder as `save_pretrained` writes it."""
+def heads(wanted: Mapping[str, Collection[str]] | None = None) -> Iterator[Door]:
+    """Every architecture with every kind of head, or those wanted, from folders as `save_pretrained` writes them."""
     for architecture in ARCHITECTURES:
-        for case, config in HEADS.items():
-            yield tried(architecture, case, lambda a=architecture, c=config: _from_folder(a, c))  # type: ignore[misc]
+        for case in HEADS if wanted is None else wanted[architecture]:
+            yield tried(architecture, case, partial(_from_folder, architecture, HEADS[case]))
 
 
 def _from_folder(architecture: str, config: dict[str, Any]) -> float:

@@ -85,5 +85,55 @@ def test_the_command_takes_a_model_and_a_file(
     said = capsys.readouterr()
     assert "have no labels" in said.out
     assert "report: " in said.out
+    assert call(monkeypatch, "audit", "nowhere", "my.txt") == 2
+    assert "'nowhere' is no trained model" in capsys.readouterr().err
     assert call(monkeypatch, "audit", f"hf:{bert_folder()}") == 2
     assert "give the texts to ask" in capsys.readouterr().err
+
+
+def test_folders_and_modules_of_ones_own_have_the_same_short_form(tmp_path: Path) -> None:
+    from exegete.runs.objects import model_named
+
+    folder = bert_folder()
+    assert model_named(str(folder)) == f"hf:{folder}"
+    assert model_named("own:file=mine.py,trained=true") == "own:file=mine.py,trained=true"
+    assert model_named("audit_quick") is None
+    ex.train("average:size=4,hidden=4", ex.task(texts=TEXTS, labels=["a", "b"] * 30), out="mine", training="epochs=1")
+    assert model_named("mine") == "mine"
+    rows = ex.ask("permutation", "mine", TEXTS, texts=12, out=tmp_path / "run").rows
+    assert rows.height == 12
+    assert rows["gold"].null_count() == 12
+
+
+OWN = """
+import exegete, torch
+from torch import nn
+
+class Mine(exegete.OwnPooling):
+    vocabulary = ["<pad>", "<unk>", *{words!r}]
+    labels = {labels!r}
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.score, self.out = nn.Embedding(len(self.vocabulary), 4), nn.Linear(4, 1), nn.Linear(4, 2)
+    def embed(self, tokens):
+        return self.table(tokens)
+    def states(self, embedded, mask):
+        return embedded
+    def scores(self, states, mask):
+        return self.score(states)[..., 0]
+    def decode(self, context):
+        return self.out(context)
+
+def make(words, labels):
+    return Mine()
+"""
+
+
+def test_a_module_of_ones_own_names_its_classes(tmp_path: Path) -> None:
+    Path("mine.py").write_text(OWN.format(words=WORDS, labels=["no", "yes"]), encoding="utf8")
+    Path("nameless.py").write_text(OWN.format(words=WORDS, labels=None), encoding="utf8")
+    rows = ex.ask("permutation", "own:file=mine.py,trained=true", TEXTS, texts=12, out=tmp_path / "run").rows
+    assert set(rows["predicted"]) <= {"no", "yes"}
+    with pytest.raises(UsageError, match="Mine doesn't name its classes: give its `labels`"):
+        ex.ask("permutation", "own:file=nameless.py,trained=true", TEXTS, texts=12, out=tmp_path / "other")

@@ -73,17 +73,19 @@ def audit(
     from exegete.base.errors import UsageError
     from exegete.report.terminal import ProgressBars
     from exegete.runs.estimate import Estimating
-    from exegete.runs.objects import engine_for, is_model, task_of_texts
+    from exegete.runs.objects import engine_for, model_named, task_of_texts
     from exegete.runs.remote import shown, worked_on
     from exegete.runs.store import is_address
     from exegete.runs.study import on
 
     aim = goals.goal(goal)
-    if study is not None and (texts is not None or is_model(study)):
+    named = None if study is None else model_named(study)
+    if study is not None and (texts is not None or named is not None):
         if model is not None or task is not None:
             raise UsageError("name the model and its texts once: exegete audit MODEL TEXTS, or --model and --task")
-        model, task = study, task_of_texts(study, texts)
-        study = None
+        if named is None:
+            raise UsageError(f"'{study}' is no trained model: give hf:NAME, own:file=… or a folder that holds one")
+        model, task, study = named, task_of_texts(study, texts), None
     wanted = Wanted(model, task, study, quick, tuple(scores or ()), retrain=retrain)
     if strict and fail_on is None:
         raise UsageError("--strict says how --fail-on decides: name tests, as in --fail-on reads,ranks --strict")

@@ -197,10 +197,12 @@ def task_for(model: AnyModel, task: AnyTask) -> Task:
     return task_itself(as_written(task, *read) if read is not None and isinstance(task, str) else task)
 
 
-def is_model(name: str) -> bool:
-    """Whether a command's argument is a trained model: of the hub, of one's own, or a folder that holds one."""
+def model_named(name: str) -> str | None:
+    """The model that a command's argument names: of the hub, of one's own, or a folder that holds one; else None."""
     folder = Path(name).expanduser()
-    return name.startswith((HUB, "own:")) or is_checkpoint(folder) or (folder / "config.json").is_file()
+    if name.startswith((HUB, "own:")) or is_checkpoint(folder):
+        return name
+    return f"{HUB}{name}" if (folder / "config.json").is_file() else None
 
 
 def task_of_texts(model: str, texts: str | None) -> str:
