@@ -33,7 +33,7 @@ def test_a_folder_that_transformers_alone_saved_is_audited(
     assert found["answer"]
     assert {"reads", "ranks"} <= {test["name"] for test in found["tests"]}
     [told] = found["models"]
-    assert told.startswith(f"hf:{folder}")
+    assert told.startswith(f"hf:…/{folder.name} on file:…/")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert "tokenizer=whitespace,lower=false" in json.dumps(manifest["study"]["tasks"])
 

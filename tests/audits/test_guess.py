@@ -59,7 +59,8 @@ class Listener:
 
     def say(self, sentence: str) -> None:
         assert not any("mediation" in label for label in self.labels)  # before anything is asked
-        self.heard.append(sentence)
+        if not sentence.startswith("the texts of"):  # the table of the data check
+            self.heard.append(sentence)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -188,6 +188,7 @@ def test_wrong_settings(settings: dict[str, object], sentence: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*one class:exegete.base.errors.DataWarning")
 def test_a_small_study(tmp_path: Path) -> None:
     lines = ["text,label", *(f"{' '.join(e.texts[0])},{e.label}" for e in texts(80, seed=9))]
     file = tmp_path / "texts.csv"

@@ -19,6 +19,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked
+from exegete.runs.tables import Tabulated
 from exegete.training.settings import TrainingSettings
 from tests.elsewhere import DEVICE, somewhere_else
 from tests.studied import reviews
@@ -78,7 +79,7 @@ ASKED: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.fixture
 def untabulated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are made of rows on disk, by whoever runs the study."""
-    monkeypatch.setattr("exegete.runs.run.write_tables", lambda *_: None)
+    monkeypatch.setattr("exegete.runs.run.write_tables", lambda *_: Tabulated({}, []))
 
 
 def asked_of(task: str, model: str, entry: dict[str, Any], folder: Path) -> Study:

@@ -16,6 +16,10 @@ class UsageError(ExegeteError):
     exit_code = 2
 
 
+class DiskError(ExegeteError):
+    """A disk took no more, or not here: what was to be written is not there."""
+
+
 class DataWarning(UserWarning):
     """Something about a user's texts that makes scores look better than they are, or a class hard to learn."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import DiskError, ExegeteError
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def said_plainly(path: Path) -> Iterator[None]:
         said = _sentence(error, path)
         if said is None:
             raise
-        raise ExegeteError(said) from error
+        raise DiskError(said) from error
 
 
 def _sentence(error: Exception, path: Path) -> str | None:

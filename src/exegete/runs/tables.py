@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.base.errors import ExegeteError
+from exegete.base.errors import DiskError, ExegeteError
 from exegete.base.failures import described
 from exegete.base.files import whole_file
 from exegete.base.parquet import checksum, write_parquet
@@ -92,6 +92,8 @@ def _tabulate(found: Finished, progress: Progress) -> Tabulated:  # noqa: ARG001
     failures = []
     try:
         draw(found.run, name, built, rows, summary)
+    except DiskError:  # the tables would not fit, either
+        raise
     except Exception as error:  # noqa: BLE001 - a figure must not cost what was computed: it is said at the end
         failures.append(f"the figures of {name} can't be drawn ({described(error)}); its tables are kept")
     written = [tables / f"{name}{of}" for of in (".parquet", "_summary.parquet", *(f"_{table}.csv" for table in every))]
