@@ -6,6 +6,7 @@ sentence. What raises anything else, or predicts otherwise, is wrong.
 
 import copy
 import json
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -94,7 +95,8 @@ def tried(architecture: str, case: str, door: Callable[[], float], close: float 
             warnings.simplefilter("ignore")
             apart = door()
     except ExegeteError as refused:
-        return Door(architecture, case, "sentence", str(refused).replace(tempfile.gettempdir(), "…"))
+        said = re.sub(rf"{re.escape(tempfile.gettempdir())}/\w+", "FOLDER", str(refused))
+        return Door(architecture, case, "sentence", said)
     except Exception as error:  # noqa: BLE001 - this is what is looked for
         return Door(architecture, case, "wrong", f"{type(error).__name__}: {error}")
     return Door(architecture, case, "right" if apart <= close else "wrong", f"{apart:.0e}")
@@ -108,6 +110,8 @@ def heads(wanted: Mapping[str, Collection[str]] | None = None) -> Iterator[Door]
 
 
 def _from_folder(architecture: str, config: dict[str, Any]) -> float:
+    import transformers
+
     tokenizer = word_pieces()
     base = base_of(architecture, tokenizer, **config)
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +123,8 @@ def _from_folder(architecture: str, config: dict[str, Any]) -> float:
             saved(base, tokenizer, Path(folder))
         several = config.get("problem_type") == "multi_label_classification"
         given = ex.load(f"hf:{folder}{':label=rude' if several else ''}")
-        return compared(given, piped(base, tokenizer, TEXTS), TEXTS)
+        theirs = transformers.AutoTokenizer.from_pretrained(folder)  # as a pipeline of this folder reads it
+        return compared(given, piped(base, theirs, TEXTS), TEXTS)
 
 
 def bert(tokenizer: Any = None, **config: Any) -> tuple[Any, Any]:
