@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from exegete.base.errors import ExegeteError
+from exegete.base.processes import cores
 from exegete.base.progress import Progress
 from exegete.runs.engine.contract import SetAsideError
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.engine.processes import cores
 
 
 def square(x: int, progress: Progress) -> tuple[int, int]:
@@ -192,7 +192,7 @@ def is_deaf(_: int, progress: Progress) -> bool:
 
 FORKING = """
 import os, sys, time
-from exegete.runs.engine.processes import Forked, get_ahead
+from exegete.base.processes import Forked, get_ahead
 assert "torch" not in sys.modules  # that it begins before we do is the point of it
 get_ahead()
 from tests.runs.test_engine import LocalEngine, dawdle, is_deaf, seen, square

@@ -12,9 +12,10 @@ import torch
 
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse
+from exegete.base.progress import heard
 from exegete.models.build import build
 from exegete.runs.scoring import Shards
-from exegete.tasks import spooling
+from exegete.tasks import cut_rows, spooling, word_numbers
 from exegete.tasks.batching import batches_of_one_length, collate, with_token_ids
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
@@ -183,3 +184,64 @@ def test_batches_are_cut_by_the_index_and_training_is_that_of_memory(
         assert torch.equal(same, column) if isinstance(column, torch.Tensor) else same == column, name
     other = fit_vocabulary(ours, wrap=True)
     assert torch.equal(collate(theirs, other).tokens, collate(ours, other).tokens)
+
+
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small files are cut by two processes, a few rows at a time, and their list of words begins anew all the time."""
+    for room, name, value in ((spooling, "SHARED", 0), (cut_rows, "GROUP", 300), (spooling, "KEPT", 12)):
+        monkeypatch.setattr(room, name, value)
+    monkeypatch.setattr(word_numbers, "CHUNK", 7)
+    monkeypatch.setattr(spooling, "hands", lambda: 2)
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS, ":question=why,explain=question", ":question=why"])
+def test_two_processes_make_the_task_of_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: str) -> None:
+    in_pieces(monkeypatch)
+    lines = [
+        line | {"text": f"{line['text']} 'number' {i}.", "why": f"why ? {'!' * i}"} for i, line in enumerate(rows())
+    ]
+    lines[5]["text"] = lines[50]["text"] = ""
+    held, spooled = both(monkeypatch, f"file:{jsonl(tmp_path / 'reviews.jsonl', lines)}{settings}")
+    assert (spooled.hash, spooled.labels, spooled.notes) == (held.hash, held.labels, held.notes)
+    assert {split: tuple(found) for split, found in spooled.splits.items()} == dict(held.splits)
+    folder = spooled.split("train").path.parent
+    listed = (folder / "words.txt").read_text().splitlines()
+    assert len(listed) > len(set(listed)) > 0  # it began anew
+    for split in ("train", "test"):
+        for least, wrap in ((1, False), (3, True)):
+            ours, theirs = held.split(split), spooled.split(split)
+            reader = fit_vocabulary(ours, least, wrap)
+            with monkeypatch.context() as unread:
+                unread.setattr(Stored, "_read", None)  # nobody may read a text
+                assert fit_vocabulary(theirs, least, wrap).words == reader.words
+                by_numbers = collate(with_token_ids(theirs, reader), reader)
+            for name, column in collate(ours, reader)._asdict().items():
+                same = getattr(by_numbers, name)
+                assert torch.equal(same, column) if isinstance(column, torch.Tensor) else same == column, name
+
+
+def test_the_first_wrong_row_is_told_whoever_cuts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    in_pieces(monkeypatch)
+    lines: list[dict[str, Any]] = [line | {"text": f"a {i}"} for i, line in enumerate(rows())]
+    lines[40]["rationale"], lines[60]["rationale"], lines[43]["text"] = [[0, 9]], [[0, 8]], 3
+    with pytest.raises(ExegeteError) as plain:
+        load_task(f"file:{jsonl(tmp_path / 'reviews.jsonl', lines[:43])}")
+    monkeypatch.setattr(spooling, "LARGE", 0)
+    with pytest.raises(ExegeteError) as cut:
+        load_task(f"file:{jsonl(tmp_path / 'reviews.jsonl', lines)}")
+    assert str(cut.value) == str(plain.value)
+    assert "row 41 of train" in str(cut.value)
+
+
+def test_it_says_what_it_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(spooling, "LARGE", 0)
+    said: dict[str, tuple[int, int]] = {}
+    with heard(lambda label, done, total: said.update({label: (done, total)})):
+        task = load_task(f"file:{jsonl(tmp_path / 'reviews.jsonl', rows())}")
+        fit_vocabulary(task.split("train"))
+    texts, train = sum(map(len, task.splits.values())), len(task.split("train"))
+    assert said == {
+        "reading, MB": (0, 1),
+        "hashing, texts": (texts, texts),
+        "vocabulary, texts": (train, train),
+    }

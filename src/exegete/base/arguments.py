@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, ItemsView, KeysView, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -21,6 +21,7 @@ WORDS: Mapping[Any, str] = {
     str: "a name",
     int: "a whole number",
     Count: "a whole number",
+    float: "a number",
     bool: "True or False",
     Path: "a path",
 }
@@ -47,8 +48,8 @@ def fits(value: object, kind: Any) -> bool:
 
     >>> fits(["lrp"], Sequence[str] | None), fits("lrp", Sequence[str]), fits({"lrp"}, Sequence[str])
     (True, False, False)
-    >>> fits(True, int), fits(-5, int), fits(-5, Count)
-    (False, True, False)
+    >>> fits(True, int), fits(-5, int), fits(-5, Count), fits(3, float)
+    (False, True, False, True)
     """
     if kind in (Any, inspect.Parameter.empty) or isinstance(kind, str):
         return True
@@ -59,8 +60,8 @@ def fits(value: object, kind: Any) -> bool:
         return listed and all(fits(each, get_args(kind)[0]) for each in value)  # type: ignore[attr-defined]
     if kind is Count:
         return fits(value, int) and value >= 1  # type: ignore[operator]
-    if kind is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     return isinstance(value, get_origin(kind) or kind)
 
 

@@ -109,7 +109,7 @@ def audit(
 
 def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None:
     """Let workers of this machine import while we do; not where the run is there already."""
-    from exegete.runs.engine.processes import get_ahead
+    from exegete.base.processes import get_ahead
 
     is_there = out is not None and (Path(out) / "manifest.json").is_file()
     if not is_there and workers != 1 and engine in (None, "local"):

@@ -6,7 +6,7 @@ from pathlib import Path
 from exegete.base.device import elsewhere
 from exegete.base.errors import ExegeteError
 from exegete.base.names import parse, validate
-from exegete.base.progress import Progress, silent
+from exegete.base.progress import Progress, heard, silent
 from exegete.base.threads import one_thread
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Trainable
@@ -130,7 +130,7 @@ def train_model(
     settings: TrainingSettings = validate(TrainingSettings, given, "training")
     MODELS.make(model)  # wrong settings are found before the texts are read
     named = as_read(task, model) if isinstance(task, str) else task
-    with one_thread():
+    with one_thread(), heard(progress):
         if isinstance(named, str):
             tell_size(named, progress)
         loaded = named if isinstance(named, Task) else load_task(named)

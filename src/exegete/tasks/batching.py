@@ -130,7 +130,7 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
 
 def with_token_ids(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
     """Examples that are read again and again: of those on disk, `collate` then reads numbers in place of words."""
-    return numbered(examples, vocabulary, _made_flat)
+    return numbered(examples, vocabulary)
 
 
 def _records(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Record]:

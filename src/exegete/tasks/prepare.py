@@ -113,7 +113,7 @@ def prepare_unlabelled(name: str, rows: Iterable[SourceRow], settings: TaskSetti
     said, counts, kept = [NO_LABELS], SplitCounts(), list[tuple[float, int, NamedExample]]()
     for number, row in enumerate(rows):
         draft = draft_of("test", row, settings)
-        counts.add(row, draft)
+        counts.add(row.record.texts, list(map(len, draft.texts)))
         if all(draft.texts) and settings.lengths([draft])[0]:
             keep = heappush if len(kept) < UNLABELLED else heappushpop
             keep(kept, (-draft.place, -number, draft))
@@ -165,14 +165,14 @@ class SplitCounts:
     empty: Counter[int] = field(default_factory=Counter)  # by which text of a row is, or the first
     pairs: bool = False
 
-    def add(self, row: SourceRow, draft: "NamedExample") -> None:
-        """One more row."""
+    def add(self, texts: Sequence[str], lengths: Sequence[int]) -> None:
+        """One more row: its texts, and how many words each has."""
         if self.count < SAMPLE:
-            self.texts += row.record.texts
+            self.texts += texts
         self.count += 1
-        self.pairs = len(draft.texts) > 1
-        if not all(draft.texts):
-            self.empty[draft.texts.index(())] += 1
+        self.pairs = len(texts) > 1
+        if 0 in lengths:
+            self.empty[lengths.index(0)] += 1
 
     def tell(self, split: str, settings: TaskSettings, notes: list[str]) -> None:
         """Note texts that nobody cut into words and texts that are left out; refuse a split of nothing else."""
@@ -192,7 +192,7 @@ def _drafted(split: str, rows: Iterable[SourceRow], settings: TaskSettings, note
     seen, read = SplitCounts(), []
     for row in rows:
         draft = draft_of(split, row, settings)
-        seen.add(row, draft)
+        seen.add(row.record.texts, list(map(len, draft.texts)))
         read.append(draft)
     seen.tell(split, settings, notes)
     return [draft for draft in read if all(draft.texts)]

@@ -37,9 +37,14 @@ def sentences(words: Sequence[str]) -> list[int]:
     [0, 0, 0, 0, 0, 0]
     """
     numbers: list[int] = []
-    for number, sentence in enumerate(_SENTENCE.findall(_written("".join(map(_kind, words))))):
-        numbers += [number] * len(sentence)
+    for number, length in enumerate(sentence_lengths("".join(map(kind_of, words)))):
+        numbers += [number] * length
     return numbers
+
+
+def sentence_lengths(kinds: str) -> list[int]:
+    """The words of every sentence of a text that is written with a letter per word (`kind_of`)."""
+    return list(map(len, _SENTENCE.findall(_written(kinds))))
 
 
 def split_sentences(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -67,7 +72,7 @@ def _written(kinds: str) -> str:
 
 
 @lru_cache(maxsize=1 << 18)
-def _kind(word: str) -> str:
+def kind_of(word: str) -> str:
     """The letter that stands for a word."""
     if word in {".", '"'}:
         return "p" if word == "." else "d"

@@ -1,17 +1,17 @@
 """Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
 
-Every row is read, cut into words and written once; what splits, filters and limits need of it (a place, lengths, a
-class) is 88 bytes in arrays. The task is the one that `prepare` would make, its hash included. It is kept in a cache,
-named by what is in the files and by the code that reads them, so that workers read it once together; the folder may be
-removed at any time.
+Every row is read, cut into words and written once, with its words as numbers; what splits, filters and limits need of
+it (a place, lengths, a class) is 96 bytes in arrays. Of a file that takes long, rows are cut on all cores. The task is
+the one that `prepare` would make, its hash included. It is kept in a cache, named by what is in the files and by the
+code that reads them, so that workers read it once together; the folder may be removed at any time.
 """
 
 import os
-from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -23,34 +23,30 @@ from numpy.typing import NDArray
 from exegete.base.files import read_json, whole_folder, write_json
 from exegete.base.lease import leased
 from exegete.base.names import Spec
+from exegete.base.processes import hands
+from exegete.base.progress import tell
+from exegete.base.sharing import shared
 from exegete.base.source import digest_of
 from exegete.tasks.class_names import in_order, named, plain_names
+from exegete.tasks.cut_rows import ROWS, CutRow, Group, cut_rows, groups
 from exegete.tasks.data_check import DataCheck, TextColumns, check_data, refuse_unlearnable
 from exegete.tasks.example import Task, unlearnt
 from exegete.tasks.opening import is_gzip
-from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, check_cut, cut, draft_of, left_out, none_left, within
+from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, check_cut, cut, left_out, none_left
 from exegete.tasks.settings import TaskSettings
-from exegete.tasks.stored import INDEX, Stored, line_of
+from exegete.tasks.stored import INDEX, Stored
+from exegete.tasks.word_numbers import KEPT, NUMBERS, SENTENCES, WORDS
 
-LARGE = 4_000_000  # bytes of text that are spooled: words in memory take some twenty times as many
+MB = 1_000_000
+LARGE = 4 * MB  # bytes of text that are spooled: words in memory take some twenty times as many
 PACKED = 4  # bytes of text that a byte of a compressed file stands for, about
-SPEED = 4_000_000  # bytes of text that are read in a second, as measured on a core of a small server
+SPEED = 4 * MB  # bytes of text that are read in a second, as measured on a core of a small server
+FED = 20 * MB  # the same, however many cores there are: one process hands the rows to all others
 CACHE = "EXEGETE_CACHE"
 TEXTS, FACTS = "texts.tsv", "task.json"
 SEEN = "seen"  # what a hash is of, until it is known
-COLUMNS = {
-    "offset": "q",
-    "size": "q",
-    "id": "q",
-    "length": "q",
-    "label": "q",
-    "marked": "q",
-    "all_words": "q",
-    "longest": "q",
-    "place": "d",
-    "seen": "q",  # of what is hashed
-    "seen_size": "q",
-}
+WRITTEN = (TEXTS, SEEN, NUMBERS, SENTENCES)
+SHARED = 20 * MB  # bytes of text that are cut on several cores: fewer are done before other processes begin
 Reading = Callable[[Counter[str]], Iterator[tuple[str, SourceRow]]]  # rows with their splits; others are counted
 
 
@@ -90,7 +86,7 @@ def spooled(spec: Spec, files: Mapping[str, Path], settings: TaskSettings, rows:
         with leased(folder.with_name(f".{folder.name}.lock")):
             if not (folder / FACTS).is_file():
                 with whole_folder(folder, FACTS) as beside:
-                    _Spool(beside, settings).write(spec, rows, unlabelled)
+                    _Spool(beside, settings).write(spec, rows, unlabelled, text_size(files.values()))
     return _opened(folder, str(spec), settings, ", ".join(path.name for path in files.values()))
 
 
@@ -106,9 +102,14 @@ def announcement(spec: Spec, files: Mapping[str, Path]) -> str:
     if not is_large(files.values()) or (folder_of(spec, files) / FACTS).is_file():
         return ""
     size = text_size(files.values())
-    named, seconds = ", ".join(path.name for path in files.values()), size / SPEED
+    named, seconds = ", ".join(path.name for path in files.values()), size / min(FED, SPEED * _hands(size))
     lasts = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     return f"reading {named} ({size / 1e6:,.0f} MB of text) takes about {lasts}, once: it is kept in {cache()}"
+
+
+def _hands(size: int) -> int:
+    """Processes that cut so many bytes of text into words."""
+    return hands() if size > SHARED else 1
 
 
 def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Task:
@@ -134,14 +135,10 @@ class _Split:
     """What is known of one split of a source, as it is read."""
 
     seen: SplitCounts = field(default_factory=SplitCounts)
-    columns: dict[str, Any] = field(default_factory=lambda: {name: array(kind) for name, kind in COLUMNS.items()})
+    parts: list[NDArray[Any]] = field(default_factory=list)
 
     def index(self) -> NDArray[Any]:
-        kinds = [(name, np.int64 if kind == "q" else np.float64) for name, kind in COLUMNS.items()]
-        found = np.empty(len(self.columns["id"]), np.dtype(kinds))
-        for name, column in self.columns.items():
-            found[name] = np.frombuffer(column, found.dtype[name]) if len(column) else 0
-        return found
+        return np.concatenate([np.empty(0, ROWS), *self.parts])
 
 
 class _Spool:
@@ -151,13 +148,22 @@ class _Spool:
         self.folder, self.settings = folder, settings
         self.found: dict[str, _Split] = {}
         self.classes: dict[str, int] = {}
+        self.words: defaultdict[str, int] = defaultdict()  # numbers of words since the list began anew
+        self.words.default_factory = self.words.__len__
+        self.listed = 0  # words before these
 
-    def write(self, spec: Spec, rows: Reading, unlabelled: str) -> None:
+    def write(self, spec: Spec, rows: Reading, unlabelled: str, size: int) -> None:
         """Texts, an index of each split, and last what else there is to know."""
         missing: Counter[str] = Counter()
-        with (self.folder / TEXTS).open("wb") as file, (self.folder / SEEN).open("wb") as seen:
-            for split, row in rows(missing):
-                self._add(file, seen, split, row)
+        read = 0
+        with ExitStack() as opened:
+            files = [opened.enter_context((self.folder / name).open("wb")) for name in WRITTEN]
+            work = shared(partial(cut_rows, self.settings), groups(rows(missing)), _hands(size))
+            for group, done in opened.enter_context(closing(work)):
+                self._add(files, group, done)
+                read += len(done.lines)
+                tell("reading, MB", min(read, size) // MB, max(1, size // MB))
+            self._list_words()
         notes = [left_out(count, "row", split, unlabelled) for split, count in missing.items()]
         for split, found in self.found.items():
             found.seen.tell(split, self.settings, notes)
@@ -175,6 +181,7 @@ class _Spool:
         """As `Task.hash`, of what was written of every example while it was read."""
         digest = sha256(repr((tuple(labels), self.settings.min_df)).encode())
         more = f", (), {self.settings.explained}" if self.settings.explained else ""
+        done, total = 0, sum(map(len, kept.values()))
         with (self.folder / SEEN).open("rb") as file:
             for split in sorted(kept):
                 digest.update(split.encode())
@@ -182,41 +189,40 @@ class _Spool:
                     id_, label, start, size = row.item()
                     texts, marked, written = os.pread(file.fileno(), size, start).split(b"\t")
                     digest.update(b"(%d, %b, %d, %b%b%b)" % (id_, texts, label, marked, more.encode(), written))
+                done += len(kept[split])
+                tell("hashing, texts", done, total)
         (self.folder / SEEN).unlink()
         return digest.hexdigest()[:16]
 
-    def _add(self, file: BinaryIO, hashed: BinaryIO, split: str, row: SourceRow) -> None:
-        if split not in self.found:
-            self.found[split] = _Split()
-        draft, at, explained = draft_of(split, row, self.settings), self.found[split], self.settings.explained
-        at.seen.add(row, draft)
-        if not all(draft.texts):
-            return
-        marked = within(draft, explained)
-        line = line_of(draft.texts, marked, draft.written)
-        characters = f", {draft.written!r}" if draft.written else ""
-        seen = f"{draft.texts!r}\t{marked!r}\t{characters}".encode()
-        values = (
-            file.tell(),
-            len(line),
-            draft.id,
-            len(draft.texts[explained]),
-            self.classes.setdefault(draft.label, len(self.classes)),
-            bool(marked),
-            sum(map(len, draft.texts)),
-            len(draft),
-            draft.place,
-            hashed.tell(),
-            len(seen),
-        )
-        file.write(line)
-        hashed.write(seen)
-        for column, value in zip(at.columns.values(), values, strict=True):
-            column.append(value)
+    def _add(self, files: Sequence[BinaryIO], group: Group, done: CutRow) -> None:
+        """What was made of some rows, written behind what is there, and their places kept."""
+        for (split, row), lengths in zip(group, done.lengths, strict=True):
+            self.found.setdefault(split, _Split()).seen.add(row.record.texts, lengths)
+        codes = [self.classes.setdefault(label, len(self.classes)) for label in done.classes]
+        done.rows["label"] = np.array(codes, np.int64)[done.rows["label"]]
+        texts, seen, numbers, sentences = files
+        for column, place in (("offset", texts.tell()), ("seen", seen.tell()), ("numbers", numbers.tell() // 4)):
+            done.rows[column] += place
+        texts.write(done.lines)
+        seen.write(done.seen)
+        number = np.array(list(map(self.words.__getitem__, done.words)), np.int32) + np.int32(self.listed)
+        numbers.write(number[done.numbers].tobytes())
+        sentences.write(done.sentences.tobytes())
+        for code, split in enumerate(done.splits):
+            self.found[split].parts.append(done.rows[done.split == code])
+        if len(self.words) > KEPT:
+            self._list_words()
+
+    def _list_words(self) -> None:
+        """Write down the words that have numbers, and begin anew."""
+        with (self.folder / WORDS).open("a", encoding="utf8", newline="\n") as file:
+            file.writelines(f"{word}\n" for word in self.words)
+        self.listed += len(self.words)
+        self.words.clear()
 
     def _with_all_splits(self, name: str, notes: list[str]) -> dict[str, NDArray[Any]]:
         """As `with_all_splits`: those of the source, and the missing ones by hash of the text."""
-        found = {split: each.index() for split, each in self.found.items() if len(each.columns["id"])}
+        found = {split: index for split, each in self.found.items() if len(index := each.index())}
         if found:
             refuse_unlearnable(name, in_order(plain_names(self.classes).values()), sum(map(len, found.values())))
         source, proportions = cut(name, list(found), notes, self.settings.split_column)

@@ -1,13 +1,14 @@
 """Stored: the examples of a large task on disk and an index of them in memory; a text is read when it is asked for.
 
 An example is one line of a file: the words of its texts, and the places of those that people marked. The index says
-where each line is, and what choosing, sorting and batching need (id, lengths, class), 33 bytes an example. Lines are
+where each line is, and what choosing, sorting and batching need (id, lengths, class), 41 bytes an example. Lines are
 read by their place, not mapped: what was read once does not stay.
 """
 
 import json
 import os
 import weakref
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from sys import intern
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exegete.tasks.example import MARK, Example
+from exegete.tasks.word_numbers import WordNumbers
 
 INDEX = np.dtype(
     [
@@ -27,6 +29,7 @@ INDEX = np.dtype(
         ("label", "i4"),
         ("marked", "?"),
         ("all_words", "i4"),  # of all its texts
+        ("numbers", "i8"),  # where those of its words begin, see `word_numbers`
     ]
 )
 CHUNK = 1024
@@ -63,15 +66,19 @@ class Stored(Sequence[Example]):
         """Those of some rows of the index."""
         return Stored(self.path, rows, self.explained)
 
+    def documents(self) -> Counter[str]:
+        """In how many a word is; none is read."""
+        return WordNumbers(self.path.parent).documents(self.rows)
+
     def __iter__(self) -> Iterator[Example]:
         return map(self._read, self._places())
 
-    def _places(self) -> Iterator[tuple[int, int, int, int, int, bool, int]]:
+    def _places(self) -> Iterator[tuple[int, int, int, int, int, bool, int, int]]:
         """The rows of the index, some at a time: to read one by one takes longer, and all take memory."""
         for start in range(0, len(self.rows), CHUNK):
             yield from self.rows[start : start + CHUNK].tolist()
 
-    def _read(self, row: tuple[int, int, int, int, int, bool, int]) -> Example:
+    def _read(self, row: tuple[int, int, int, int, int, bool, int, int]) -> Example:
         offset, size, id_, _, label, *_ = row
         line, _, written = os.pread(self._file, size - 1, offset).decode().partition(MARK)
         marked, *texts = line.split("\t")

@@ -1,54 +1,66 @@
-"""Token ids: a large split as numbers on disk, by one vocabulary, so that an epoch reads no words and looks none up.
+"""Token ids: a large split as rows of one vocabulary, so that an epoch reads no words and looks none up.
 
-A text is one record: its tokens, the text that each belongs to and its sentence, as 32-bit numbers; an index says where
-it is, 20 bytes a text. Records are read by their place, as lines of `stored` are, so that none stays in memory. They
-are written once, beside the texts, and named by the vocabulary and the texts; the numbers are those that `collate`
-makes of the words.
+They are the numbers of the words on disk, by a table of the vocabulary's rows. The lists are those that `collate` makes
+of the words.
 """
 
-import os
-import weakref
-from collections.abc import Callable, Sequence
-from hashlib import sha256
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from exegete.base.files import whole_folder
-from exegete.base.lease import leased
 from exegete.tasks.example import Example
 from exegete.tasks.stored import Stored
-from exegete.tasks.vocabulary import Vocabulary
+from exegete.tasks.vocabulary import END, START, Vocabulary
+from exegete.tasks.word_numbers import WordNumbers
 
 Record = tuple[list[int], list[int], list[int]]  # tokens, their text, their sentence
-Flatten = Callable[[tuple[tuple[str, ...], ...], Vocabulary], Record]
-RECORDS, INDEX = "records.bin", "index.npy"
-PLACE = np.dtype([("line", "i8"), ("start", "i8"), ("tokens", "i4")])  # of a text: its line in `stored`, its record
 
 
 class TokenIds:
-    """The records of a split, in a folder."""
+    """The texts in a folder as a vocabulary reads them."""
 
     def __init__(self, folder: Path, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self._index = np.load(folder / INDEX)  # by line
-        self._file = os.open(folder / RECORDS, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
+        self._numbers = WordNumbers(folder)
+        self._rows = self._numbers.rows(vocabulary)
 
-    def of(self, rows: NDArray[Any]) -> list[Record]:
+    def of(self, rows: NDArray[Any], explained: int) -> list[Record]:
         """The records of some texts, by their rows in the index of `stored`."""
-        places = self._index[np.searchsorted(self._index["line"], rows["offset"])]
-        return [self._read(start, tokens) for _, start, tokens in places.tolist()]
+        places = rows[["numbers", "length", "all_words"]].tolist()
+        return [self._record(start, _lengths(length, words, explained)) for start, length, words in places]
 
-    def _read(self, start: int, tokens: int) -> Record:
-        found = np.frombuffer(os.pread(self._file, 12 * tokens, start), np.int32).tolist()
-        return found[:tokens], found[tokens : 2 * tokens], found[2 * tokens :]
+    def _record(self, start: int, lengths: Sequence[int]) -> Record:
+        words = sum(lengths)
+        tokens = self._rows[self._numbers.numbers(start, words)].tolist()
+        sentence = self._numbers.sentences(start, words).tolist()
+        if self.vocabulary.wrap:
+            tokens, sentence = _wrapped(tokens, lengths, START, END), _wrapped(sentence, lengths, -1, -1)
+        part = [text for text, length in enumerate(lengths) for _ in range(length + 2 * self.vocabulary.wrap)]
+        return tokens, part, sentence
+
+
+def _lengths(explained_words: int, all_words: int, explained: int) -> tuple[int, ...]:
+    """The words of each text: there is one, or two of which none is empty."""
+    if explained_words == all_words:
+        return (all_words,)
+    other = all_words - explained_words
+    return (other, explained_words) if explained else (explained_words, other)
+
+
+def _wrapped(values: Sequence[int], lengths: Sequence[int], before: int, after: int) -> list[int]:
+    """The values of every text between two others."""
+    found: list[int] = []
+    start = 0
+    for length in lengths:
+        found += [before, *values[start : start + length], after]
+        start += length
+    return found
 
 
 class Numbered(Stored):
-    """Stored examples whose token ids are on disk, too."""
+    """Stored examples that are read as token ids, too."""
 
     def __init__(self, path: Path, rows: NDArray[Any], explained: int, ids: TokenIds) -> None:
         super().__init__(path, rows, explained)
@@ -60,31 +72,11 @@ class Numbered(Stored):
 
     def records(self) -> list[Record]:
         """The token ids of all."""
-        return self.ids.of(self.rows)
+        return self.ids.of(self.rows, self.explained)
 
 
-def numbered(examples: Sequence[Example], vocabulary: Vocabulary, flatten: Flatten) -> Sequence[Example]:
-    """A stored split with its token ids, written unless they are there; examples in memory as they are."""
+def numbered(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
+    """A stored split with its token ids; examples in memory as they are."""
     if not isinstance(examples, Stored) or isinstance(examples, Numbered):
         return examples
-    name = sha256(vocabulary.fingerprint.encode() + examples.rows["offset"].tobytes()).hexdigest()[:16]
-    folder = examples.path.parent / f"tokens-{name}"
-    if not (folder / INDEX).is_file():
-        with leased(folder.with_name(f".{folder.name}.lock")):
-            if not (folder / INDEX).is_file():
-                with whole_folder(folder, INDEX) as beside:
-                    _write(beside, examples, vocabulary, flatten)
-    return Numbered(examples.path, examples.rows, examples.explained, TokenIds(folder, vocabulary))
-
-
-def _write(folder: Path, examples: Stored, vocabulary: Vocabulary, flatten: Flatten) -> None:
-    """Every text, in the order in which they lie on disk."""
-    rows = np.sort(examples.rows, order="offset")
-    index = np.zeros(len(rows), PLACE)
-    index["line"] = rows["offset"]
-    with (folder / RECORDS).open("wb") as file:
-        for place, example in enumerate(examples.some(rows)):
-            record = np.array(flatten(example.texts, vocabulary), np.int32)
-            index["start"][place], index["tokens"][place] = file.tell(), record.shape[1]
-            file.write(record.tobytes())
-    np.save(folder / INDEX, index)
+    return Numbered(examples.path, examples.rows, examples.explained, TokenIds(examples.path.parent, vocabulary))

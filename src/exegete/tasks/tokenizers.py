@@ -101,9 +101,9 @@ class _Tokens(dict[str, tuple[str, ...]]):
 
 def _pieces(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word."""
-    if word.isalpha():
+    if word.isalnum():
         return (word,)
-    if word[-1] in _MARKS and word[:-1].isalpha():
+    if word[-1] in _MARKS and word[:-1].isalnum():
         return (word[:-1], word[-1])
     plain = word.replace("’", "'")  # GloVe's contractions have the straight apostrophe
     return tuple(piece for match in _TOKEN.finditer(plain) for piece in _without_clitics(match[0]))
@@ -116,6 +116,8 @@ def _characters(word: str) -> tuple[str, ...]:
 
 def _without_clitics(token: str) -> list[str]:
     """Cut clitics off the end: couldn't've is could, n't, 've."""
+    if "'" not in token:
+        return [token]
     clitics: list[str] = []
     while match := _CLITIC.search(token, max(0, len(token) - LONGEST)):  # at its end: a long word is not searched anew
         clitics.insert(0, match[0])

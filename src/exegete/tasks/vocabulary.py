@@ -80,8 +80,18 @@ class Vocabulary:
 
 def fit_vocabulary(examples: Iterable[Example], min_df: int = 1, wrap: bool = False) -> Vocabulary:
     """All words that occur in at least `min_df` training texts."""
+    documents = _documents(examples)
+    kept = (word for word, count in documents.items() if count >= min_df and word not in SPECIAL)
+    return Vocabulary(tuple(sorted(kept)), wrap)
+
+
+def _documents(examples: Iterable[Example]) -> Counter[str]:
+    """In how many examples a word is; stored ones are counted without reading any."""
+    from exegete.tasks.stored import Stored  # numpy, which listings don't need
+
+    if isinstance(examples, Stored):
+        return examples.documents()
     documents: Counter[str] = Counter()
     for example in examples:
         documents.update(set(chain.from_iterable(example.texts)))
-    kept = (word for word, count in documents.items() if count >= min_df and word not in SPECIAL)
-    return Vocabulary(tuple(sorted(kept)), wrap)
+    return documents

@@ -21,10 +21,10 @@ import torch
 
 from exegete.base.device import CPU, in_use
 from exegete.base.errors import UsageError
+from exegete.base.processes import Workers, cores, settle
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
 from exegete.runs.engine.contract import RETRIES, Item, Job, Result, SetAsideError, halved
-from exegete.runs.engine.processes import Workers, cores, settle
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
 

@@ -16,8 +16,8 @@ from exegete.base.device import VARIABLE
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.extras import install
 from exegete.base.files import said_plainly
+from exegete.base.processes import cores
 from exegete.base.source import package_hash
-from exegete.runs.engine.processes import cores
 from exegete.runs.engine.ray_worker import NodeContents, look, size_of
 
 PATIENCE = 5.0  # seconds until an address that doesn't answer counts as wrong; Ray itself waits for minutes

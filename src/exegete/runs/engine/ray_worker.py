@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from exegete import __version__
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.memory import keep_freed
+from exegete.base.processes import stay_alone
 from exegete.base.source import package_hash
 from exegete.runs.engine.contract import Job
 
@@ -43,6 +44,7 @@ class Hand:
 
         os.chdir(folder)  # so that names of files mean what they mean where the command was given
         torch.set_num_threads(1)
+        stay_alone()
         keep_freed()
         self._board = board
         self._told: dict[str, float] = {}

@@ -24,7 +24,7 @@ from typing import Any
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.pauses import checked
-from exegete.runs.engine.processes import Worker, Workers, settle
+from exegete.base.processes import Worker, Workers, settle
 
 Found = dict[str, Any]
 Tell = Callable[[Mapping[str, Any]], None]

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
@@ -27,11 +28,35 @@ from exegete.base.memory import keep_freed
 FORKED = ("numpy", "torch", "scipy.special", "pydantic", "altair")  # imported once for all workers
 _starting = threading.Lock()
 _ahead = threading.Event()  # whether there is a process from which workers are forked
+_alone = threading.Event()  # set in a worker: the other cores are for its colleagues
+_most: ContextVar[int | None] = ContextVar("_most", default=None)
 
 
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def at_most(processes: int) -> Iterator[None]:
+    """Inside, work that is shared among processes is shared by so many: what a person asked for."""
+    before = _most.set(processes)
+    try:
+        yield
+    finally:
+        _most.reset(before)
+
+
+def stay_alone() -> None:
+    """From now on this process starts no others to help it: it is one of many itself."""
+    _alone.set()
+
+
+def hands() -> int:
+    """Processes that may share a piece of work of this one; one in a worker, as its pool has the other cores."""
+    if _alone.is_set() or mp.parent_process() is not None or mp.current_process().daemon:
+        return 1
+    return min(cores(), _most.get() or cores())
 
 
 def get_ahead() -> None:
