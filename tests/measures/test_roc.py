@@ -84,3 +84,14 @@ def test_the_interval_covers(classes: int, rare: float, apart: float) -> None:
     samples = [drawn(150, rare, apart, seed, classes) for seed in range(300)]
     found = [auc_interval(scores.softmax(-1), gold) for scores, gold in samples]
     assert 0.92 <= sum(each.low <= truth <= each.high for each in found) / 300 <= 0.985
+
+
+def test_a_rare_class_does_not_hide_what_is_known_of_others() -> None:
+    """Right of 180 texts, four of which have a third class: surely no guess; of the four alone nobody could tell."""
+    label = torch.tensor([0] * 90 + [1] * 86 + [2] * 4)
+    area = auc_interval((10.0 * torch.nn.functional.one_hot(label, 3)).double().softmax(-1), label)
+    assert area.mean == 1
+    lows = [clopper_pearson(n, n, 1 - 0.05 / 3)[0] for n in (90, 86, 4)]
+    assert area.low == pytest.approx(sum(lows) / 3)
+    assert area.low > 0.5
+    assert lows[-1] < 0.5

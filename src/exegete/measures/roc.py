@@ -7,8 +7,9 @@ of positives above negative j, its variance is that of two means (DeLong, DeLong
 
 Few positives that happen to lie alike show no spread: so the interval holds ½, too, unless A is further from it than
 unrelated scores get, whose variance is (P + N + 1) / (12 P N); and where A is 1, its lower end is that of a share of as
-many hits as the rarer side has examples. With several classes it is the mean over classes, each
-against the rest; what an example adds to all of them is added up before it is squared.
+many hits as the rarer side has examples. With several classes it is the mean over classes, each against the rest; what
+an example adds to all of them is added up before it is squared, and where all are 1, the lower end is the mean of those
+of the classes, which share the error: one rare class does not take away what is known of the others.
 """
 
 import math
@@ -36,8 +37,8 @@ def auc_interval(probabilities: Tensor, label: Tensor, level: float = 0.95) -> I
     z = float(special.ndtri((1 + level) / 2))
     low, high = max(0.0, area - z * math.sqrt(own)), min(1.0, area + z * math.sqrt(own))
     if own == 0 and area == 1:  # none of the fewest was seen below the others
-        fewest = min(min(int((label == c).sum()), int((label != c).sum())) for c in there)
-        low = clopper_pearson(fewest, fewest, level)[0]
+        fewest = [min(int((label == c).sum()), int((label != c).sum())) for c in there]
+        low = sum(clopper_pearson(hits, hits, 1 - (1 - level) / k)[0] for hits in fewest) / k
     if abs(area - 0.5) <= z * math.sqrt(sum(by_chance)) / k:
         low, high = min(low, 0.5), max(high, 0.5)
     return Interval(area, low, high, n, 0)
