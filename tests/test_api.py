@@ -16,8 +16,8 @@ from torch import nn
 
 import exegete
 import exegete as ex
-from exegete.audits.audit import AuditRequest, Wanted, study_for
 from exegete.audits.gate import AuditFailedError
+from exegete.audits.request import AuditRequest, study_for
 from exegete.base.errors import DataWarning, ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.runs.objects import Trained, name_of_scores
@@ -245,8 +245,8 @@ def test_the_api_audits_as_the_command_line(tmp_path: Path) -> None:
 def test_the_default_audit_is_one_study_by_command_and_in_python() -> None:
     """A name, an object that was trained by that name, and nothing at all ask for the same experiments."""
     default = read_study("audit")
-    by_name = Wanted(default.models[0], default.tasks[0]).named(Path())
-    assert Wanted().named(Path()).experiments == by_name.experiments == default.experiments
+    by_name = study_for(AuditRequest(default.models[0], default.tasks[0]))
+    assert study_for(AuditRequest()).experiments == by_name.experiments == default.experiments
     assert (by_name.tasks, by_name.models, by_name.seeds) == (default.tasks, default.models, default.seeds)
     for task in default.tasks:
         assert by_name.training_for(task, by_name.models[0]) == default.training_for(task, default.models[0])

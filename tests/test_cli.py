@@ -109,15 +109,18 @@ def test_run_report_and_audit(
     capsys.readouterr()
     assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", *HERE) == 0
     said = capsys.readouterr().out
-    assert "agrees" in said
-    assert said.index("attention – gradient") < said.index("Scorecard") < said.index("For a developer of the model")
-    between = said[said.index("Scorecard") : said.index("For a developer")]
+    assert "agrees with saliency" in said
+    assert "attention – gradient" not in said  # tables of experiments are for those who ask for all
+    assert said.index("Words that matter") < said.index("Not asked: ") < said.index("\nUndecided.")
+    assert said.splitlines()[-1] == f"report: {run / 'report.html'}"
     assert "Holds if" not in said
-    assert "◆ decides" in between
-    assert "settle" not in between  # what is open stands before: the answer is right below the scorecard
+    assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", "--all", *HERE) == 0
+    said = capsys.readouterr().out
+    assert said.index("attention – gradient") < said.index("Words that matter") < said.index("\nUndecided.")
+    assert said.index("It was not asked whether") < said.index("\nUndecided.")
     assert call(monkeypatch, "audit", str(study), "--out", str(run), "--quiet", "--definitions", *HERE) == 0
     said = capsys.readouterr().out
-    assert said.index("For a developer of the model") < said.index("Holds if")
+    assert said.index("\nUndecided.") < said.index("Holds if")
 
 
 @pytest.mark.parametrize(

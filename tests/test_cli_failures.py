@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import exegete as ex
-from exegete.audits.audit import AuditRequest, study_for
+from exegete.audits.request import AuditRequest, study_for
 from exegete.cli import main
 from exegete.runs.study import name_from, read_study
 from tests.studied import reviews, undrawn
@@ -71,7 +71,7 @@ def test_a_figure_that_fails_costs_neither_tables_nor_answer(
     monkeypatch.setattr("exegete.experiments.common.drawn.draw", broken)
     assert audited(monkeypatch, study, "--quiet") == 1
     said = capsys.readouterr()
-    assert "\nFor " in said.out
+    assert "\nUndecided." in said.out
     assert "the figures of agreement can't be drawn (ValueError: no such ink); its tables are kept" in said.err
     assert "Traceback" not in said.err
     assert (study.parent / ODD / "tables" / "agreement.parquet").is_file()
@@ -92,19 +92,19 @@ def test_a_page_that_fails_does_not_cost_the_answer(
         assert answer["answer"]
         assert answer["report"] is None
     else:
-        assert "\nFor " in said.out
+        assert "\nUndecided." in said.out
     assert "the report can't be written (ValueError: no such ink)" in said.err
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("name", ["exegete.cli.audit.show_summary", "exegete.report.build.scorecard"])
+@pytest.mark.parametrize("name", ["exegete.cli.audit.show_known_first", "exegete.report.build.scorecards"])
 def test_a_table_that_fails_does_not_cost_the_answer(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     monkeypatch.setattr(name, broken)
     assert audited(monkeypatch, study, "--quiet") == 1
     said = capsys.readouterr()
-    assert "\nFor " in said.out
+    assert "\nUndecided." in said.out
     assert "can't be shown (ValueError: no such ink)" in said.err
 
 

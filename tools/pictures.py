@@ -1,7 +1,7 @@
 """What the default audit shows, for README and pages: `python -m tools.pictures runs/audit`, once that run is complete.
 
-It judges the run again, writes scorecard and answer into README.md between their marks, and takes pictures of report
-and one explanation. It needs chromium and playwright (extra `dev`).
+It judges the run again, writes what decides and the answer into README.md between their marks, draws one text with the
+answer beside it, and takes pictures of report and one explanation. It needs chromium and playwright (extra `dev`).
 """
 
 import os
@@ -9,17 +9,28 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import wrap
 
 from rich.console import Console
 
+from exegete.audits.audit import judge_run
+from exegete.base.files import write_text
 from exegete.explanations.explain import explain_all
+from exegete.page.ink import FONT, INK
+from exegete.page.labels import method_label
 from exegete.report.explanations import show, write_page
+from exegete.report.heat import heat_svg
+from exegete.runs.run import study_of
 from tools.pages.place import ROOT
 
 ASSETS = ROOT / "docs" / "assets"
 TEXT = "It's a charming and often affecting journey, but the ending is a dull, overlong mess."
+ATTENTION = "attention"
+ACROSS, ROOM, EDGE = 36, 300, 12  # letters of a line of the answer, and pixels of it and left of the words
 MARKS = "<!-- audit:begin -->", "<!-- audit:end -->"
 
 
@@ -32,13 +43,14 @@ def told(run: Path) -> str:
 
 
 def last_lines(said: str) -> str:
-    """Scorecard and answer; what stands between (what each test asks, what would settle it) is left out."""
+    """What decides and the answer; what stands before and between is left out."""
     text = re.sub(r"[ \t]+$", "", said, flags=re.MULTILINE)  # a terminal's lines are filled up
-    card = re.search(r"^Scorecard\n.*?\n(?=\n)", text, re.MULTILINE | re.DOTALL)
-    answer = re.search(r"^For a .*", text, re.MULTILINE | re.DOTALL)
-    if card is None or answer is None:
-        raise SystemExit("the output of `exegete audit` has no scorecard or no answer: see what it prints")
-    return f"{card[0]}\n…\n\n{answer[0].rstrip()}"
+    card = re.search(r"^What decides\n.*?\n(?=\n)", text, re.MULTILINE | re.DOTALL)
+    if card is None:
+        raise SystemExit("the output of `exegete audit` has no scorecard: see what it prints")
+    rest = text[card.end() :].strip("\n").split("\n\n")
+    answer = [part for part in rest if not re.search(r"^Not asked:|with --all", part, re.MULTILINE)]
+    return "\n\n".join([card[0].rstrip(), *answer])
 
 
 def written(page: str, block: str) -> str:
@@ -72,8 +84,40 @@ def explained(run: Path) -> None:
         photographed(page, ASSETS / "explain_html.png", 1100)
 
 
+def answered(run: Path) -> str:
+    """One text under attention and under what to read instead, as the run's model has it, with the answer beside."""
+    audit = judge_run(study_of(run), run)
+    ((where, decision),) = audit.decisions.items()
+    best = audit.instead[where][0].method
+    found = explain_all(None, [TEXT], [ATTENTION, best], run=run)[0]
+    drawn = replace(found.heatmap(), title="One text by attention, and by what to read instead")
+    rows = [next(row for row in drawn.rows if row.main), *(row for row in drawn.rows if not row.main)]
+    far = decision.why.partition(":")[0]
+    words = heat_svg(replace(drawn, rows=tuple(rows)))
+    return beside(words, decision.label, far, f"Read {method_label(best)} instead.")
+
+
+def beside(words: str, grade: str, why: str, read: str) -> str:
+    """A drawing of words, and right of it the answer: the grade large, then two sentences."""
+    (height,) = (int(found) for found in re.findall(r'height="(\d+)"', words)[:1])
+    ends = [float(x) + float(wide) for x, wide in re.findall(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"', words)]
+    width = EDGE + round(max(ends, default=0.0))
+    lines = [*wrap(f"{why}.", ACROSS), "", *wrap(read, ACROSS)]
+    tall = EDGE + max(height, 56 + 19 * len(lines))
+    said = "".join(
+        f'<text x="{width + 24}" y="{64 + 19 * place}" font-size="14">{escape(line)}</text>'
+        for place, line in enumerate(lines)
+    )
+    size = f'width="{width + ROOM}" height="{tall}" viewBox="0 0 {width + ROOM} {tall}"'
+    paper = f'<rect width="100%" height="100%" fill="{INK["paper"]}"/>'
+    large = f'<text x="{width + 24}" y="36" font-size="26" font-weight="600">{escape(grade)}.</text>'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" fill="{INK["ink"]}">'
+    return f'{opening}{paper}<g transform="translate({EDGE} {EDGE})">{words}</g>{large}{said}</svg>\n'
+
+
 if __name__ == "__main__":
     of = Path(sys.argv[1])
+    write_text(ASSETS / "answered.svg", answered(of))
     readme = ROOT / "README.md"
     readme.write_text(written(readme.read_text(encoding="utf8"), last_lines(told(of))), encoding="utf8")
     photographed(of / "report.html", ASSETS / "audit.png", 1280, 1500)

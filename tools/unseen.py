@@ -111,7 +111,7 @@ class Running(Counted):
 
 
 UNSEEN: dict[str, tuple[str, Callable[[Lexicon], Counted]]] = {
-    "votes": ("yes", Votes), "two heads": ("yes", TwoHeads), "rare words": ("no", RareWords),
+    "votes": ("strong", Votes), "two heads": ("strong", TwoHeads), "rare words": ("no", RareWords),
     "full stop": ("no", FullStop), "running": ("no", Running),
 }  # fmt: skip
 

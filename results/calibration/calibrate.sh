@@ -1,1 +1,1 @@
-exegete calibrate --draws 60 --out results/calibration
+exegete calibrate --draws 12 --out results/calibration

@@ -11,7 +11,7 @@ Everything here can be given names, as the command line has them, or objects. No
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +169,8 @@ def audit(
     seeds: Sequence[int] | None = None,
     criteria: str | Path | None = None,
     fail_on: Sequence[str] | str = (),
+    texts: Count | None = None,
+    minutes: float | None = None,
     out: str | Path | None = None,
     engine: "str | Engine | None" = None,
     workers: Count | None = None,
@@ -180,10 +182,13 @@ def audit(
     `model` is a name with settings, a checkpoint folder, what `load`, `train` or `wrap` give, or a pipeline of
     transformers; `task` a name, what `task` gives, or, for a model that is trained, a list of texts without labels.
     `scores` are frames or files with scores of another tool (example, token, score), `criteria` a file of
-    your own ones. Of a model of Hugging Face `retrain` asks what needs further fine-tunings, too. `engine` is what runs
-    it: "local", "ray" or "ray:ADDRESS"; `device` is where models compute: "cpu", "cuda", "cuda:N" or "auto"; both are
-    as the study says unless given. The run is in `out`, a folder or an address (`s3://bucket/run`), or in a folder of
-    its own under `runs`: the same call comes back at once. A test of `fail_on` that fails is an error,
+    your own ones. What decides is asked of more texts until it is settled: of `texts` at most, or for so many `minutes`
+    (about two for our models, ten for one of Hugging Face); more can be asked later, into the same run. Of a model of
+    Hugging Face `retrain` asks what needs further fine-tunings, too. `engine` is what runs it: "local", "ray" or
+    "ray:ADDRESS"; `device` is where models compute: "cpu", "cuda", "cuda:N" or "auto"; both are as the study says
+    unless given. The run is in `out`, a folder or an address (`s3://bucket/run`), or in a folder of its own under
+    `runs`: the same call comes back at once, unless texts are left that may settle what is open. A test of `fail_on`
+    that fails, or a grade there (`"grade<partly"`) that may be less, is an error,
     `exegete.audits.gate.AuditFailedError`.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
@@ -191,23 +196,20 @@ def audit(
     >>> result.save("scorecard.csv"); result.report("report.html")  # doctest: +SKIP
     """
     from exegete.audits import goals
-    from exegete.audits.audit import Wanted, audit_study
-    from exegete.audits.gate import check, named_tests, refuse_unanswerable
-    from exegete.runs.objects import engine_for, model_itself
-    from exegete.runs.remote import worked_on
+    from exegete.audits.audit import audited
+    from exegete.audits.gate import check
+    from exegete.audits.request import AuditRequest
+    from exegete.runs.objects import model_itself
     from exegete.runs.run import read_manifest
-    from exegete.runs.store import is_address
-    from exegete.runs.study import on
 
-    wanted = Wanted(model_itself(model), task, None if study is None else str(study), quick, scores, seeds, retrain)
-    aim, gate = goals.goal(goal), fail_on if isinstance(fail_on, str) else ",".join(fail_on)
-    with worked_on(out if is_address(out) else wanted.folder(out)) as folder, _shown(progress) as tell:
-        asked = on(wanted.named(folder), device)
-        needed = named_tests(gate, asked) if gate else ()
-        refuse_unanswerable(needed, asked)
-        judged = None if criteria is None else Path(criteria)
-        found = audit_study(asked, folder, judged, aim, engine_for(asked, engine, workers), tell)
-        for failure in read_manifest(folder).get("failures", ()):
+    request = AuditRequest(
+        model_itself(model), task, None if study is None else str(study), quick, scores, seeds, retrain,
+        goal=goals.goal(goal), criteria=None if criteria is None else Path(criteria),
+        fail_on=(fail_on if isinstance(fail_on, str) else ",".join(fail_on)) or None,
+        texts=texts, minutes=minutes, out=out, engine=engine, workers=workers, device=device,
+    )  # fmt: skip
+    with _shown(progress) as tell, audited(request, lambda *_: nullcontext(tell)) as (found, run, needed):
+        for failure in read_manifest(run).get("failures", ()):
             warnings.warn(failure, stacklevel=3)  # of the call, behind the check of its arguments
     check(found, needed)
     return found

@@ -20,18 +20,30 @@ AssertAttention = Callable[..., "Audit"]
 
 @pytest.fixture
 def assert_attention(tmp_path: Path) -> AssertAttention:
-    """One assertion: these tests of the audit hold; without `strict`, those that can't tell may pass."""
+    """One assertion: these tests of the audit hold; without `strict`, those that can't tell may pass.
+
+    Where a `grade` is named, "partly" or "strong", attention surely goes that far; tests are then asked if they are
+    named, too.
+    """
 
     def check(
-        model: str, task: str, holds: Sequence[str] = ("reads", "ranks"), *, quick: bool = True, strict: bool = True
+        model: str,
+        task: str,
+        holds: Sequence[str] | None = None,
+        *,
+        grade: str | None = None,
+        quick: bool = True,
+        strict: bool = True,
     ) -> "Audit":
         from exegete import audit
-        from exegete.audits.audit import Wanted
         from exegete.audits.gate import AuditFailedError, named_tests
         from exegete.audits.gate import check as checked
+        from exegete.audits.request import AuditRequest, study_for
 
         out = tmp_path / "audit"
-        names = named_tests(",".join(holds), Wanted(model, task, quick=quick).named(out))
+        asked = list(holds if holds is not None else () if grade else ("reads", "ranks"))
+        wanted = ",".join([*asked, *([f"grade<{grade}"] if grade else [])])
+        names = named_tests(wanted, study_for(AuditRequest(model, task, quick=quick), out))
         found, failed = audit(model, task, out=out, quick=quick), ""
         try:
             checked(found, names, strict)

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from exegete.audits.audit import AuditRequest, study_for, with_scores
 from exegete.audits.criteria import load_criteria
 from exegete.audits.goals import uncalibrated
+from exegete.audits.request import AuditRequest, study_for, with_scores
 from exegete.audits.retrained import RETRAINED, left_out, said, trainable
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.runs.cell import cached_task
@@ -33,7 +33,7 @@ def test_the_quick_audit_trains_once_and_reads_few_texts() -> None:
     assert other.tasks == ("rotten_tomatoes",)  # no planted words: they need a training of their own
     assert other.name != study.name
     with pytest.raises(UsageError, match="built-in audit"):
-        study_for(AuditRequest(source="audit", quick=True))
+        study_for(AuditRequest(study="audit", quick=True))
 
 
 def hub_model() -> str:
@@ -53,7 +53,7 @@ def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
     assert hub.training.epochs == 1
     for study in (hub, quick):
         built = study.built_experiments()
-        assert (getattr(built["mediation"], "draws"), getattr(built["mediation"], "words")) == (2, 24)  # noqa: B009
+        assert (getattr(built["mediation"], "draws"), getattr(built["mediation"], "words")) == (4, 24)  # noqa: B009
         assert all(each.texts is not None and each.texts <= 150 for each in built.values())
         assert not uncalibrated(load_criteria(), study)
     assert hub.built_experiments()["adversary_search"].texts == 40

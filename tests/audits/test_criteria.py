@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+from pathlib import Path
+
+import pytest
 
 from exegete.audits.criteria import VERSION, VERSIONS, load_criteria
+from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.tests import built_in, declared
 
 DECIDING = (
-    "name", "criterion", "margin", "experiments", "statistic", "within", "bound", "about", "kind", "goals",
+    "name", "criterion", "margin", "partly", "experiments", "statistic", "within", "bound", "about", "kind", "goals",
 )  # fmt: skip
 
 
@@ -40,3 +44,12 @@ def test_declarations_are_whole() -> None:
         assert test.remark
     standing = [test.experiments[0] for test in built_in().values() if test.words]
     assert sorted(standing) == sorted({test.experiments[0] for test in built_in().values()})  # one stands for each
+
+
+def test_partly_lies_below_the_margin(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("version = 9\n[ranks]\nmargin = 0.4\n")
+    with pytest.raises(UsageError, match=r"partly is 0.5, and must be less than the margin, 0.4"):
+        load_criteria(file)
+    file.write_text("version = 9\n[ranks]\nmargin = 0.4\npartly = 0.3\n")
+    assert load_criteria(file)["ranks"].partly == 0.3

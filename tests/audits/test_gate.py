@@ -1,13 +1,17 @@
 """An audit as a check: which verdicts stop a build, and the pytest plugin that asks for it."""
 
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-from exegete.audits.audit import AuditRequest, study_for
+import exegete as ex
+from exegete.audits.decision import ANSWERS, Decision
 from exegete.audits.gate import AuditFailedError, check, named_tests, refuse_unanswerable
+from exegete.audits.request import AuditRequest, study_for
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import UsageError
 from exegete.cli import main
@@ -80,6 +84,86 @@ def test_a_failure_is_a_failure_and_a_doubt_is_none_unless_the_gate_is_strict() 
             check(audit, [name], strict=True)
     with pytest.raises(UsageError, match="does not ask 'stable'"):
         check(audit, ["stable"])
+
+
+def graded(*answers: str) -> Audit:
+    """Of one model per answer."""
+    decisions = {("t", f"m{i}"): Decision(answer, "Why.", edges=(0.7, 0.5)) for i, answer in enumerate(answers)}  # type: ignore[arg-type]
+    return replace(found(reads="holds"), decisions=decisions)
+
+
+STRONG = ("yes", "yes by size", "yes as")
+PARTLY = ("at least partly", "about strong", "partly to strongly", "partly")
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize(("name", "enough"), [("grade<strong", STRONG), ("grade<partly", (*STRONG, *PARTLY))])
+def test_a_grade_stops_where_the_answer_leaves_less_possible(answer: str, name: str, enough: tuple[str, ...]) -> None:
+    audit = graded("yes", answer)
+    if answer in enough:
+        assert check(audit, [name], strict=True) == []
+        return
+    label = audit.decisions["t", "m1"].label
+    wanted = name.removeprefix("grade<")
+    with pytest.raises(AuditFailedError) as stopped:
+        check(audit, [name])
+    assert str(stopped.value) == f"attention may be less than {wanted} for m1 on t: {label}. Why."
+    assert stopped.value.exit_code == 3
+
+
+def test_grades_and_tests_are_named_together() -> None:
+    assert named_tests("reads, grade < partly,carries") == ("reads", "grade<partly", "carries")
+    for wrong in ("grade<partley", "grade", "grade>partly", "grade<"):
+        with pytest.raises(UsageError, match=r"to fail on: write grade<partly or grade<strong"):
+            named_tests(f"reads,{wrong}")
+    with pytest.raises(UsageError, match="grad"):
+        named_tests("grad<partly")
+    quick = study_for(AuditRequest(quick=True))
+    assert named_tests("grade<strong", quick) == ("grade<strong",)
+    without = quick.model_copy(update={"experiments": ({"name": "permutation"},)})
+    with pytest.raises(UsageError, match="'grade<strong': it does not ask mediation"):
+        named_tests("grade<strong", without)
+    both = replace(graded("no"), tests=(line("reads", "fails"),))
+    with pytest.raises(AuditFailedError, match=r"less than partly for m0 on t.*; reads fails for m on t"):
+        check(both, ["reads", "grade<partly"])
+
+
+def test_only_what_is_faithful_is_graded() -> None:
+    with pytest.raises(UsageError, match="graded for the goal faithful, not sanity"):
+        AuditRequest(quick=True, goal="sanity", fail_on="used,grade<partly")
+    AuditRequest(quick=True, goal="sanity", fail_on="used")
+    for audit in (found(reads="holds"), replace(graded("yes"), goal="sanity")):
+        with pytest.raises(UsageError, match="grades nothing"):
+            check(audit, ["grade<partly"])
+
+
+@pytest.mark.parametrize(("answer", "code"), [("at most partly", 3), ("partly", 0)])
+def test_the_command_and_python_stop_at_a_grade(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, code: int
+) -> None:
+    monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: graded(answer))
+    monkeypatch.setattr("exegete.cli.audit._show_audit", lambda *_: [])
+    monkeypatch.setattr("exegete.runs.run.read_manifest", lambda _: {})
+    command = ["exegete", "audit", "--quick", "--quiet", "--fail-on", "grade<partly", "--out", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == code
+    with pytest.raises(AuditFailedError) if code else nullcontext():
+        assert ex.audit(quick=True, fail_on=["grade<partly"], out=tmp_path / "other").decisions
+
+
+@pytest.mark.parametrize(("answer", "passed"), [("partly", 1), ("no", 0)])
+def test_the_plugin_asks_for_a_grade(pytester: pytest.Pytester, answer: str, passed: int) -> None:
+    pytester.makepyfile(
+        """
+        def test_attention(assert_attention):
+            assert_attention("bilstm", "rotten_tomatoes", grade="partly")
+        """
+    )
+    with patch("exegete.audit", return_value=graded(answer)):
+        result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=passed, failed=1 - passed)
 
 
 @pytest.mark.parametrize(("verdict", "code"), [("fails", 3), ("hangs on", 3), ("cannot tell", 0), ("holds", 0)])

@@ -12,6 +12,7 @@ from exegete.audits.judge import judge
 from exegete.audits.scorecard import Audit
 from exegete.experiments.common.test import Goal
 from exegete.runs.study import Study
+from tests.audits.cards import told
 
 METHODS = ("attention", "lrp", "leave_one_out:of=logit", "random")
 FIXED: dict[str, Any] = {"task": "t", "model": "m", "n": 9, "gold": "x", "predicted": "x"}
@@ -70,7 +71,7 @@ def test_what_the_sign_alone_does_is_told(unsigned: float, verdict: str) -> None
     audit = judged({"faithfulness": faithful(means, means, unsigned)}, EXPERIMENT)
     named = {test.name: test for test in audit.tests}
     assert (named["faithful"].verdict, named["faithful_by_size"].verdict) == ("fails", verdict)
-    assert ("That is for the sign" in audit.answer) == (verdict == "holds")
+    assert ("That is for the sign" in told(audit)) == (verdict == "holds")
 
 
 def marked(precision: float, obeys: float, needed: float = 1.0, n: int = 200) -> pl.DataFrame:
@@ -97,7 +98,7 @@ def test_planted_words_must_be_found_if_the_model_obeys_them(precision: float, o
     assert (test.name, test.verdict) == ("known_answer", verdict)
     assert test.chance == pytest.approx(0.1)
     assert bool(test.doubt) == (obeys < 0.95)
-    assert ("only 50%" in audit.answer) == (obeys < 0.95)
+    assert ("only 50%" in told(audit)) == (obeys < 0.95)
 
 
 @pytest.mark.parametrize(("mean", "verdict"), [(0.5, "holds"), (0.1, "fails")])
@@ -136,8 +137,8 @@ def test_every_shortcut_and_every_task_counts() -> None:
 
     both = pl.concat([planted("t:planted=token", 1.0), planted("t:planted=pair", 0.4)])
     audit = judged({"known_answer": both}, experiment)
-    assert "attention finds it" in audit.answer
-    assert "attention misses it" in audit.answer
+    assert "attention finds it" in told(audit)
+    assert "attention misses it" in told(audit)
     every = pl.concat([both, planted("u:planted=token", 1.0)])
     audit = judged({"known_answer": every}, experiment, goal="sanity")
     assert [decision.answer for decision in audit.decisions.values()] == ["no", "yes"]
@@ -167,7 +168,7 @@ def test_where_the_sign_is_open_the_size_is_told() -> None:
     audit = judged({"faithfulness": rows}, EXPERIMENT)
     named = {test.name: test.verdict for test in audit.tests}
     assert (named["faithful"], named["faithful_by_size"]) == ("cannot tell", "holds")
-    assert "By size, without the sign, it finds words that matter" in audit.answer
+    assert "By size, without the sign, it finds words that matter" in told(audit)
 
 
 def test_an_experiment_without_attention_is_not_judged() -> None:
@@ -181,7 +182,7 @@ def test_all_tests_of_a_model_are_answered_together() -> None:
     tables = {"faithfulness": faithful(means, means), "known_answer": planted}
     audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")})
     assert audit.answer.count("This is about") == 1
-    assert "attention misses it" in audit.answer
+    assert "attention misses it" in told(audit)
     assert {test.level for test in audit.tests} == {1 - 0.05 / 4}
 
 
@@ -192,7 +193,7 @@ def test_planted_words_that_were_not_learnt_have_no_say(obeys: float, answer: st
     tables = {"faithfulness": faithful(means, means), "known_answer": planted}
     audit = judged(tables, EXPERIMENT, {"name": "known_answer", "methods": ("attention", "random")}, goal="sanity")
     assert [decision.answer for decision in audit.decisions.values()] == [answer]
-    assert ("nothing can be told: the model obeys in only 50%" in audit.answer) == (obeys < 1)
+    assert ("nothing can be told: the model obeys in only 50%" in told(audit)) == (obeys < 1)
 
 
 @pytest.mark.parametrize(("found", "verdict"), [(1.0, "holds"), (0.5, "fails")])
@@ -212,7 +213,7 @@ def test_facts_must_be_found_where_the_answer_is_right(found: float, verdict: st
     assert (test.name, test.n, test.statistic, test.verdict) == ("finds_facts", 160, found, verdict)
     assert test.chance == pytest.approx(0.2)
     assert not test.votes  # an encoder may carry one fact to the words of another
-    assert ("it points at those that the question needs" in audit.answer) == (verdict == "holds")
+    assert ("it points at those that the question needs" in told(audit)) == (verdict == "holds")
     without = pl.DataFrame(rows).filter(pl.col("method") == "random")
     assert judged({"supporting_facts": without}, experiment | {"methods": ("random",)}).tests == ()
 

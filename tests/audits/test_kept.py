@@ -13,13 +13,13 @@ from polars.testing import assert_frame_equal
 from exegete.audits.audit import _judged_rows, audit_study, judge_run
 from exegete.audits.context import MethodCost
 from exegete.audits.criteria import load_criteria
-from exegete.audits.instead import Readable
 from exegete.audits.judge import judge
 from exegete.audits.kept import JUDGED, judgement_key, keep_judgement, kept_judgement
 from exegete.base.files import read_json, write_json
 from exegete.experiments.tests import declared
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
+from tests.audits.cards import readable
 
 
 @pytest.fixture
@@ -70,14 +70,14 @@ def test_other_criteria_are_another_judgement(study: Study, run: Path) -> None:
 
 def test_all_of_it_reads_back_or_nothing_is_kept(study: Study, run: Path) -> None:
     (where, _), *_ = judge_run(study, run).decisions.items()
-    found = replace(judge_run(study, run), instead={where: (Readable("lrp", 0.5, 0.4, 0.6, 9, MethodCost(1, 1, 2.5)),)})
+    found = replace(judge_run(study, run), instead={where: (readable("lrp", 0.5, MethodCost(1, 1, 2.5)),)})
     keep_judgement(run, "key", found)
     back = kept_judgement(run, "key", found.frame)
     assert back is not None
     assert back.to_json() == found.to_json()
     assert back.instead == found.instead
     (run / JUDGED).unlink()
-    keep_judgement(run, "key", replace(found, instead={where: (Readable("lrp", float("nan"), 0.4, 0.6, 9),)}))
+    keep_judgement(run, "key", replace(found, instead={where: (readable("lrp", float("nan")),)}))
     assert kept_judgement(run, "key", found.frame) is None
 
 

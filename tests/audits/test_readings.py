@@ -14,6 +14,7 @@ from exegete.audits.readings import Judged, Ways
 from exegete.audits.schema import schema
 from exegete.calibration import wired
 from exegete.page.section import Variant, Verdict
+from tests.audits.cards import grading_that
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def decision_of(name: str) -> Decision:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(wired.WRONG))
+@pytest.mark.parametrize("name", wired.WRONG)
 def test_no_truth_gets_a_wrong_answer(name: str) -> None:
     assert decision_of(name).answer not in wired.WRONG[name]
 
@@ -62,7 +63,7 @@ def test_a_copy_in_one_of_two_heads_is_no_reason() -> None:
     decision, lines = decision_of("copied in one head"), lines_of("copied in one head")
     assert decision.answer == "no"
     assert lines["readout"].failed == ("carried",)  # Γ and M alone would not tell
-    assert "nobody reads" in decision.why
+    assert "the differences of its weights are not used" in decision.why  # the head that is read has equal weights
 
 
 def test_a_copy_over_layers_is_no_reason() -> None:
@@ -110,25 +111,40 @@ def verdicts_that(said: str) -> dict[str, Verdict]:
 
 
 READOUT = way("readout", "fails", failed=("ranks",))
+STRONG, HARDLY = grading_that("holds", "holds"), grading_that("holds", "fails")
 
 
 def test_the_readout_is_judged_first() -> None:
     ways = Ways((replace(READOUT, verdict="holds", failed=()), way("layers", "holds", chosen=True)), 1)
-    assert decide(verdicts_that("holds"), "faithful", ways) == decide(verdicts_that("holds"))
+    alone = decide(verdicts_that("holds"), grading=STRONG)
+    assert alone.answer == "yes"
+    assert decide(verdicts_that("holds"), "faithful", ways, STRONG) == alone
 
 
 def test_only_what_was_chosen_can_be_the_answer() -> None:
     lucky = Ways((READOUT, way("layers", "cannot tell", chosen=True), way("rollout", "holds")), 1)
-    found = decide(verdicts_that("fails"), "faithful", lucky)
+    found = decide(verdicts_that("fails"), "faithful", lucky, HARDLY)
     assert found.answer == "no"
     assert "none is shown to hold" in found.why or "1 fail" in found.why
     chosen = Ways((READOUT, way("layers", "holds", chosen=True)), 2)
-    found = decide(verdicts_that("fails"), "faithful", chosen)
+    found = decide(verdicts_that("fails"), "faithful", chosen, HARDLY)
     assert (found.answer, found.reading) == ("yes as", "reading:layers")
+    assert found.label.startswith("Yes, as the mean over layers")
     assert "each of 2 fine-tunings" in found.why
+    assert found.gamma is not None
+    assert found.gamma[1] < 0.5  # of the readout
+
+
+def test_an_order_that_nobody_reads_is_no_reason_whatever_it_is_worth() -> None:
+    ways = Ways((replace(READOUT, failed=("carried",)),), 1)
+    for grades, before in ((STRONG, "yes"), (grading_that("holds", "cannot tell"), "undecided")):
+        assert decide(verdicts_that("holds"), grading=grades).answer == before
+        found = decide(verdicts_that("holds"), "faithful", ways, grades)
+        assert found.answer == "no"
+        assert "whose order nobody reads" in found.why
 
 
 def test_without_a_vote_nothing_is_said() -> None:
     silent = {name: replace(test, votes=False) for name, test in verdicts_that("fails").items()}
     chosen = Ways((READOUT, way("layers", "holds", chosen=True)), 1)
-    assert decide(silent, "faithful", chosen).answer == "undecided"
+    assert decide(silent, "faithful", chosen, HARDLY).answer == "undecided"

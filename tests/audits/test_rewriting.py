@@ -14,9 +14,10 @@ from exegete.experiments.common.statistic import Evidence, Measured
 from exegete.experiments.diagnostic.statistics import informative
 from exegete.experiments.necessity.statistics import needed
 from exegete.experiments.seed_stability.statistics import stable
+from exegete.experiments.tests import declared
 from exegete.page.section import Verdict as Line
 from exegete.report.card import card, strip
-from exegete.report.verdicts import scorecard, verdicts
+from exegete.report.verdicts import scorecards, verdicts
 from exegete.runs.study import Study
 
 N = 200
@@ -106,8 +107,9 @@ def test_unique_of_two_texts_has_no_number_anywhere() -> None:
     assert f"only 2 of {N} texts can be compared" in test.doubt
     found = next(line for line in audit.to_json()["tests"] if line["name"] == "unique")
     assert [found[name] for name in ("statistic", "chance", "n")] == [None, None, 0]
-    line = next(row for row in scorecard(audit).cells() if row[0] == "unique")
-    assert not any(character.isdigit() for cell in line for character in cell)
+    cells = [row for table in scorecards(audit, everything=True) for row in table.cells()]
+    line = next(row for row in cells if row[0] == declared()["unique"].label)
+    assert not any(character.isdigit() for cell in line[2:3] for character in cell)
     for page in (card(verdicts(audit), "scorecard"), strip(verdicts(audit))):
         assert f"{abs(0.87 - 0.37):.2f}" not in page
     assert "too few to tell" in card(verdicts(audit), "scorecard")
@@ -209,4 +211,4 @@ def test_a_recipe_needs_seeds() -> None:
 def test_what_few_seeds_leave_open_is_said_in_one_sentence() -> None:
     audit = judged({"name": "necessity"}, rows(1, condition="uniform", when="training", value=-0.25))
     said = "Whether attention is needed is not settled here; a claim about training needs 5 seeds."
-    assert said in audit.answer.split("\n\n")
+    assert said in audit.findings

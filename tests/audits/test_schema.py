@@ -8,13 +8,13 @@ import jsonschema  # type: ignore[import-untyped]
 import polars as pl
 import pytest
 
-from exegete.audits.answer import answer, decisions
+from exegete.audits.answer import answer, decisions, findings
+from exegete.audits.beside import BesideGrade, Group
 from exegete.audits.context import MethodCost
-from exegete.audits.instead import Readable
 from exegete.audits.schema import FILE, schema
 from exegete.audits.scorecard import Audit
 from exegete.page.section import Outcome, Verdict
-from tests.audits.cards import still, verdict
+from tests.audits.cards import grading_that, known_of, readable, still, verdict
 
 KEPT: dict[str, Any] = json.loads((resources.files("exegete.audits") / FILE).read_text(encoding="utf8"))
 BESIDE = {"report": "report.html", "notes": ["a note"], "models": ["it predicts well"]}
@@ -22,11 +22,14 @@ BESIDE = {"report": "report.html", "notes": ["a note"], "models": ["it predicts 
 
 def written(*lines: Verdict, goal: Any = "faithful") -> dict[str, Any]:
     """An audit as the command line prints it."""
-    best = Readable("lrp", 0.9, 0.8, 0.95, 100, MethodCost(1.0, 1.0, 2.5))
-    instead = {("t", "m"): (best, Readable("x", 0.9, 0.8, 1.0, 60))}
+    where = ("t", "m")
+    group = Group("good", 0.8, 0.7, 0.9, 60)
+    beside = BesideGrade(0.1, 0.2, 0.3, "the first word", 0.7, (group,), (group._replace(name="short"),))
+    instead = {where: (readable("lrp", 0.9, MethodCost(1.0, 1.0, 2.5)), readable("x", 0.9))}
+    known = known_of(grading_that(*(line.verdict for line in lines[:2])), instead=instead, beside={where: beside})
     audit = Audit(
-        answer(lines), lines, 6, decisions(lines, goal), instead, goal, "a developer", ("It was not asked.",),
-        frame=pl.DataFrame(),
+        answer(lines, known=known), lines, 6, decisions(lines, goal, known), findings(lines, goal), instead,
+        known.beside, goal, "a developer", ("It was not asked.",), frame=pl.DataFrame(),
     )  # fmt: skip
     found: dict[str, Any] = json.loads(json.dumps(audit.to_json() | BESIDE, allow_nan=False))
     return found
@@ -44,10 +47,11 @@ def test_audits_fit(outcome: Outcome) -> None:
     jsonschema.validate(found, KEPT)
     (decision,) = found["decisions"]
     assert set(decision) == {
-        "task", "model", "answer", "why", "answered", "asked", "reading", "said", "instead", "readings",
+        "task", "model", "answer", "why", "gamma", "edges", "texts", "settled", "reading", "said", "instead", "beside",
+        "readings",
     }  # fmt: skip
-    said = ["lrp", "x"] if outcome in ("holds", "fails") else []  # what is open says nothing to read
-    assert [each["method"] for each in decision["instead"]] == said
+    assert [each["method"] for each in decision["instead"]] == ["lrp", "x"]  # whatever the grade
+    assert decision["beside"]["idle_is"] == "the first word"
     assert len(found["tests"][0]["variants"]) == 3
 
 

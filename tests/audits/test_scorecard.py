@@ -15,6 +15,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.measures.statistics import Interval
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
+from tests.audits.cards import told
 
 
 def between(low: float, high: float) -> Interval:
@@ -73,7 +74,7 @@ def test_agreement_is_judged_against_the_others_agreement(
     assert audit.to_json()["tests"][0]["name"] == "agrees"
     assert audit.answer.startswith("Undecided. What decides was not asked")  # it informs
     said = {"holds": "about as well as", "fails": "clearly less than", "cannot tell": "don't settle"}
-    assert [verdict for verdict, words in said.items() if words in audit.answer] == [expected]
+    assert [verdict for verdict, words in said.items() if words in told(audit)] == [expected]
 
 
 def test_where_the_others_do_not_agree_nothing_can_be_told(study: Study) -> None:
@@ -102,14 +103,14 @@ def test_scores_that_somebody_gave_judge_nobody(study: Study) -> None:
 
 def test_attention_without_any_difference_is_told(study: Study) -> None:
     audit = judge({"agreement": made_up(math.nan, math.nan, 0.7)}, study, load_criteria())
-    assert "gives all words of a text the same weight" in audit.answer
+    assert "gives all words of a text the same weight" in told(audit)
 
 
 def test_a_verdict_that_hangs_on_ties_says_so(study: Study) -> None:
     audit = judge({"agreement": made_up(0.3, 0.3, 0.6, ceiling=0.5)}, study, load_criteria())
     named = {test.name: test for test in audit.tests}
     assert (named["agrees"].verdict, named["agrees_beyond_ties"].verdict) == ("fails", "holds")
-    assert "That hangs on ties" in audit.answer
+    assert "That hangs on ties" in told(audit)
 
 
 def test_a_handful_of_texts_settles_nothing(study: Study) -> None:
@@ -132,7 +133,8 @@ def test_three_seeds_do_not_settle_a_recipe(study: Study) -> None:
 def test_an_audit_of_a_run_answers(study: Study, whole: Path, tmp_path: Path) -> None:
     audit = judge({"agreement": pl.read_parquet(whole / "tables" / "agreement.parquet")}, study, load_criteria(), whole)
     assert [test.verdict for test in audit.tests] == ["cannot tell"] * 6  # two models of two seeds
-    assert study.models[0] in audit.answer
+    for projection in ("softmax", "sparsemax"):
+        assert f"bilstm (tanh, {projection}) on reviews.csv" in audit.answer
     assert "<table" in audit._repr_html_()
     assert audit.to_pandas()["name"].tolist() == [test.name for test in audit.tests]
     audit.save(tmp_path / "scorecard.csv")

@@ -57,9 +57,9 @@ def test_it_decides_for_its_goal(found: Audit) -> None:
     assert "spares punctuation" in decision.why
 
 
-def test_the_answer_says_its_sentence(found: Audit) -> None:
+def test_the_findings_have_its_sentence(found: Audit) -> None:
     said = {"fails": "It puts weight on punctuation.", "cannot tell": "Whether it spares punctuation is not settled."}
-    assert said[found.tests[0].verdict] in found.answer
+    assert said[found.tests[0].verdict] in " ".join(found.findings)
     assert "whether it spares punctuation" not in found.untested[-1]
 
 

@@ -12,10 +12,13 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed, uniform
+from exegete.base.places import places
 from exegete.experiments.common.contract import Subject, unsuited
+from exegete.experiments.mediation import carries
 from exegete.experiments.mediation.corpus import corpus
 from exegete.experiments.mediation.experiment import Mediation
 from exegete.importance.attention import Attention
+from exegete.importance.erasure import erased
 from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
@@ -241,7 +244,7 @@ def drawn_words(subject: Subject) -> list[int]:
 
 
 @pytest.mark.parametrize("spec", [SPECS[0], TRANSFORMERS[0]])
-def test_a_text_says_the_same_alone(spec: str) -> None:
+def test_a_text_says_the_same_alone(spec: str, easily_idle: None) -> None:
     some = tuple(e for e in texts(40, seed=4, longest=12) if len(e) > 3)[:8]
     model = small_model(spec, some)
     asked, whole = replace(ASKED, words=5), scored(model, of(some))
@@ -251,11 +254,215 @@ def test_a_text_says_the_same_alone(spec: str) -> None:
         for i, e in enumerate(some)
     )
     assert together["words"].max() == 5
-    for name in ("ranks", "reads", "effect", "moved", "largest"):
+    assert together["idle_word"].drop_nulls().len() > 0
+    for name in (
+        "ranks", "reads", "effect", "moved", "largest", "carries", "ceiling", "ranks_active", "idle", "idle_place",
+    ):  # fmt: skip
         known = [frame.filter(~pl.col("void")).sort(*KEYS)[name].drop_nulls() for frame in (together, alone)]
         one, other = (values.to_list() for values in known)
         assert one
         assert one == pytest.approx(other, rel=1e-3, abs=1e-3)
+    for name in ("predicted", "idle_word"):
+        one, other = (frame.sort(*KEYS)[name].to_list() for frame in (together, alone))
+        assert one == other
+
+
+@pytest.fixture
+def easily_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are idle that have more than the mean weight and do less than half of what the largest effect is."""
+    monkeypatch.setattr(carries, "HEAVY", 1.0)
+    monkeypatch.setattr(carries, "LITTLE", 0.5)
+
+
+def idle_of(subject: Subject, place: int, e: list[float]) -> list[int]:
+    """The places of words with much weight that do nothing."""
+    n, most = len(e), max(map(abs, e))
+    weights = subject.scores["attention"][place, :n].tolist()
+    return [i for i in range(n) if weights[i] > carries.HEAVY / n and abs(e[i]) < carries.LITTLE * most]
+
+
+def flat_log_odds(subject: Subject, place: int, kept: list[int]) -> float:
+    """Of the predicted class, with all weight that lies on words, but for some, shared equally, row by row."""
+    model, example, label = subject.model, subject.examples[place], int(subject.predicted[place])
+    batch, readout = model.collate([example]), model.readout
+    assert readout is not None
+    keys = model.trace(batch).owner[readout.sites[0]][0][batch.words[0]].tolist()
+    of_words = [key for i, key in enumerate(keys) if i not in kept]
+
+    def flat(site: Site) -> Tensor:
+        if site.name != readout.sites[0]:
+            return site.weights
+        weights, reach = site.weights.double().clone(), site.mask.expand_as(site.weights)
+        one_row = readout.query == "first" and site.name == readout.sites[-1]
+        for head in range(weights.shape[1]):
+            for query in range(1 if one_row else weights.shape[2]):
+                seen = [key for key in of_words if reach[0, head, query, key]]
+                if seen:
+                    weights[0, head, query, seen] = weights[0, head, query, seen].sum() / len(seen)
+        return weights.to(site.weights.dtype)
+
+    with torch.no_grad():
+        logits = model.logits(batch, intervene=flat)[0].double()
+    others = [math.exp(x - logits.max().item()) for i, x in enumerate(logits.tolist()) if i != label]
+    return (logits[label] - logits.max()).item() - math.log(sum(others))
+
+
+SENTENCES = (
+    Example(0, (("a", "b", "c", "!", "d", "e", "f", "g", "h", "!"),), 0),
+    Example(1, (("g", "h", "!", "a", "c", "d", "!"),), 1),
+    Example(2, (("i", "j", "a", "!"),), 1),
+)
+
+
+def in_its_sentence(subject: Subject, place: int) -> list[float]:
+    """e of every word of a text whose sentences stay what they are, also where their mark goes."""
+    model, label = subject.model, int(subject.predicted[place])
+    batch = model.collate([subject.examples[place]])
+    with torch.no_grad():
+        whole = model.logits(batch).double().log_softmax(-1)[0]
+        left = [
+            erased(model, batch, torch.tensor([0]), places(batch.tokens)[None] == t, "delete").double()[0]
+            for t in batch.words[0].nonzero()[:, 0]
+        ]
+    assert len(whole) == 2
+    return [(whole[label] - whole[1 - label] - each[label] + each[1 - label]).item() for each in left]
+
+
+LADDER = "ladder:size=6,scale=1,share=0.7,room=2"
+
+
+@pytest.mark.parametrize(
+    "spec", [SPECS[0], SPECS[1], TRANSFORMERS[1], TRANSFORMERS[0], LADDER, "own", "hf", "han", MEAN, FIRST]
+)
+def test_what_flat_weights_change_recomputed_with_weights_set_by_hand(
+    spec: str, tmp_path: Path, easily_idle: None
+) -> None:
+    letters = without_repeats([e for e in texts(60, seed=3, longest=8) if len(set(e.words)) > 3])[:6]
+    if spec.startswith("spelled"):
+        some = tuple(e for e in sentences(30, seed=5) if len(e) > 3)[:6]
+        model: Predictor = spelled_model(spec)
+    elif spec == "hf":
+        some, model = OF_PIECES, in_memory(*bert(LABELS))
+    elif spec == "han":
+        some, model = SENTENCES, han(SENTENCES)
+    else:
+        some = letters
+        model = own(written(tmp_path, GENERAL)) if spec == "own" else small_model(spec, letters)
+    subject, known = scored(model, of(some)), 0
+    asked = replace(ASKED, removals=("delete",), companies=("alone",))
+    rows = asked.rows(subject).filter(pl.col("method") == "attention")
+    assert rows.filter(pl.col("scale") == "probability")["carries"].null_count() == len(some)  # F is of log-odds
+    for place, row in enumerate(rows.filter(pl.col("scale") == "log-odds").to_dicts()):
+        e = in_its_sentence(subject, place) if spec == "han" else slow(subject, place, "delete", "alone")[0]
+        idle = idle_of(subject, place, e)
+        moved = abs(log_odds(model, some[place], int(subject.predicted[place])) - flat_log_odds(subject, place, idle))
+        wanted = min(1, moved / math.sqrt(sum(x * x for x in e)))
+        assert row["carries"] == pytest.approx(wanted, rel=1e-2, abs=2e-3)
+        assert 0 <= row["carries"] <= 1
+        known += bool(idle) and wanted > 0.01
+    assert known or spec in ("hf", FIRST), "no text has an idle word"
+
+
+def test_of_texts_of_which_some_words_are_asked_about_all_would_do_as_much() -> None:
+    some = (Example(0, (tuple("abcdefghij"),), 0),)
+    subject = scored(small_model(SPECS[0], some), of(some))
+    asked = replace(ASKED, removals=("delete",), companies=("alone",), words=5)
+    rows = asked.rows(subject).filter(pl.col("method") == "attention", pl.col("scale") == "log-odds")
+    (row,) = rows.to_dicts()
+    moved = abs(log_odds(subject.model, some[0], int(subject.predicted[0])) - flat_log_odds(subject, 0, []))
+    assert (row["words"], row["n"]) == (5, 10)
+    assert row["carries"] == pytest.approx(moved / math.sqrt(row["effect"] * 10 / 5), rel=1e-2)
+
+
+SINK = """
+import exegete, torch
+
+class Adapter(exegete.OwnModel):
+    def __init__(self, words):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.tensor([{table}.get(w, (0.0, 0.0)) for w in words]))
+    def embed(self, tokens):
+        return self.table[tokens]
+    def forward(self, embedded, mask, attend):
+        weights = attend("pool", embedded[..., :1].mT, embedded)
+        z = (weights @ embedded[..., 1:])[:, 0]
+        return torch.cat([-z / 2, z / 2], -1)
+
+def make(words, labels):
+    return Adapter(words)
+"""
+
+
+def pooled(table: dict[str, tuple[float, float]], words: str) -> tuple[float, list[float]]:
+    """Σ α v of a text, and α: by word its score and its value."""
+    exps = [math.exp(table[w][0]) for w in words]
+    weights = [x / sum(exps) for x in exps]
+    return sum(a * table[w][1] for a, w in zip(weights, words, strict=True)), weights
+
+
+def rows_of_table(table: dict[str, tuple[float, float]], words: str, tmp_path: Path) -> pl.DataFrame:
+    some = (Example(0, (tuple(words),), 1),)
+    model = own(written(tmp_path, SINK.replace("{table}", repr(table))))
+    asked = replace(ASKED, removals=("delete",), companies=("alone",))
+    return asked.rows(scored(model, of(some))).filter(pl.col("method") == "attention")
+
+
+def test_sinks_and_the_ceiling_by_hand(tmp_path: Path) -> None:
+    """Most weight lies on i, whose value is the mean of all others: without it nothing changes."""
+    table = {"a": (1.0, 4.0), "b": (0.0, -2.0), "c": (-1.0, 3.0), "d": (0.3, 0.5)}
+    table["i"] = (3.0, pooled(table, "abcd")[0])
+    text = "aibcd"
+    z, weights = pooled(table, text)
+    e = [z - pooled(table, text[:t] + text[t + 1 :])[0] for t in range(len(text))]
+    assert weights[1] > 2 / 5
+    assert abs(e[1]) < 1e-6
+    chance = [
+        1 / (1 + math.exp(-z)) - 1 / (1 + math.exp(-pooled(table, text[:t] + text[t + 1 :])[0]))
+        for t in range(len(text))
+    ]
+    sizes = [[abs(x) / sum(map(abs, each)) for x in each] for each in (e, chance)]
+    best = [(one + other) / 2 for one, other in zip(*sizes, strict=True)]
+    flat = weights[1] * table["i"][1] + (1 - weights[1]) * sum(table[w][1] for w in "abcd") / 4
+    for row in rows_of_table(table, text, tmp_path).to_dicts():
+        own = [abs(x) for x in (e if row["scale"] == "log-odds" else chance)]
+        active = [0, 2, 3, 4]
+        wanted = {
+            "ceiling": slow_gini(best, own),
+            "ranks": slow_gini(weights, own),
+            "ranks_active": slow_gini([weights[i] for i in active], [own[i] for i in active]),
+            "idle": weights[1],
+            "idle_place": 1.0,
+            "carries": abs(z - flat) / math.sqrt(sum(x * x for x in e)) if row["scale"] == "log-odds" else None,
+        }
+        assert {name: row[name] for name in wanted} == pytest.approx(wanted, abs=1e-4)
+        assert (row["idle_word"], row["predicted"]) == ("i", LABELS[z > 0])
+        assert row["ranks"] < row["ranks_active"]
+
+
+def test_equal_weights_carry_nothing_and_no_effect_has_no_share(tmp_path: Path) -> None:
+    same = {w: (0.5, v) for w, v in zip("abcd", (4.0, -2.0, 3.0, 0.5), strict=True)}
+    rows = rows_of_table(same, "abcd", tmp_path).filter(pl.col("scale") == "log-odds")
+    assert rows["carries"].to_list() == pytest.approx([0.0], abs=1e-6)
+    assert rows["idle"].to_list() == [0.0]
+    assert rows["idle_word"].to_list() == [None]
+    still = {w: (s, 2.0) for w, s in zip("abcd", (1.0, 0.0, -1.0, 0.3), strict=True)}
+    rows = rows_of_table(still, "abcd", tmp_path).filter(pl.col("scale") == "log-odds")
+    assert rows["void"].to_list() == [True]
+    some = (Example(0, (tuple("abcd"),), 1),)
+    model = small_model(SPECS[0], some)
+    batch = model.collate(some)
+    nothing = torch.zeros(batch.words.shape, dtype=torch.float64).where(batch.words, torch.nan)
+    whole = carries.open_texts(model, batch, torch.tensor([0]))
+    assert carries.carried_by_differences(whole, batch, nothing, nothing == 1).isnan().all()
+
+
+@pytest.mark.parametrize("removals", [("unknown",), ("resample",)])
+def test_without_a_removal_that_decides_there_is_no_ceiling(removals: Any) -> None:
+    some = without_repeats([e for e in texts(60, seed=3, longest=8) if len(set(e.words)) > 3])[:4]
+    subject = scored(small_model(SPECS[0], some), of(some))
+    for split in ("test", "dev"):
+        rows = replace(ASKED, removals=removals, choose_on="dev").rows(replace(subject, split=split))
+        assert len(rows) == (0 if removals == ("unknown",) or split == "dev" else 4 * 2 * 2 * 2)
 
 
 def rows_of(subject: Subject, place: int) -> dict[str, Tensor]:

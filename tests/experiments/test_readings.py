@@ -20,6 +20,7 @@ from exegete.importance.reading import Reading
 from exegete.interventions.where import Head
 from exegete.models.contract import Site
 from exegete.models.truths.wired import Wired, wired
+from exegete.tasks.choosing import chosen
 from tests.small import small_model, small_task
 
 HEADS = [Head(f"encoder.{layer}", head) for layer in (0, 1) for head in (0, 1)]
@@ -34,7 +35,7 @@ def truth() -> Wired:
 
 @pytest.fixture(scope="module")
 def subject(truth: Wired) -> Subject:
-    return subject_of(truth.model, truth.task, MEDIATION)
+    return subject_of(truth.model, truth.task, tuple(chosen(truth.task.split("test"), MEDIATION.texts)))
 
 
 @pytest.fixture(scope="module")

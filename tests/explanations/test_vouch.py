@@ -2,16 +2,20 @@
 
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from exegete.audits.decision import Decision
+from exegete.audits.instead import Readable
 from exegete.base.errors import ExegeteError
 from exegete.base.files import write_json
 from exegete.explanations.explain import explain
 from exegete.explanations.vouch import subject
+from exegete.page.section import Variant
 from exegete.runs.run import claim
 from exegete.runs.study import Study
 from tests.explanations.explained_model import TEXT, checkpoint, saved
@@ -112,3 +116,38 @@ def test_explaining_imports_nothing_that_runs_studies() -> None:
         "heavy = {'scipy', 'altair', 'captum', 'datasets', 'transformers'} & set(sys.modules)\nassert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def audited_run(folder: Path, **changes: Any) -> Path:
+    """The same, with what an audit kept of its answer."""
+    best = Readable("lrp", 0.84, 0.78, 0.86, 171, Variant("all"))
+    kept = {"answer": "Partly.", "criteria_version": 7, "goal": "faithful", "user": ""}
+    kept |= {key: [] for key in ("tests", "untested", "readings", "findings", "beside")}
+    decision = Decision("partly", "", (0.68, 0.75), (0.7, 0.5), 171, settled=True)
+    kept |= {"decisions": [[["small", "m"], asdict(decision)]], "instead": [[["small", "m"], [best.to_json()]]]}
+    run = run_folder(folder)
+    write_json(run / "judged.json", {"key": "k", "audit": kept | changes})
+    return run
+
+
+def test_what_the_audit_answered_of_a_model_is_said_first(tmp_path: Path) -> None:
+    run = audited_run(tmp_path / "run")
+    found = explain(None, TEXT, FEW, run=run)
+    said, alone, *_ = found.heatmap().reading
+    assert said == f"Of this model the audit in {run} answered: Partly; read LRP instead."
+    assert alone.startswith("This text alone: ")
+    assert found.to_json()["trust"]["answer"] == said
+
+
+@pytest.mark.parametrize("changes", [{"goal": "plausible"}, {"decisions": [[["small", "m"], {"answer": "of old"}]]}])
+def test_an_answer_for_another_goal_or_of_another_version_is_not_told(tmp_path: Path, changes: dict[str, Any]) -> None:
+    _, trust = subject(audited_run(tmp_path / "run", **changes))
+    assert not trust.answer
+
+
+def test_an_answer_on_another_model_is_not_told(tmp_path: Path) -> None:
+    run = audited_run(tmp_path / "run")
+    write_json(run / "manifest.json", {"cells": [{"task": "small", "model": "m", "training": "k", "weights": "other"}]})
+    _, trust = subject(saved(tmp_path / "mine"), run)
+    assert "did not study this model" in trust.doubt
+    assert not trust.answer

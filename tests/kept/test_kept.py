@@ -107,7 +107,7 @@ def test_a_run_is_judged_by_its_own_criteria(folder: Path) -> None:
 def test_a_run_gets_its_page(folder: Path) -> None:
     page = Path(said("report", "audit", "--out", "page.html")["report"]).read_text(encoding="utf8")
     told = " ".join(re.sub(r"<[^>]+>", " ", page).split())
-    for name in ("agrees", "faithful", "used"):
+    for name in ("agrees with saliency", "matches the best method", "sensitive to shuffling"):
         assert f"{name.replace('_', ' ')} " in told
     assert "bilstm:size=8,hidden=4" in told
     assert "0.117" in told  # `used`, as the kept scorecard has it

@@ -56,7 +56,10 @@ def report(word: str = HOSTILE) -> Report:
     return Report(
         title=word,
         question=word,
-        answer=f"{word}\n\n{word}",
+        answer=f"{word}. {word}\n\n{word}\n\n{word}",
+        grade=word,
+        first=Figure(word, chart(word), word),
+        findings=(word,),
         verdicts=(full, Verdict("quiet", votes=False, doubt=word)),
         facts={word: word},
         sections=(section, section),
@@ -144,17 +147,24 @@ def test_a_screen_reader_finds_its_way() -> None:
 def test_the_answer_comes_first_and_versions_last() -> None:
     page = PLAIN
     pieces = (
-        'class="answer"', 'class="meant"', 'id="models"', 'id="scorecard"', 'id="untested"', 'id="word"', 'id="word-2"',
-        'id="data-and-models"', 'id="facts"', 'id="cite"',
+        'class="answer graded"', 'class="more read"', "Figure 1", 'class="meant"', 'id="models"', 'id="scorecard"',
+        'id="findings"', 'id="untested"', 'id="word"', 'id="word-2"', 'id="data-and-models"', 'id="facts"', 'id="cite"',
     )  # fmt: skip
     order = [page.index(piece) for piece in pieces]
     assert order == sorted(order)
-    assert page.index("Table 1. word") < page.index("Table 2. Scorecard") < page.index("Table 3. word")
+    assert page.index("Table 1. word") < page.index("Table 2. What decides") < page.index("Table 3. word")
     for kind in ("Table", "Figure", "Text"):
         numbers = [int(n) for n in re.findall(rf"<strong>{kind} (\d+)\.", page)]
         assert numbers == list(range(1, len(numbers) + 1))
     contents = [link["href"] for link in Reader(page).all("a") if str(link["href"]).startswith("#")][1:]
-    assert contents[:4] == ["#answer", "#models", "#scorecard", "#untested"]
+    assert contents[:5] == ["#answer", "#models", "#scorecard", "#findings", "#untested"]
+
+
+def test_an_answer_of_several_models_has_no_grade() -> None:
+    page = render(Report("t", "q", "Of 2 models: partly for 2.\n\nOne: Partly."))
+    assert '<p class="answer">Of 2 models: partly for 2.</p>' in page
+    assert 'class="grade"' not in page
+    assert 'class="more read"' not in page
 
 
 def test_a_test_leads_to_its_section_and_back() -> None:
@@ -178,7 +188,9 @@ def test_the_same_report_gives_the_same_bytes() -> None:
 def test_files_to_take_away() -> None:
     links = {str(link["download"]): str(link["href"]) for link in READ.all("a") if "download" in link}
     drawings = [b64decode(href.partition("base64,")[2]) for name, href in links.items() if name.endswith(".svg")]
-    assert len(drawings) == 1 + 2 * (2 + 1)  # of the comparison; and two figures and a text of each section
+    assert len(drawings) == 2 + 2 * (
+        2 + 1
+    )  # of the answer and the comparison; and two figures and a text of each section
     for svg in drawings:
         root = ET.fromstring(svg)
         assert root.tag == "{http://www.w3.org/2000/svg}svg"

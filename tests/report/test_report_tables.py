@@ -76,8 +76,8 @@ def test_the_scorecard_says_every_verdict_in_words() -> None:
         ]
     )
     shown = printed(card)
-    assert all(words in shown for words in ("✗ fails", "? cannot tell", "✓ holds", "[0.200, 0.400]", "–"))
-    assert verdict() in card.shown
+    assert all(words in shown for words in ("✗ fails", "? inconclusive", "✓ holds", "[0.200, 0.400]", "–"))
+    assert verdict(settled_by="settled_by") in card.shown
 
 
 def test_an_empty_scorecard_is_a_table_too() -> None:

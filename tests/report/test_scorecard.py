@@ -11,8 +11,17 @@ import pytest
 from exegete.page.labels import shortened
 from exegete.page.section import Verdict, scorecard
 from exegete.report.card import EDGE, WIDTH, card, gauge, strip
-from exegete.report.verdicts import DECIDES, for_reader, name_of, questions, verdicts
-from exegete.report.verdicts import scorecard as narrow
+from exegete.report.verdicts import (
+    by_group,
+    for_reader,
+    informing,
+    name_of,
+    questions,
+    scorecards,
+    title_of,
+    unasked,
+    verdicts,
+)
 from tests.report.runs import asked, audit
 from tests.report.test_report_html import HOSTILE, Reader
 
@@ -58,19 +67,21 @@ def test_a_gauge_of_one_number_is_drawn_in_the_middle() -> None:
 def test_a_card_says_everything_and_its_file_too() -> None:
     lines = [
         line(section="adversary_training", settle="5 seeds", doubt="few", question="Can it?"),
-        line(name="plausible", verdict="cannot tell", votes=False),
+        line(name="plausible", verdict="cannot tell", settled_by="texts", votes=False),
         line(name="needed", verdict="not testable", statistic=None, interval=(None, None), n=0, doubt="a checkpoint"),
     ]
     drawn = card(lines, "Table 1")
     for said in (
-        "✗ fails", "? cannot tell", "○ not testable", "0.200 [0.100, 0.300]", "1,200", "interval at 99 %", "Can it?",
+        "✗ fails", "? inconclusive (texts)", "○ not testable", "0.200 [0.100, 0.300]", "1,200", "interval at 99 %",
         "it is above 0.5", "To settle it: </strong>5 seeds", "In doubt: </strong>few", "a checkpoint",
-        "does not decide", "this recipe", "W&amp;P", 'href="#adversary-training"', "hard to fake",
+        "One more test informs", "<strong>People</strong>: 1 is inconclusive", "this recipe", "W&amp;P", "Can it?",
+        'href="#adversary-training"', "hard to fake",
     ):  # fmt: skip
         assert said in drawn, said
     assert drawn.count('class="quiet"') == 1
-    assert "Tests in grey do not decide" in drawn
-    assert "Tests in grey" not in card(lines[:1], "Table 1")
+    assert drawn.index("hard to fake") < drawn.index("needed") < drawn.index("<details")  # what decides comes first
+    assert "<details" not in card(lines[:1], "Table 1")
+    assert '<details class="informs" open>' in card(lines[1:2], "Table 1")  # where nothing decides, nothing is hidden
     frame = scorecard(lines).frame
     assert frame["settle"].to_list() == ["5 seeds", "", ""]
     assert frame["votes"].to_list() == [True, False, True]
@@ -101,14 +112,19 @@ def test_planted_words_make_no_other_model() -> None:
     assert [v.section for v in lines] == ["faithfulness", ""]
     several = [asked("known_answer", task=f"sst:planted={kind}") for kind in ("token", "pair")]
     assert [name_of(each, several) for each in several] == ["known_answer (token)", "known_answer (pair)"]
+    assert [title_of(each, several) for each in several] == [
+        "finds planted words (token)",
+        "finds planted words (pair)",
+    ]
 
 
 def test_several_models_are_told_apart() -> None:
     lines = verdicts(audit(asked(model="bilstm"), asked(model="average")))
     assert [v.of for v in lines] == ["bilstm: tanh, softmax", "average: tanh, softmax"]
-    table = narrow(audit(asked(model="bilstm"), asked(model="average")))
-    assert table.frame["test"][0] == "◆ faithful · bilstm: tanh, softmax"
-    assert "criterion" not in [column.title for column in table.shown]
+    (table,) = scorecards(audit(asked(model="bilstm"), asked(model="average")))
+    assert table.cells()[0][0] == "matches the best method · bilstm: tanh, softmax"
+    assert table.frame["test"][0] == "faithful · bilstm: tanh, softmax"  # its key, for machines
+    assert [column.title for column in table.shown] == ["test", "verdict", "found", "needs", "n"]
 
 
 def test_a_test_without_a_number_is_a_line_too() -> None:
@@ -120,12 +136,33 @@ def test_a_test_without_a_number_is_a_line_too() -> None:
 
 def test_questions_are_asked_once() -> None:
     said = questions(audit(asked(), asked(model="average")))
-    assert said == ["faithful: Is it? Holds if it is at most 0.05 below the best (Jain & Wallace 2019)."]
+    assert said == [
+        "matches the best method (faithful): Is it? Holds if it is at most 0.05 below the best (Jain & Wallace 2019)."
+    ]
 
 
-def test_what_decides_is_marked_in_a_terminal() -> None:
-    table = narrow(audit(asked("reads"), asked("agrees", votes=False)))
-    assert table.frame["test"].to_list() == [f"{DECIDES} reads", "agrees"]
+def test_a_terminal_shows_what_decides_and_counts_the_rest() -> None:
+    told = audit(asked("reads"), asked("agrees", votes=False), asked("plausible", votes=False, verdict="not testable"))
+    assert [table.title for table in scorecards(told)] == ["What decides"]
+    assert scorecards(told)[0].cells() == [
+        ["acts through its weight (M)", "✗ fails", "−0.20 [−0.25, −0.15]", "> −0.05", "120"]
+    ]
+    titles = [table.title for table in scorecards(told, everything=True)]
+    assert titles == ["What decides", "Words that matter", "People"]
+    assert informing(told) == 1
+    assert "marks what people mark" in unasked(told)
+    assert not {"agrees with saliency", "acts through its weight (M)"} & set(unasked(told))
+
+
+def test_where_nothing_decides_a_terminal_shows_all() -> None:
+    told = audit(asked("agrees", votes=False))
+    assert [table.title for table in scorecards(told)] == ["Words that matter"]
+    assert informing(told) == 0
+
+
+def test_a_test_of_a_plugin_that_is_gone_is_told_by_its_name() -> None:
+    _, (group,) = by_group([line(name="of_mine", votes=False)])
+    assert group[1][0].label == "of mine"
 
 
 def test_a_reader_sees_names_of_files_without_their_folders() -> None:

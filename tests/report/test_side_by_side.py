@@ -29,7 +29,9 @@ def test_one_model_has_nobody_beside_it() -> None:
 def test_verdicts_stand_in_the_order_of_the_study() -> None:
     assert SECTION is not None
     table = SECTION.tables[0]
-    assert [column.title for column in table.shown] == ["model", "faithful", "used", "needed"]
+    assert [column.title for column in table.shown] == [
+        "model", "matches the best method", "sensitive to shuffling", "worse without attention"
+    ]  # fmt: skip
     assert table.cells() == [
         ["bilstm: tanh, softmax", "✗ −0.200", "✓ 0.300", "○ not testable"],
         ["average: tanh, softmax", "? −0.100", "–", "–"],
@@ -49,7 +51,7 @@ def test_signs_are_heard_as_words() -> None:
 
 def test_a_figure_compares_what_has_numbers() -> None:
     assert SECTION is not None
-    assert [figure.title for figure in SECTION.figures] == ["faithful"]
+    assert [figure.title for figure in SECTION.figures] == ["matches the best method"]
     drawn = drawing(SECTION.figures[0].chart).numbers
     assert drawn is not None
     assert drawn["statistic"].to_list() == [-0.2, -0.1]

@@ -5,7 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.audits.audit import AuditRequest, audit_study, study_for
+from exegete.audits.audit import audit_study
+from exegete.audits.request import AuditRequest, study_for
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.report.build import headlines, predictions, write_report
 from exegete.runs.engine.local import LocalEngine

@@ -356,8 +356,8 @@ def test_an_address_is_no_folder(study: Study, tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
-def in_halves(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
-    return [[piece.halved() or piece for piece in pieces] for pieces in queues(jobs, workers, told)]
+def in_halves(jobs: list[Work], workers: int, told: bool, grows: bool) -> list[list[Piece]]:
+    return [[piece.halved() or piece for piece in pieces] for pieces in queues(jobs, workers, told, grows)]
 
 
 @pytest.mark.slow

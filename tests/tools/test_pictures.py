@@ -1,36 +1,44 @@
-"""The README's block: the scorecard and the answer of what a terminal shows, and nothing between."""
+"""The README's block: what decides and the answer of what a terminal shows, and nothing between; one text beside it."""
 
 import pytest
-from tools.pictures import MARKS, last_lines, written
+from tools.pictures import MARKS, beside, last_lines, written
 
-SAID = """Agreement
-pair  τ
+SAID = """model on task: test accuracy 0.8
 
-Scorecard{filled}
-test     verdict
-reads    ✓ holds
-reads and ranks decide.
+What decides{filled}
+test       verdict
+acts       ✓ holds
 
-reads: Does a word act?
-ranks: 300 more texts
+15 more tests inform: show them with --all.
+Not asked: this, and
+that.
 
-For a developer of the model:
-Yes.
+Yes. It goes far.
+
+Read LRP.
 
 report: runs/audit/report.html
 """.replace("{filled}", "   ")  # as a table's title in a terminal
 
 
-def test_scorecard_and_answer() -> None:
+def test_what_decides_and_the_answer() -> None:
     assert last_lines(SAID) == (
-        "Scorecard\ntest     verdict\nreads    ✓ holds\nreads and ranks decide.\n\n…\n\n"
-        "For a developer of the model:\nYes.\n\nreport: runs/audit/report.html"
+        "What decides\ntest       verdict\nacts       ✓ holds\n\nYes. It goes far.\n\nRead LRP.\n\n"
+        "report: runs/audit/report.html"
     )
 
 
-def test_an_output_without_an_answer_is_refused() -> None:
-    with pytest.raises(SystemExit, match="no scorecard or no answer"):
-        last_lines(SAID.partition("For a")[0])
+def test_an_output_without_a_scorecard_is_refused() -> None:
+    with pytest.raises(SystemExit, match="no scorecard"):
+        last_lines("Yes.")
+
+
+def test_the_answer_stands_right_of_the_words() -> None:
+    words = '<svg height="120"><rect x="80.0" y="6" width="508.0"/></svg>'
+    drawn = beside(words, "At most < partly", "It goes some way", "Read LRP instead.")
+    assert 'viewBox="0 0 900 132"' in drawn
+    assert ">At most &lt; partly.</text>" in drawn
+    assert drawn.index("It goes some way.") < drawn.index("Read LRP instead.")
 
 
 def test_only_what_lies_between_the_marks_is_written() -> None:

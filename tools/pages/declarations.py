@@ -16,10 +16,17 @@ GOALS: tuple[Goal, ...] = get_args(Goal)
 def table(page: Path) -> str:
     """All tests, with links to what is said of each."""
     rows = [
-        (f"[`{t.name}`]({to(f'{PAGE}#{t.name}', page)})", t.question, t.source, t.about, ", ".join(_decides(t)))
+        (
+            f"[{t.label}]({to(f'{PAGE}#{t.name}', page)})",
+            f"`{t.name}`",
+            t.question,
+            t.source,
+            t.about,
+            ", ".join(_decides(t)),
+        )
         for t in _ordered()
     ]
-    return markdown_table(("test", "question", "source", "about", "decides for"), rows)
+    return markdown_table(("test", "key", "question", "source", "about", "decides for"), rows)
 
 
 def goals() -> str:
@@ -39,6 +46,7 @@ def _section(test: Test, page: Path) -> str:
     assert note is not None
     goals = " and ".join(f"`--goal {goal}`" for goal in _decides(test))
     lines = {
+        "in a scorecard": test.label,
         "experiment": ", ".join(f"`{name}`" for name in test.experiments),
         "statistic": test.measures,
         "holds if": test.criterion.format(margin=test.margin),

@@ -1,99 +1,215 @@
-"""Answering: what the tests of a scorecard say together, in plain words.
+"""Answering: what the tests of a scorecard say together, in plain words, in some eight lines.
 
-The first line is the decision with its coverage and its reason. Then what to read instead, where attention may not be
-read, or for the sign; then what the literature's tests found, which inform and do not decide; last, what it is about.
-The sentences of tests are those of their declarations; here they are chosen and put together.
+First how far attention goes, and why. Then what to read: instead of attention, or for the sign. Then what it would be
+wrong to conclude, what to do next, and which model it is about. What the literature's tests found informs and does not
+decide: `findings` tells it, with the sentences of their declarations.
 """
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from textwrap import wrap
+from types import MappingProxyType
+from typing import NamedTuple
 
+from exegete.audits.beside import OFTEN, BesideGrade
 from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE
 from exegete.audits.decision import ANSWERS, Answer, Decision, decide
+from exegete.audits.grades import Grading
 from exegete.audits.instead import Readable
 from exegete.audits.readings import Ways
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.test import Goal
 from exegete.experiments.tests import by_part, declared
-from exegete.page.labels import method_label
+from exegete.page.labels import method_label, model_labels, task_labels
 from exegete.page.section import Verdict
 
-DECIDING = ("reads", "ranks", "locates", "supports")  # told by the decision
+DECIDING = ("reads", "ranks", "carries", "locates", "supports")  # told by the decision
 COMPOSED = ("agrees_beyond_ties", "faithful", "faithful_by_size", "known_answer", *DECIDING)  # told with others
-ORDERS_WORDS = 0.7  # Γ from which on a method is worth reading instead, as for attention
+WRONG = (3, 2, 1)  # conclusions that are warned of: as many as eight lines have room for
+LINES, WIDTH = 8, 100  # of a terminal, which an answer should fit
 PLANTED = {
     "context": "a word in the context of another, planted to decide the class",
     "pair": "two words planted to decide the class by their order",
 }
 Named = dict[str, Verdict]  # the tests of one model on one task
 Instead = Mapping[Where, tuple[Readable, ...]]
-Read = Mapping[Where, Ways]
 
 
-def answer(
-    lines: Sequence[Verdict],
-    context: Context | None = None,
-    instead: Instead | None = None,
-    readings: Read | None = None,
-) -> str:
-    """The decision first, then, in paragraphs of their own, what to read, what else was found, and of what."""
-    context, instead = context or Context(), instead or {}
-    models, decided = by_model(lines), decisions(lines, context.goal, readings)
+class Known(NamedTuple):
+    """What is known beside the lines of a scorecard, by task and model."""
+
+    instead: Instead = MappingProxyType({})
+    readings: Mapping[Where, Ways] = MappingProxyType({})
+    grades: Mapping[Where, Grading] = MappingProxyType({})
+    beside: Mapping[Where, BesideGrade] = MappingProxyType({})
+    asked: Mapping[Where, int] = MappingProxyType({})  # texts, those that say nothing among them
+
+
+def answer(lines: Sequence[Verdict], context: Context | None = None, known: Known | None = None) -> str:
+    """In paragraphs: the decision, what to read, what would be wrong to conclude, what to do next, and of what."""
+    context, known = context or Context(), known or Known()
+    models, decided = by_model(lines), decisions(lines, context.goal, known)
+    about = _about(models)
     told = {
-        where: _told(named, decided[where], context.goal, instead.get(where, ())) for where, named in models.items()
+        where: [*_told(where, named, decided[where], context, known), _this(about[where], decided[where])]
+        for where, named in models.items()
     }
-    about = {where: f"{_about(named)}, {where[1]} on {where[0]}" for where, named in models.items()}
     if len(models) == 1:
-        ((where, paragraphs),) = told.items()
-        return "\n\n".join([*paragraphs, f"This is about {about[where]}."])
+        ((_, paragraphs),) = told.items()
+        return "\n\n".join(paragraphs)
     counts = Counter(decision.answer for decision in decided.values())
-    numbers = ", ".join(f"{ANSWERS[said][:-1].lower()} for {counts[said]}" for said in _order(counts))
-    each = [f"{about[where][0].upper()}{about[where][1:]}: {' '.join(told[where])}" for where in models]
+    numbers = ", ".join(f"{_label(key).lower()} for {counts[key]}" for key in ANSWERS if counts[key])
+    each = [f"{about[where]}: {' '.join(told[where][:-1])}" for where in models]
     return "\n\n".join([f"{_question(context.goal)} Of {len(models)} models: {numbers}.", *each])
 
 
-def decisions(lines: Sequence[Verdict], goal: Goal, readings: Read | None = None) -> dict[Where, Decision]:
+def _label(key: Answer) -> str:
+    return ANSWERS[key].split("{")[0] + ("an edge" if "{" in ANSWERS[key] else "")
+
+
+def decisions(lines: Sequence[Verdict], goal: Goal, known: Known | None = None) -> dict[Where, Decision]:
     """By task and model."""
-    return {where: decide(named, goal, (readings or {}).get(where)) for where, named in by_model(lines).items()}
+    known = known or Known()
+    return {
+        where: decide(named, goal, known.readings.get(where), known.grades.get(where))
+        for where, named in by_model(lines).items()
+    }
 
 
-def _order(counts: Counter[Answer]) -> list[Answer]:
-    return [said for said in ANSWERS if counts[said]]
-
-
-def _told(named: Named, decision: Decision, goal: Goal, instead: Sequence[Readable]) -> list[str]:
+def _told(where: Where, named: Named, decision: Decision, context: Context, known: Known) -> list[str]:
     """The paragraphs of one model."""
-    found = [decision.first, _missing(named, goal), _to_read(decision.answer, instead) if goal == "faithful" else ""]
-    asked = {name: line for name, line in named.items() if line.verdict != "not testable"}
-    informing = [*_purposes(asked, goal), " ".join([*_sayings(asked), *map(_said, _planted(asked))])]
-    return [part for part in (*found, *informing) if part]
+    instead, beside = known.instead.get(where, ()), known.beside.get(where, BesideGrade())
+    if context.goal != "faithful":
+        asked = {name: line for name, line in named.items() if line.verdict != "not testable"}
+        found = [decision.first, _missing(named, context.goal), *_purposes(asked, context.goal)]
+        return [part for part in found if part]
+    every = context.predictions[where].texts if where in context.predictions else 0
+    next_ = _next(decision, known.asked.get(where, decision.texts), every)
+    wrong = _wrong(decision, named, beside)
+    for most in WRONG:
+        told = f"It would be wrong to conclude that {'; or that '.join(wrong[:most])}." if wrong else ""
+        found = [part for part in (decision.first, to_read(decision, instead), told, next_) if part]
+        if sum(len(wrap(part, WIDTH)) for part in found) < LINES:  # the last says what it is about
+            break
+    return found
+
+
+def _this(about: str, decision: Decision) -> str:
+    """What it is about, and what it rests on."""
+    if not decision.texts:
+        return f"This is about {about}."
+    again = " Ask again after another training." if "checkpoint" in about else ""
+    return f"This is about {about}, asked of {decision.texts} texts.{again}"
+
+
+def findings(lines: Sequence[Verdict], goal: Goal) -> tuple[str, ...]:
+    """What the tests found that inform and do not decide: a paragraph for every purpose, and one for all else."""
+    models, found = by_model(lines), list[str]()
+    about = _about(models)
+    for where, named in models.items():
+        asked = {name: line for name, line in named.items() if line.verdict != "not testable"}
+        purposes = _purposes(asked, goal) if goal == "faithful" else []
+        parts = [*purposes, " ".join([*_sayings(asked), *map(_said, _planted(asked))])]
+        of = f"{about[where]}: " if len(models) > 1 else ""
+        found += [f"{of}{part}" for part in parts if part]
+    return tuple(found)
 
 
 def _missing(named: Named, goal: Goal) -> str:
     """A sentence where what a goal hangs on was not told of; that weights are used can always be asked."""
     needed = [test for test in declared().values() if goal in test.goals and test.name != "used"]
     asked = [line for name, line in named.items() if name.split()[0] in {test.name for test in needed}]
-    if goal == "faithful" or any(line.verdict != "not testable" for line in asked):
+    if any(line.verdict != "not testable" for line in asked):
         return ""
     words = " or ".join(test.words.removeprefix("whether ") for test in needed)
     why = f"can't be tested: {asked[0].doubt}" if asked else "was not asked"
     return f"It hangs on whether {words}. That {why}."
 
 
-def _to_read(said: Answer, instead: Sequence[Readable]) -> str:
-    """What to read where attention may not be read; where it may, for the class that a word speaks for."""
-    if not instead or said in ("hangs on", "undecided"):
+def to_read(decision: Decision, instead: Sequence[Readable]) -> str:
+    """What to read: instead of attention, or for the sign; whatever the grade."""
+    if not instead or not decision.edges:  # what only guesses has no words to find
         return ""
     first, *others = instead
-    if said != "no":
+    if decision.answer.startswith("yes"):
         return f"Attention has no sign: for the class that a word speaks for, read {first.said}."
-    if max(each.gamma for each in instead) < ORDERS_WORDS:
-        return f"Nothing that was asked orders words well, either; the best is {first.said}."
-    alike = f" As good as can be told: {listed_in_words([each.said for each in others])}." if others else ""
-    part = any(parse(each.method).name == "attention_x_gradient" for each in instead)
-    weights = " Attention × gradient is among them: weights are part of the answer, and not the whole." if part else ""
-    return f"Read {first.said} instead.{alike}{weights}"
+    alike = listed_in_words([method_label(each.method) for each in others]) if others else ""
+    also = f" {alike[0].upper()}{alike[1:]} can't be told from it." if alike else ""
+    if max(each.gamma for each in instead) < decision.edges[0]:
+        return (
+            f"Nothing that was asked orders words well; the best is {first.said}. Leave-one-out is the yardstick "
+            "itself: read it where you can afford a pass for every word."
+        )
+    if decision.answer != "no" and first.better.low is not None and first.better.low <= 0:
+        return f"No method that was asked is surely better. For the sign, read {first.said}.{also}"
+    return f"Read {first.said} instead.{also}"
+
+
+def in_short(decision: Decision, instead: Sequence[Readable]) -> str:
+    """The grade and what to read, for those who have a line for it: "partly; read LRP instead"."""
+    if not instead:
+        return decision.label
+    best = method_label(instead[0].method)
+    if decision.answer.startswith("yes"):
+        return f"{decision.label}; for the class that a word speaks for, read {best}"
+    if decision.edges and max(each.gamma for each in instead) < decision.edges[0]:
+        return f"{decision.label}; nothing that was asked orders words well, the best is {best}"
+    return f"{decision.label}; read {best} instead"
+
+
+def _wrong(decision: Decision, named: Named, beside: BesideGrade) -> list[str]:
+    """What it would be wrong to conclude, what is surest of this model first."""
+    if decision.gamma is None:
+        return []
+    return [*_by_classes(decision, beside), *_by_words(decision, beside), *_by_tests(decision, named)]
+
+
+def _by_classes(decision: Decision, beside: BesideGrade) -> list[str]:
+    pair = beside.apart(decision.edges)
+    if pair is None:
+        return []
+    worse, better = pair
+    return [f"this holds of every class (Γ {better.mean:.2f} for '{better.name}', {worse.mean:.2f} for '{worse.name}')"]
+
+
+def _by_words(decision: Decision, beside: BesideGrade) -> list[str]:
+    found = []
+    if beside.idle >= OFTEN:
+        which = f"{beside.idle_is}, which does nothing" if beside.idle_is else "words that do nothing"
+        active = f"; Γ without them {beside.active:.2f}" if beside.active is not None else ""
+        found.append(f"a word with much weight matters ({beside.idle:.0%} of the weight lies on {which}{active})")
+    if beside.opposed >= OFTEN:
+        found.append(
+            f"a word with weight speaks for the prediction ({beside.opposed:.0%} of the weight lies on words against "
+            "it)"
+        )
+    if beside.void >= OFTEN:
+        found.append(f"every prediction has words that matter ({beside.void:.0%} of the texts have none)")
+    if not decision.answer.startswith("yes"):
+        assert decision.gamma is not None
+        wrong = 50 - 50 * decision.gamma[0]
+        found.append(
+            f"the word with more weight is the one that matters more (not so in up to {wrong:.0f} of 100 pairs)"
+        )
+    return found
+
+
+def _by_tests(decision: Decision, named: Named) -> list[str]:
+    agrees = named.get("agrees")
+    if decision.answer.startswith("yes") or agrees is None or agrees.verdict != "holds":
+        return []
+    return ["agreeing with gradients shows that it may be read"]
+
+
+def _next(decision: Decision, asked: int, every: int) -> str:
+    """What would tell more, where so many texts of all were asked."""
+    if decision.gamma is None or decision.settled or decision.answer.startswith("yes"):
+        return ""
+    if every > asked:
+        more = f"`--texts {every}` ({every - asked} are left), or a longer `--minutes`"
+        return f"To settle what is open, ask more texts: {more}."
+    return "To settle what is open, it needs more texts than this split has."
 
 
 def untested(lines: Sequence[Verdict], apart: Collection[str] = ()) -> list[str]:
@@ -112,8 +228,23 @@ def _question(goal: Goal) -> str:
     return "May attention be read as an explanation?"
 
 
-def _about(named: Named) -> str:
-    """What the tests of a model are about: one checkpoint, where any of them is."""
+def _about(models: Mapping[Where, Named]) -> dict[Where, str]:
+    """What the tests of each model are about, by names for people that keep them apart."""
+    tasks, labels = task_labels([task for task, _ in models]), model_labels([model for _, model in models])
+    return {
+        (task, model): f"{_called(model, labels[model])} on {tasks[task]} ({_what(named)})"
+        for (task, model), named in models.items()
+    }
+
+
+def _called(model: str, label: str) -> str:
+    """A label with the kind of the model, where it does not say that."""
+    kind = parse(model).name
+    return label if kind in label or ":" in kind or "/" in kind else f"{kind} ({label})"
+
+
+def _what(named: Named) -> str:
+    """One checkpoint, where any of the tests is about one."""
     about = [test.about for test in named.values() if test.verdict != "not testable"]
     return next((words for words in about if "checkpoint" in words), about[0] if about else "this checkpoint")
 

@@ -15,33 +15,39 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
-from exegete.audits.answer import answer, decisions, untested
+from exegete.audits.answer import Known, answer, decisions, findings, untested
+from exegete.audits.beside import BesideGrade, beside
 from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria, Criterion
 from exegete.audits.goals import USERS, uncalibrated, votes
+from exegete.audits.grades import NO_BY_OTHERS, NO_BY_RANKS, DecidingTest, Graded, Grading, graded
 from exegete.audits.instead import Readable, readable
 from exegete.audits.readings import readings_of
 from exegete.audits.retrained import left_out, said
 from exegete.audits.rules import ERROR, TEXTS, Ruled, Varying, ruled
 from exegete.audits.scorecard import Audit
+from exegete.experiments.common.contract import texts_of
 from exegete.experiments.common.statistic import Evidence, Measured, Varied
 from exegete.experiments.common.test import Test
 from exegete.experiments.tests import declared, judged_experiments
 from exegete.measures.statistics import Interval
 from exegete.measures.student import one_sided
-from exegete.page.section import Outcome, Verdict
-from exegete.runs.study import Study
+from exegete.page.section import Outcome, Variant, Verdict
+from exegete.runs.study import Study, read_study
 
 TEXTS_FOR_A_RATIO = 120  # of sums: fewer, and its interval misses too often
 NOTHING = "No test of attention was asked for here (the audit judges {}): see what was found."
 RANKS = "ranks"  # the test whose specifications say what to read
 MOST = 1_000_000  # texts that nobody will have
 SPARE = 1.1  # the mean won't stay exactly where it is
+NO_NUMBER = "No text has a number here."
+AT_THE_MARGIN = "No number of texts would do: the statistic lies at its margin."
 Rows = Mapping[str, pl.DataFrame]
+GRADED = ("reads", "ranks", "carries")
 
 
 class Unjudged(NamedTuple):
@@ -69,6 +75,11 @@ class Unjudged(NamedTuple):
         """Whether it is about a way of training, whatever the number of seeds."""
         return self.test.about == "recipe"
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether it is one of the tests whose texts come in an order, and that grade attention."""
+        return self.test.name in GRADED and isinstance(self.measured, Varied)
+
 
 def judge(
     rows: Rows,
@@ -80,28 +91,62 @@ def judge(
 ) -> Audit:
     """Every test on every task and model, from the rows of a study's experiments by name."""
     context = context or Context()
-    asked = [each for name in judged_experiments() if name in rows for each in _asked(name, rows, study, criteria)]
-    lines = [*judged(asked, context), *untestable(context, criteria)]
+    asked = [each for name in judged_experiments() if name in rows for each in evidence_of(name, rows, study, criteria)]
+    grades = gradings(asked, study, "readings" in rows)
+    lines = [*judged(asked, context, grades), *untestable(context, criteria)]
     voted = tuple(replace(line, votes=votes(line.name, context.goal, criteria, study)) for line in lines)
     doubt = uncalibrated(criteria, study) if any(isinstance(each.measured, Varied) for each in asked) else ""
-    first, instead, read = (
-        next(iter(rows)),
+    first = next(iter(rows))
+    known = Known(
         _instead(asked, rows, study, context),
         readings_of(rows.get("readings"), criteria),
+        grades,
+        _beside(grades, rows),
+        _asked_texts(grades, study, context),
     )
     return Audit(
-        answer=answer(voted, context, instead, read) if asked else NOTHING.format(", ".join(judged_experiments())),
-        decisions=decisions(voted, context.goal, read),
-        instead=instead,
-        readings=read,
+        answer=answer(voted, context, known) if asked else NOTHING.format(", ".join(judged_experiments())),
+        decisions=decisions(voted, context.goal, known),
+        findings=findings(voted, context.goal) if asked else (),
+        instead=known.instead,
+        beside=known.beside,
+        readings=known.readings,
         tests=voted,
         criteria_version=criteria.version,
         goal=context.goal,
         user=USERS[context.goal],
-        untested=(*filter(None, [doubt]), *untested(voted, left_out(study)), *said(study)),
+        untested=(*filter(None, [doubt, _cut_short(study)]), *untested(voted, left_out(study)), *said(study)),
         run=run,
         frame=study.built_experiments()[first].summary(rows[first]) if frame is None else frame,
     )
+
+
+def _cut_short(study: Study) -> str:
+    """What was asked of fewer words and draws than our own audit asks, a sentence; empty if nothing was."""
+    built, ours = study.built_experiments().get("mediation"), read_study("audit").built_experiments()["mediation"]
+    less = [name for name in ("words", "draws") if getattr(built, name, math.inf) < getattr(ours, name)]
+    if not less:
+        return ""
+    said = {"words": "{} words of a text", "draws": "{} draws of every removal"}
+    most = " and ".join(said[name].format(getattr(built, name)) for name in less)
+    return f"To save time, what decides was asked with {most} at most."
+
+
+def _beside(grades: Mapping[Where, Grading], rows: Rows) -> dict[Where, BesideGrade]:
+    """What stands beside every grade."""
+    return {
+        (task, model): beside(
+            rows["mediation"].filter(pl.col("task") == task, pl.col("model") == model), list(grading.ranks.bets)
+        )
+        for (task, model), grading in grades.items()
+    }
+
+
+def _asked_texts(grades: Mapping[Where, Grading], study: Study, context: Context) -> dict[Where, int]:
+    """How many texts what decides was asked of."""
+    every = {where: context.predictions[where].texts for where in grades if where in context.predictions}
+    wanted = texts_of(study.built_experiments()["mediation"], study.split) if grades else None
+    return {where: texts if wanted is None else min(texts, wanted) for where, texts in every.items()}
 
 
 def _instead(
@@ -118,7 +163,7 @@ def _instead(
     return found
 
 
-def _asked(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Iterator[Unjudged]:
+def evidence_of(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Iterator[Unjudged]:
     """The tests of an experiment, of every task and model of its rows; none where others that they need are missing."""
     built, own = study.built_experiments(), [t for t in declared().values() if t.experiments[0] == experiment]
     for (task, model), _ in rows[experiment].group_by("task", "model", maintain_order=True):
@@ -139,20 +184,100 @@ def _doubt(asked: Unjudged, context: Context) -> str:
     return guess or (asked.measured.doubt if isinstance(asked.measured, Measured) else "")
 
 
-def judged(asked: Sequence[Unjudged], context: Context | None = None) -> list[Verdict]:
+def gradings(asked: Sequence[Unjudged], study: Study, has_readings: bool = False) -> dict[Where, Grading]:
+    """By task and model: the tests that decide, and what is sure of them however many texts were asked."""
+    found: dict[Where, dict[str, Graded]] = {}
+    for each in asked:
+        if each.is_graded:
+            found.setdefault((each.task, each.model), {})[each.test.name] = _graded(each, study, has_readings)
+    nothing = Graded((0.0,), {}, {}, 0.0, 0.0)  # of a run that is older than the third test
+    return {
+        where: Grading(*(tests.get(name, nothing) for name in GRADED))
+        for where, tests in found.items()
+        if {"reads", "ranks"} <= set(tests)
+    }
+
+
+def _graded(asked: Unjudged, study: Study, has_readings: bool) -> Graded:
+    assert isinstance(asked.measured, Varied)
+    few, criterion = _few_seeds(asked.seeds, asked.recipe), asked.criterion
+    void = dict.fromkeys(asked.measured.values, few) if few else asked.measured.void
+    test = DecidingTest(asked.measured.values, void, (criterion.margin,))
+    if asked.test.name == RANKS:
+        assert criterion.partly is not None
+        no_error = NO_BY_RANKS - NO_BY_OTHERS if has_readings else NO_BY_RANKS
+        tolerance = float(getattr(study.built_experiments()["mediation"], "tolerance", test.tolerance))
+        test = test._replace(edges=(criterion.margin, criterion.partly), no_error=no_error, tolerance=tolerance)
+    return graded(test._replace(least=0.0) if asked.test.name == "carries" else test)
+
+
+def judged(
+    asked: Sequence[Unjudged], context: Context | None = None, grades: Mapping[Where, Grading] | None = None
+) -> list[Verdict]:
     """Verdicts, in the order of what was asked: those that inform together (Holm), those that decide by model."""
     context = context or Context()
     doubts = [_doubt(each, context) for each in asked]
     families: dict[tuple[str, ...], list[int]] = {}
+    found = _informing(asked, doubts)
     for place, each in enumerate(asked):
-        if isinstance(each.measured, Varied):
+        if each.is_graded and grades and (each.task, each.model) in grades:
+            own = getattr(grades[each.task, each.model], each.test.name)
+            found[place] = _of_graded(each, own, doubts[place])
+        elif isinstance(each.measured, Varied):
             deciding = "decide" if each.test.goals else "inform"
             families.setdefault((each.task, each.model, deciding), []).append(place)
-    found = _informing(asked, doubts)
     for members in families.values():
         rulings = ruled([_varying(asked[place]) for place in members])
         found |= {p: _ruled(asked[p], ruling, doubts[p]) for p, ruling in zip(members, rulings, strict=True)}
-    return [found[place] for place in range(len(asked))]
+    return [replace(found[place], settled_by=_settled_by(found[place], each)) for place, each in enumerate(asked)]
+
+
+def _settled_by(line: Verdict, asked: Unjudged) -> Literal["", "texts", "seeds"]:
+    """More of which would settle a line that can't be told."""
+    if line.verdict != "cannot tell":
+        return ""
+    if _few_seeds(asked.seeds, asked.recipe):
+        return "seeds"
+    if line.settle in ("", NO_NUMBER, AT_THE_MARGIN):
+        return ""
+    return "seeds" if asked.seeds > 1 and not asked.is_graded else "texts"
+
+
+def _of_graded(asked: Unjudged, own: Graded, doubt: str) -> Verdict:
+    """The line of a test that decides: the numbers of the specification that lies worst for its verdict."""
+    assert isinstance(asked.measured, Varied)
+    variants = own.variants(list(asked.measured.values))
+    doubt = doubt or ("" if own.bets else next((v.void for v in variants if v.void), ""))
+    line = _line(asked, "cannot tell" if doubt else own.outcome, 1 - 2 * ERROR, doubt)
+    counted = [variant for variant in variants if not variant.void]
+    worst = _worst(line.verdict, counted, asked.threshold)
+    settle = f"{own.texts} texts do not settle it: ask more of them with --texts."
+    return _with_numbers(asked, line, variants, worst, settle)
+
+
+def _with_numbers(
+    asked: Unjudged, line: Verdict, variants: tuple[Variant, ...], own: Variant | None, settle: str
+) -> Verdict:
+    """A line with the numbers of one of its specifications, and, where it is open, what would settle it."""
+    assert isinstance(asked.measured, Varied)
+    is_open = line.verdict == "cannot tell" and not line.doubt and own is not None
+    return replace(
+        line,
+        statistic=own.statistic if own else None,
+        n=own.n if own else 0,
+        interval=(own.low, own.high) if own else (None, None),
+        chance=asked.measured.chance,
+        against=own.name if own else "",
+        settle=settle if is_open else "",
+        variants=variants,
+    )
+
+
+def _worst(outcome: Outcome, variants: Sequence[Variant], threshold: float) -> Variant | None:
+    """Of what holds the lowest end, of what fails the highest; else the one nearest to its threshold."""
+    keys = {"holds": lambda v: _number(v.low), "fails": lambda v: -_number(v.high)}
+    nearest = keys.get(outcome, lambda v: abs(_number(v.statistic) - threshold))
+    return min(variants, key=nearest, default=None)
 
 
 def _informing(asked: Sequence[Unjudged], doubts: Sequence[str]) -> dict[int, Verdict]:
@@ -182,18 +307,9 @@ def _ruled(asked: Unjudged, ruling: Ruled, doubt: str) -> Verdict:
     empty = "" if own else next((variant.void for variant in ruling.variants if variant.void), "")
     doubt = doubt or empty
     line = _line(asked, "cannot tell" if doubt else ruling.outcome, 1 - 2 * ERROR, doubt)
-    open_ = line.verdict == "cannot tell" and not doubt and own is not None
     interval = Interval(_number(own.statistic), _number(own.low), _number(own.high), own.n, 0) if own else None
-    return replace(
-        line,
-        statistic=own.statistic if own else None,
-        n=own.n if own else 0,
-        interval=(own.low, own.high) if own else (None, None),
-        chance=asked.measured.chance,
-        against=own.name if own else "",
-        settle=settling(interval, asked.threshold, asked.seeds, asked.recipe) if open_ and interval else "",
-        variants=ruling.variants,
-    )
+    settle = settling(interval, asked.threshold, asked.seeds, asked.recipe) if interval else ""
+    return _with_numbers(asked, line, ruling.variants, own, settle)
 
 
 def _number(value: float | None) -> float:
@@ -243,6 +359,7 @@ def _line(asked: Unjudged, decided: Outcome, level: float, doubt: str) -> Verdic
         name=asked.test.name, task=asked.task, model=asked.model, question=asked.criterion.question, level=level,
         criterion=str(asked.criterion), verdict=decided, about=_about(asked.seeds, asked.recipe),
         paper=asked.criterion.paper, doubt=doubt, threshold=asked.threshold,
+        partly=asked.criterion.partly,
     )  # fmt: skip
 
 
@@ -281,12 +398,12 @@ def settling(interval: Interval, threshold: float, seeds: int, recipe: bool) -> 
     if few := _few_seeds(seeds, recipe):
         return f"{few[0].upper()}{few[1:]}."
     if math.isnan(interval.mean) or interval.n == 0:
-        return "No text has a number here."
+        return NO_NUMBER
     apart = abs(interval.mean - threshold)
     half = interval.mean - interval.low if interval.mean > threshold else interval.high - interval.mean
     needed = math.inf if apart == 0 else interval.n * (half / apart) ** 2 * SPARE
     if needed > MOST:
-        return "No number of texts would do: the statistic lies at its margin."
+        return AT_THE_MARGIN
     if seeds > 1:  # more texts don't help where trainings differ
         more = max(seeds + 1, math.ceil(seeds * needed / interval.n - 1e-9))
         return f"About {more} seeds would settle it, if their mean stays where it is; this has {seeds}."

@@ -12,12 +12,15 @@ from typing import NamedTuple
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
+from exegete.audits.answer import in_short
+from exegete.audits.beside import BesideGrade
 from exegete.audits.context import Where
 from exegete.audits.criteria import Criteria
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
 from exegete.audits.readings import Ways
 from exegete.audits.scorecard import Audit
+from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
 from exegete.base.source import digest_of, package_hash
 from exegete.experiments.common.test import Goal
@@ -40,6 +43,8 @@ class _Kept(NamedTuple):
     user: str
     untested: tuple[str, ...]
     readings: tuple[tuple[Where, Ways], ...]
+    findings: tuple[str, ...]
+    beside: tuple[tuple[Where, BesideGrade], ...]
 
 
 _FORM = TypeAdapter(_Kept)
@@ -62,6 +67,7 @@ def keep_judgement(run: Path, key: str | None, audit: Audit) -> None:
     kept = _Kept(
         audit.answer, audit.tests, audit.criteria_version, tuple(audit.decisions.items()),
         tuple(audit.instead.items()), audit.goal, audit.user, audit.untested, tuple(audit.readings.items()),
+        audit.findings, tuple(audit.beside.items()),
     )  # fmt: skip
     written = _FORM.dump_json(kept)  # what is no number is null, and then doesn't read back
     with suppress(ValidationError):
@@ -75,5 +81,17 @@ def kept_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | N
     if facts.get("key") != key or key is None:
         return None
     kept = _FORM.validate_python(facts["audit"])
-    by_model = {name: dict(getattr(kept, name)) for name in ("decisions", "instead", "readings")}
+    by_model = {name: dict(getattr(kept, name)) for name in ("decisions", "instead", "readings", "beside")}
     return Audit(**kept._asdict() | by_model, run=run, frame=frame)
+
+
+def kept_answers(run: Path) -> dict[Where, str]:
+    """In short what was answered in a run by task and model, as it was kept; nothing where it was by another version,
+    or for another goal.
+    """
+    with suppress(ValidationError, ExegeteError, KeyError):
+        kept = _FORM.validate_python(read_json(run / JUDGED, "audit")["audit"])
+        instead = dict(kept.instead)
+        if kept.goal == "faithful":
+            return {where: in_short(decision, instead.get(where, ())) for where, decision in kept.decisions}
+    return {}

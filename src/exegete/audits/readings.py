@@ -21,14 +21,15 @@ import polars as pl
 
 from exegete.audits.context import Where
 from exegete.audits.criteria import Criteria
+from exegete.audits.grades import NO_BY_OTHERS
 from exegete.audits.rules import ERROR, Ruled, Varying, ruled
 from exegete.experiments.readings.candidates import SAID
 from exegete.experiments.readings.experiment import BASELINE
 from exegete.experiments.readings.statistics import Values, by_reading
+from exegete.experiments.readings.tests import MARGINS
 from exegete.page.columns import count, interval, number, text, verdict, wide
 from exegete.page.section import Outcome, Table, Variant
 
-MARGINS = {"ranks": "ranks", "carried": "ranks", "reads": "reads"}  # by quantity: the test whose margin it has
 READOUT = "readout"
 HOLDS: Outcome = "holds"
 
@@ -128,6 +129,8 @@ def _judged(each: Values, criteria: Criteria, chosen: bool) -> Judged:
     tests = [Varying(criteria[MARGINS[name]].margin, 1.0, each.values[name], each.void) for name in asked]
     second = chosen and each.said["kind"] != READOUT
     rulings = dict(zip(asked, ruled(tests, ERROR / 2 if second else ERROR), strict=True))
+    if each.said["kind"] == READOUT and "carried" in asked:  # a way to a No, which shares its error with others
+        rulings["carried"] = ruled([tests[asked.index("carried")]], NO_BY_OTHERS)[0]
     told = {name: _decisive(ruling) for name, ruling in rulings.items()}
     outcomes = {name: ruling.outcome for name, ruling in rulings.items()}
     return Judged(

@@ -9,15 +9,16 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
+from exegete.audits.beside import BesideGrade, Group
 from exegete.audits.context import MethodCost
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
-from exegete.audits.readings import MARGINS, Judged
+from exegete.audits.readings import Judged
 from exegete.experiments.common.test import Goal
-from exegete.page.section import Variant, Verdict
+from exegete.experiments.readings.tests import MARGINS
+from exegete.page.section import ON_A_PAGE, Variant, Verdict
 
 FILE = "answer.schema.json"
-ON_A_PAGE = ("of", "section")  # of a verdict: where a report shows it
 
 
 def _object(name: str, given: dict[str, Any]) -> type[BaseModel]:
@@ -35,14 +36,18 @@ def _of(kind: type, **other: Any) -> dict[str, Any]:
 def model() -> type[BaseModel]:
     """All that is printed."""
     cost = _object("Cost", dict(get_type_hints(MethodCost)))
-    readable = _object("Readable", _of(Readable, cost=cost | None))
     variant = _object("Variant", _of(Variant))
+    of_readable = {"better": variant, "specifications": list[variant], "cost": cost | None}  # type: ignore[valid-type]
+    readable = _object("Readable", _of(Readable, **of_readable))
     reading = _object("Reading", _of(Judged, **dict.fromkeys(MARGINS, variant | None)))
-    lists = {"instead": list[readable], "readings": list[reading]}  # type: ignore[valid-type]
+    group = _object("Group", dict(get_type_hints(Group)))
+    sinks = _object("Beside", _of(BesideGrade, classes=list[group], lengths=list[group]))  # type: ignore[valid-type]
+    lists = {"instead": list[readable], "beside": sinks, "readings": list[reading]}  # type: ignore[valid-type]
     decision = _object("Decision", {"task": str, "model": str} | _of(Decision, **lists))
     verdict = _object("Verdict", _of(Verdict, variants=list[variant]))  # type: ignore[valid-type]
     found = {
-        "answer": str, "decisions": list[decision], "goal": Goal, "user": str, "untested": list[str],  # type: ignore[valid-type]
+        "answer": str, "findings": list[str], "decisions": list[decision],  # type: ignore[valid-type]
+        "goal": Goal, "user": str, "untested": list[str],
         "criteria_version": int, "run": str | None, "tests": list[verdict],  # type: ignore[valid-type]
     }  # fmt: skip
     beside = {"report": str | None, "notes": list[str], "models": list[str]}  # by the command line

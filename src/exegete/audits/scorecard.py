@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from exegete.audits.beside import BesideGrade
 from exegete.audits.context import Where
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
@@ -29,7 +30,9 @@ class Audit:
     tests: tuple[Verdict, ...]
     criteria_version: int
     decisions: Mapping[Where, Decision] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()  # what the tests found that inform and do not decide, in paragraphs
     instead: Mapping[Where, tuple[Readable, ...]] = field(default_factory=dict)  # what to read, the cheapest first
+    beside: Mapping[Where, BesideGrade] = field(default_factory=dict)  # sinks, void texts, classes
     goal: Goal = "faithful"
     user: str = ""  # whom the explanation is for, and what for
     untested: tuple[str, ...] = ()  # what was not tested, and why: a sentence each
@@ -38,6 +41,12 @@ class Audit:
         default_factory=pl.DataFrame, repr=False
     )  # agreement's summary, or else the first one's
     readings: Mapping[Where, Ways] = field(default_factory=dict)  # other ways of reading, where they were asked
+
+    @property
+    def grade(self) -> str | dict[Where, str]:
+        """How far attention goes, a key of `exegete.audits.decision.ANSWERS`; of several models by task and model."""
+        every = {where: decision.answer for where, decision in self.decisions.items()}
+        return next(iter(every.values())) if len(every) == 1 else {**every}
 
     @property
     def scorecard(self) -> pl.DataFrame:
@@ -55,10 +64,12 @@ class Audit:
         """For machines."""
         return {
             "answer": self.answer,
+            "findings": list(self.findings),
             "decisions": [
                 {"task": task, "model": model}
                 | decision.to_json()
-                | {"instead": [each.to_json() for each in self.instead.get((task, model), ()) if decision.settled]}
+                | {"instead": [each.to_json() for each in self.instead.get((task, model), ())]}
+                | {"beside": self.beside.get((task, model), BesideGrade()).to_json()}
                 | {"readings": self._readings(task, model)}
                 for (task, model), decision in self.decisions.items()
             ],

@@ -31,7 +31,9 @@ from exegete.runs.tables import write_csv
 
 DRAWS = 60
 LINES = "draws.jsonl"
-SHOWN = ("audit", "family", "number", "known", "truth", "ranks", "reads", "opposed", "answer")
+SHOWN = (
+    "audit", "family", "number", "known", "truth", "grounds", "ranks", "reads", "carries", "opposed", "texts", "answer",
+)  # fmt: skip
 SCRIPT = "exegete calibrate --draws {draws} --out {out}\n"
 
 
@@ -56,8 +58,7 @@ class Calibration:
     @property
     def thresholds(self) -> pl.DataFrame:
         """What the other families would choose."""
-        ours = (self.criteria["reads"].margin, self.criteria["ranks"].margin)
-        return left_out(self.lines, ours)
+        return left_out(self.lines, self.criteria)
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -150,7 +151,7 @@ def keep(found: Calibration, wanted: CalibrationPlan, folder: Path) -> Path:
     tables = {"draws": draws, "families": table, "truth_answer": crossed(draws), "left_out": found.thresholds}
     for name, frame in tables.items():
         write_csv(folder / f"{name}.csv", frame)
-    write_text(figure, drawing(calibration(draws)).svg)
+    write_text(figure, drawing(calibration(draws, found.criteria)).svg)
     write_text(folder / "votes.toml", votes_file(table, found.criteria))
     write_text(folder / "calibrate.sh", SCRIPT.format(draws=wanted.draws, out=folder))
     keys = {audit: key_for(audit, found.criteria) for audit in wanted.audits}

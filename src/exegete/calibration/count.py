@@ -1,7 +1,17 @@
 """Counting: truth × answer by family, with bounds, and whether each family passes.
 
-An answer is *wrong* where it says *no* of a model whose attention may be read, or *yes*, also by size, of one whose may
-not; *right* where it says so the right way round; all else is no answer. Every share of wrong answers has Clopper &
+An answer *excludes* some truths (exegete.calibration.truth) and *settles* at most one. It is *wrong* where it excludes
+the model's own, *right* where it settles that, and *open* otherwise. Grades of Γ are hardly (below .5), partly and
+strong (above .7); an answer of two grades claims that specifications differ, one "about" an edge that they lie there.
+
+| truth | wrong | right |
+|---|---|---|
+| strong | no, partly, at most partly, about partly, and any claim that grades differ | yes in any form |
+| partly | yes in any form, no, and any claim that grades differ | partly |
+| hardly | yes in any form, partly, at least partly, about strong, and any claim that grades differ | no |
+| unread, flat | yes in any form, partly, at least partly, about strong, partly to strongly | no |
+
+Every share of wrong answers has Clopper &
 Pearson's one-sided bound at 95 %. A family passes with at most `ALARMS` wrong, at least `RIGHT` of its draws right, and
 a bound of at most `PER_FAMILY`; all families together with a bound of at most `POOLED`.
 """
@@ -13,8 +23,24 @@ import polars as pl
 
 from exegete.measures.proportions import clopper_pearson
 
-ANSWERS = ("yes", "yes by size", "no", "hangs on", "undecided")
-SAYS_YES = ("yes", "yes by size")
+SAYS_YES = ("yes", "yes by size", "yes as")
+DIFFER = ("partly to strongly", "hardly to partly", "hardly to strongly")
+ANSWERS = (
+    *SAYS_YES, "partly", "no", "at least partly", "at most partly", *DIFFER, "about partly", "about strong",
+    "undecided",
+)  # fmt: skip
+_OF_NO = (*SAYS_YES, "partly", "at least partly", "about strong", "partly to strongly")
+EXCLUDED_BY: Mapping[str, tuple[str, ...]] = {  # by truth
+    "strong": ("no", "partly", "at most partly", "about partly", *DIFFER),
+    "partly": (*SAYS_YES, "no", *DIFFER),
+    "hardly": tuple(dict.fromkeys((*_OF_NO, *DIFFER))),
+    "unread": _OF_NO,
+    "flat": _OF_NO,
+    "between": (),
+}
+SETTLED_BY: Mapping[str, tuple[str, ...]] = {
+    "strong": SAYS_YES, "partly": ("partly",), "hardly": ("no",), "unread": ("no",), "flat": ("no",), "between": (),
+}  # fmt: skip
 ALL = "all families"
 ALARMS, RIGHT = 1, 0.9
 PER_FAMILY, POOLED = 0.10, 0.05
@@ -30,16 +56,30 @@ def bound(wrong: int, n: int) -> float:
     return clopper_pearson(wrong, n, 0.9)[1] if n else 1.0
 
 
-def is_right() -> pl.Expr:
-    """Whether an answer is that of the truth."""
-    yes = pl.col("answer").is_in(SAYS_YES)
-    return ((pl.col("truth") == "yes") & yes) | ((pl.col("truth") == "no") & (pl.col("answer") == "no"))
+def excludes(answer: str, truth: str) -> bool:
+    """Whether an answer says that the truth is another one: then it is wrong.
+
+    >>> excludes("no", "partly"), excludes("at most partly", "partly"), excludes("undecided", "strong")
+    (True, False, False)
+    """
+    return _known(answer) in EXCLUDED_BY[truth]
 
 
-def is_wrong() -> pl.Expr:
-    """Whether it is the other one."""
-    yes = pl.col("answer").is_in(SAYS_YES)
-    return ((pl.col("truth") == "no") & yes) | ((pl.col("truth") == "yes") & (pl.col("answer") == "no"))
+def settles(answer: str, truth: str) -> bool:
+    """Whether an answer says what the truth is: then it is right."""
+    return _known(answer) in SETTLED_BY[truth]
+
+
+def _known(answer: str) -> str:
+    if answer not in ANSWERS:
+        raise ValueError(f"no answer of the audit is called '{answer}'")
+    return answer
+
+
+def _counts(draws: pl.DataFrame) -> tuple[int, int]:
+    """How many answers are right, and how many wrong."""
+    pairs = draws.select("answer", "truth").rows()
+    return sum(settles(*pair) for pair in pairs), sum(excludes(*pair) for pair in pairs)
 
 
 def counted(draws: pl.DataFrame) -> pl.DataFrame:
@@ -56,13 +96,13 @@ def _groups(draws: pl.DataFrame, *by: str) -> Any:
 def _row(audit: Any, family: Any, group: pl.DataFrame) -> dict[str, Any]:
     kept = group.filter(pl.col("truth") != BETWEEN)
     said = {answer: kept.filter(pl.col("answer") == answer).height for answer in ANSWERS}
-    right, wrong = (int(kept.select(which().sum()).item() or 0) for which in (is_right, is_wrong))
-    n, most = kept.height, POOLED if family == ALL else PER_FAMILY
+    (right, wrong), n, most = _counts(kept), kept.height, POOLED if family == ALL else PER_FAMILY
     enough = family == ALL or (wrong <= ALARMS and right >= RIGHT * n)
     known = "" if family == ALL else str(group["known"][0])
     return {
         "audit": audit, "family": family, "known": known, "n": n, "between": group.height - n, **said,
-        "right": right, "wrong": wrong, "wrong_at_most": bound(wrong, n), "passes": enough and bound(wrong, n) <= most,
+        "right": right, "wrong": wrong, "open": n - right - wrong,
+        "wrong_at_most": bound(wrong, n), "passes": enough and bound(wrong, n) <= most,
     }  # fmt: skip
 
 
@@ -93,4 +133,4 @@ def summary(table: pl.DataFrame) -> Mapping[str, Any]:
     """The numbers of all families together, over all audits."""
     whole = table.filter(pl.col("family") == ALL)
     n, right, wrong = (int(whole[name].sum()) for name in ("n", "right", "wrong"))
-    return {"draws": n, "right": right, "wrong": wrong, "wrong_at_most": bound(wrong, n)}
+    return {"draws": n, "right": right, "wrong": wrong, "open": n - right - wrong, "wrong_at_most": bound(wrong, n)}

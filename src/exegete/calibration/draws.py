@@ -1,31 +1,29 @@
 """Draws: the audit of one draw of a family, by the deciding tests alone, at the settings of a built-in audit."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import polars as pl
 import torch
 
-from exegete.audits.audit import DEFAULT, HUB_DEFAULT, HUB_QUICK, QUICK
 from exegete.audits.criteria import Criteria
-from exegete.audits.judge import judge
-from exegete.audits.rules import ERROR, TEXTS
+from exegete.audits.grades import Graded, Grading
+from exegete.audits.judge import evidence_of, gradings, judge
+from exegete.audits.request import DEFAULT, HUB_DEFAULT, HUB_QUICK, QUICK, QUICK_TEXTS
+from exegete.audits.rules import ERROR
 from exegete.calibration.families import draw
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.statistic import Evidence, Varied
 from exegete.experiments.mediation.experiment import ATTENTION, Mediation
-from exegete.experiments.readings.experiment import Readings
-from exegete.experiments.tests import declared
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.measures.bounded import bounded
 from exegete.models.contract import Predictor
 from exegete.runs.study import Study, read_study
-from exegete.tasks.choosing import chosen
-from exegete.tasks.example import Task
+from exegete.tasks.choosing import in_steps
+from exegete.tasks.example import Example, Task
 
 AUDITS = {"quick": QUICK, "default": DEFAULT, "hf quick": HUB_QUICK, "hf": HUB_DEFAULT}
-DECIDING = ("reads", "ranks")
-LEVELS = (0.05, 0.025)  # one-sided, of one and of two tests
+DECIDING = ("reads", "ranks", "carries")
+MOST = {"quick": QUICK_TEXTS, "default": None, "hf quick": QUICK_TEXTS, "hf": None}  # texts that each asks
 
 
 class AuditedDraw(NamedTuple):
@@ -36,6 +34,7 @@ class AuditedDraw(NamedTuple):
     audit: str
 
 
+@cache
 def mediation_of(audit: str) -> Mediation:
     """The experiment that decides, as a built-in audit asks it, of attention alone."""
     built = read_study(AUDITS[audit]).built_experiments()["mediation"]
@@ -47,29 +46,54 @@ def line_of(asked: AuditedDraw, criteria: Criteria) -> dict[str, Any]:
     """The truth of a draw and what the audit says of it, as a line of the table."""
     truth, experiment = draw(asked.family, asked.number), mediation_of(asked.audit)
     graded = truth.graded(experiment.draws)
-    found = audited(truth.model, truth.task, experiment, criteria)
-    known = {"known": truth.known, "truth": graded.truth, "opposed": graded.opposed}
-    numbers = {"ranks": min(graded.ranks, default=None), "reads": min(graded.reads, default=None)}
+    found = audited(truth.model, truth.task, experiment, criteria, MOST[asked.audit])
+    known = {
+        "known": truth.known,
+        "truth": graded.truth,
+        "grounds": "+".join(graded.grounds),
+        "opposed": graded.opposed,
+    }
+    numbers = {name: min(getattr(graded, name), default=None) for name in ("ranks", "reads", "carries")}
     return {**asked._asdict(), **known, **numbers, **found}
 
 
+def asked(
+    model: Predictor, task: Task, experiment: Mediation, study: Study, criteria: Criteria, most: int | None = None
+) -> tuple[pl.DataFrame, Grading]:
+    """The rows of a study's one model, of texts that are asked step by step until it is settled, and its grade."""
+    columns = {"task": pl.lit(study.tasks[0]), "model": pl.lit(study.models[0]), "split": pl.lit("test")}
+    rows = pl.DataFrame()
+    for texts in in_steps(task.split("test"), most):
+        found = experiment.rows(subject_of(model, task, tuple(texts))).with_columns(seed=pl.lit(0, pl.Int64), **columns)
+        rows = pl.concat([rows, found]) if len(rows) else found
+        (grading,) = gradings(list(evidence_of("mediation", {"mediation": rows}, study, criteria)), study).values()
+        if grading.is_settled:
+            break
+    return rows, grading
+
+
 @torch.no_grad()
-def audited(model: Predictor, task: Task, experiment: Mediation, criteria: Criteria) -> dict[str, Any]:
-    """The answer of the audit on a model, the verdicts of its tests, and the ends of their intervals."""
-    rows = experiment.rows(subject_of(model, task, experiment)).with_columns(
-        task=pl.lit(task.name), model=pl.lit(model.spec), seed=pl.lit(0, pl.Int64), split=pl.lit("test")
-    )
-    entry = {"name": "mediation", "texts": experiment.texts, "methods": [ATTENTION], "choose_on": ""}
+def audited(
+    model: Predictor, task: Task, experiment: Mediation, criteria: Criteria, most: int | None = None
+) -> dict[str, Any]:
+    """The answer of the audit on a model, of how many texts, and the verdicts and intervals of its tests.
+
+    Texts are asked step by step until it is settled, as an audit asks them: `most` of them, or all that there are.
+    """
+    entry = {
+        "name": "mediation", "methods": [ATTENTION], "choose_on": "", "tolerance": experiment.tolerance,
+    }  # fmt: skip
     study = Study(name="calibration", tasks=(task.name,), models=(model.spec,), experiments=(entry,))
+    rows, grading = asked(model, task, experiment, study, criteria, most)
     audit = judge({"mediation": rows}, study, criteria, frame=pl.DataFrame())
     (decision,) = audit.decisions.values()
     verdicts = {line.name: line.verdict for line in audit.tests}
-    return {"answer": decision.answer, "verdicts": verdicts, "ends": _ends(rows, experiment, criteria)}
+    ends = {name: _ends(getattr(grading, name)) for name in DECIDING}
+    return {"answer": decision.answer, "texts": rows["example"].n_unique(), "verdicts": verdicts, "ends": ends}
 
 
-def subject_of(model: Predictor, task: Task, experiment: Mediation | Readings) -> Subject:
-    """What the experiment is asked about: test texts, predictions and attention."""
-    texts = tuple(chosen(task.split("test"), experiment.texts))
+def subject_of(model: Predictor, task: Task, texts: tuple[Example, ...]) -> Subject:
+    """What the experiment is asked about: some test texts, predictions and attention."""
     batch = model.collate(texts)
     scores = IMPORTANCES.make(ATTENTION)(model, batch)
     words = torch.full_like(scores.values, torch.nan)
@@ -79,23 +103,8 @@ def subject_of(model: Predictor, task: Task, experiment: Mediation | Readings) -
     return Subject(model, task, texts, predicted, {ATTENTION: words}, float(there.sum(-1).double().mean()))
 
 
-def _ends(rows: pl.DataFrame, experiment: Mediation, criteria: Criteria) -> dict[str, dict[str, list[float]]]:
-    """By deciding test and specification that counts: mean, then low and high at every level, the last the surest."""
-    found = {}
-    for name in DECIDING:
-        measured = declared()[name].measured(Evidence((rows,), (experiment,), criteria[name].margin))
-        assert isinstance(measured, Varied)
-        found[name] = measured
-    counted = {
-        name: [spec for spec in each.counted if int((~each.values[spec].isnan()).sum()) >= TEXTS]
-        for name, each in found.items()
-    }
-    levels = (*LEVELS, ERROR / max(1, sum(map(len, counted.values()))))
+def _ends(test: Graded) -> dict[str, list[float]]:
+    """By specification that counts: mean, the low end at 5 % and the high one at the error of a No."""
     return {
-        name: {spec: _interval(found[name].values[spec], levels) for spec in specs} for name, specs in counted.items()
+        name: [own.mean, own.interval(ERROR).low, own.interval(test.no_error).high] for name, own in test.bets.items()
     }
-
-
-def _interval(values: torch.Tensor, levels: tuple[float, ...]) -> list[float]:
-    intervals = [bounded(values, level) for level in levels]
-    return [intervals[0].mean, *(end for each in intervals for end in (each.low, each.high))]

@@ -1,9 +1,9 @@
 """Thresholds: would other families have chosen other ones? The check against tuning, one family left out at a time.
 
-The audit has two thresholds, of M and of Γ. Here both are chosen anew on all families but one (the fewest wrong
+The audit has three thresholds, of M, F and Γ. Here all are chosen anew on all families but one (the fewest wrong
 answers, then the most right ones, then what is nearest to ours), and the family that was left out is judged by them.
-Answers at other thresholds follow from the kept ends of intervals, by the rules of `exegete.audits.rules`; at ours they
-are the answers that the audit gave.
+Answers at other thresholds follow from the kept ends of intervals, by the rules of `exegete.audits.grades` without what
+they say of specifications that differ, or of one that forbids a Yes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,77 +12,67 @@ from typing import Any
 
 import polars as pl
 
-from exegete.calibration.count import BETWEEN, SAYS_YES
+from exegete.audits.criteria import Criteria
+from exegete.audits.grades import TOLERANCE
+from exegete.calibration.count import BETWEEN, excludes, settles
+from exegete.calibration.draws import mediation_of
 
-READS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-RANKS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
-Ends = Mapping[str, Sequence[float]]  # by specification: mean, then low and high at 5 %, 2.5 % and the surest level
+READS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+CARRIES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+RANKS = (0.6, 0.7, 0.75, 0.8)
+Ends = Mapping[str, Sequence[float]]  # by specification: mean, low at 5 %, high at the error of a No
 Line = Mapping[str, Any]
+At = tuple[float, float, float]  # thresholds of M, F and Γ
 
 
-def answer_at(line: Line, reads: float, ranks: float) -> str:
+def answer_at(line: Line, at: At, partly: float, tolerance: float) -> str:
     """What the audit would have said of a draw with other thresholds."""
-    found: dict[str, str] = {}
-    tests = {"reads": (line["ends"]["reads"], reads), "ranks": (line["ends"]["ranks"], ranks)}
-    failed = _failed(tests)
-    for name, (ends, threshold) in tests.items():
-        found[name] = _outcome(ends, threshold, name in failed)
-    if set(found.values()) == {"holds"}:
-        return "yes by size" if line["verdicts"].get("supports") == "fails" else "yes"
-    if "fails" in found.values():
+    reads, carries, ranks = at
+    ends = line["ends"]
+    if _below(ends["reads"], reads) or _below(ends["carries"], carries) or _below(ends["ranks"], partly, tolerance):
         return "no"
-    return "hangs on" if "hangs on" in found.values() else "undecided"
+    if not (_above(ends["reads"], reads) and _above(ends["carries"], carries)):
+        return "undecided"
+    if _above(ends["ranks"], ranks, tolerance):
+        return "yes"
+    between = _above(ends["ranks"], partly, tolerance) and _below(ends["ranks"], ranks, tolerance)
+    return "partly" if between else "undecided"
 
 
-def _failed(tests: Mapping[str, tuple[Ends, float]]) -> set[str]:
-    """Tests that fail in all specifications: one at half the error, then the other at all of it (Holm 1979)."""
-    asked = {name: (ends, threshold) for name, (ends, threshold) in tests.items() if ends}
-    high = {1: 2, 2: 4}  # the place of the upper end among all, by the number of tests that are open
-    failed: set[str] = set()
-    while left := [name for name in asked if name not in failed]:
-        now = [n for n in left if all(end[high[len(left)]] < asked[n][1] for end in asked[n][0].values())]
-        if not now:
-            break
-        failed |= set(now)
-    return failed
+def _above(ends: Ends, edge: float, tolerance: float = TOLERANCE) -> bool:
+    return bool(ends) and all(mean >= edge and low >= edge - tolerance for mean, low, _ in ends.values())
 
 
-def _outcome(ends: Ends, threshold: float, failed: bool) -> str:
-    if ends and all(end[1] > threshold for end in ends.values()):
-        return "holds"
-    if failed:
-        return "fails"
-    surely = any(end[5] > threshold for end in ends.values()) and any(end[6] < threshold for end in ends.values())
-    return "hangs on" if surely else "cannot tell"
+def _below(ends: Ends, edge: float, tolerance: float = TOLERANCE) -> bool:
+    return bool(ends) and all(mean < edge and high <= edge + tolerance for mean, _, high in ends.values())
 
 
-def left_out(lines: Sequence[Line], ours: tuple[float, float]) -> pl.DataFrame:
+def left_out(lines: Sequence[Line], criteria: Criteria) -> pl.DataFrame:
     """A row per family: the thresholds that all others choose, and its own right and wrong answers under them."""
     kept = [line for line in lines if line["truth"] != BETWEEN]
-    grid = sorted(product(READS, RANKS), key=lambda at: abs(at[0] - ours[0]) + abs(at[1] - ours[1]))
-    counts = {at: _counts(kept, at) for at in grid}  # by thresholds and family: right, wrong, n
+    ours = (criteria["reads"].margin, criteria["carries"].margin, criteria["ranks"].margin)
+    grid = sorted({ours, *product(READS, CARRIES, RANKS)}, key=lambda at: sum(map(abs, map(float.__sub__, at, ours))))
+    counts = {at: _counts(kept, at, criteria["ranks"].partly or 0.0) for at in grid}
     rows = []
     for family in dict.fromkeys(line["family"] for line in kept):
         best = max(grid, key=lambda at: _score(counts[at], family))  # of equals the first: the nearest to ours
         (right, wrong, n), (own_right, own_wrong, _) = counts[best][family], counts[ours][family]
         rows.append({
-            "family": family, "reads": best[0], "ranks": best[1], "n": n, "right": right, "wrong": wrong,
-            "right_at_ours": own_right, "wrong_at_ours": own_wrong,
+            "family": family, "reads": best[0], "carries": best[1], "ranks": best[2], "n": n, "right": right,
+            "wrong": wrong, "right_at_ours": own_right, "wrong_at_ours": own_wrong,
         })  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-Counts = dict[str, tuple[int, int, int]]
+Counts = dict[str, tuple[int, int, int]]  # by family: right, wrong, n
 
 
-def _counts(lines: Sequence[Line], at: tuple[float, float]) -> Counts:
+def _counts(lines: Sequence[Line], at: At, partly: float) -> Counts:
     found: Counts = {}
     for line in lines:
-        said = answer_at(line, *at)
-        says = "yes" if said in SAYS_YES else said
+        said = answer_at(line, at, partly, mediation_of(line["audit"]).tolerance)
         right, wrong, n = found.get(line["family"], (0, 0, 0))
-        is_wrong = says in ("yes", "no") and says != line["truth"]
-        found[line["family"]] = (right + (says == line["truth"]), wrong + is_wrong, n + 1)
+        found[line["family"]] = (right + settles(said, line["truth"]), wrong + excludes(said, line["truth"]), n + 1)
     return found
 
 

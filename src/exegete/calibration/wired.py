@@ -10,39 +10,54 @@ import torch
 from exegete.audits.criteria import load_criteria
 from exegete.audits.judge import judge
 from exegete.audits.scorecard import Audit
-from exegete.calibration.draws import mediation_of, subject_of
+from exegete.calibration.count import EXCLUDED_BY
+from exegete.calibration.draws import asked, mediation_of, subject_of
+from exegete.calibration.truth import Passes, Population, population
 from exegete.experiments.readings.experiment import Readings
 from exegete.models.huggingface.load import quiet
 from exegete.models.truths.wired import wired
 from exegete.runs.study import Study
+from exegete.tasks.choosing import chosen
 
 READINGS = Readings(texts=60, choosing=40)
 DECIDES, ALSO = "mediation", "readings"
 WRONG = {  # by truth: what an audit must not say
-    "planted": ("no",),
+    "planted": EXCLUDED_BY["strong"],
     "planted below": ("yes", "yes by size"),
     "copied at the readout": ("yes", "yes by size", "yes as"),
     "copied in one head": ("yes", "yes by size", "yes as"),
     "copied below": ("yes", "yes by size", "yes as"),
+    "nothing read": EXCLUDED_BY["unread"],
+    "flat copy": EXCLUDED_BY["flat"],
+    "flat copy beside sinks": EXCLUDED_BY["flat"],
+    "flat copy beside an idle word": EXCLUDED_BY["flat"],
+    "planted beside an idle word": EXCLUDED_BY["strong"],
+    "partly planted": ("no",),  # its order is drawn: by seed it is partly or strongly that of effects
 }
+
+
+def graded(name: str, seed: int = 0, texts: int = 40, draws: int = 8) -> Population:
+    """What the attention of a readout is worth, by passes of its own, over texts that no audit judges by."""
+    truth = wired(name, seed)
+    rows = [truth.model.reader.rows(text.words) for text in truth.task.split("dev")[:texts]]
+    return population(Passes(truth.model), rows, ("wired", name, seed), draws)
 
 
 @torch.no_grad()
 def audited(name: str, seed: int = 0) -> Audit:
-    """What is said of one of them, asked as models of Hugging Face are, of 60 texts."""
+    """What is said of one of them, asked as models of Hugging Face are, and with all readings of 60 texts."""
     truth, texts = wired(name, seed), READINGS.texts
-    mediation = mediation_of("hf")
-    subject = subject_of(truth.model, truth.task, mediation)
-    some = subject_of(truth.model, truth.task, READINGS)
+    mediation, test = mediation_of("hf"), truth.task.split("test")
+    some = subject_of(truth.model, truth.task, tuple(chosen(test, texts)))
     with tempfile.TemporaryDirectory() as folder:
         with quiet():  # an audit says how a model may be trained again, and looks at its files
             truth.base.save_pretrained(folder)
             truth.tokenizer.save_pretrained(folder)
         said: dict[str, Any] = {"task": "texts", "model": f"hf:{Path(folder)}", "split": "test"}
         columns = {key: pl.lit(value) for key, value in said.items()} | {"seed": pl.lit(seed, pl.Int64)}
-        rows = {DECIDES: mediation.rows(subject), ALSO: READINGS.rows(some)}
         own = {"draws": mediation.draws, "words": mediation.words, "methods": list(mediation.methods), "choose_on": ""}
-        asked = ({"name": DECIDES, **own}, {"name": ALSO, "texts": texts})
-        study = Study(name="wired", tasks=(said["task"],), models=(said["model"],), experiments=asked)
-        told = {key: frame.with_columns(**columns) for key, frame in rows.items()}
-        return judge(told, study, load_criteria(), frame=pl.DataFrame())
+        entries = ({"name": DECIDES, **own}, {"name": ALSO, "texts": texts})
+        study = Study(name="wired", tasks=(said["task"],), models=(said["model"],), experiments=entries)
+        rows, _ = asked(truth.model, truth.task, mediation, study, load_criteria())
+        both = {DECIDES: rows, ALSO: READINGS.rows(some).with_columns(**columns)}
+        return judge(both, study, load_criteria(), frame=pl.DataFrame())

@@ -76,15 +76,22 @@ def show_notes(notes: Iterable[str]) -> None:
         console.print(f"[yellow]note:[/] {escaped(note)}")
 
 
+def show_known_first(folder: Path, everything: bool = False) -> None:
+    """What must be known first: of the data, and how well the models predict."""
+    from exegete.report.build import notes, predictions, short
+
+    show_notes(short(folder, notes(folder, everything)))
+    for line in short(folder, predictions(folder)):
+        Console(highlight=False).print(escaped(line))
+
+
 def show_summary(folder: Path) -> None:
-    """What must be known first (the data, how well the models predict), then what each experiment found."""
-    from exegete.report.build import headlines, notes, predictions, short
+    """What must be known first, then what each experiment found."""
+    from exegete.report.build import headlines
     from exegete.report.tables import rich_table
 
+    show_known_first(folder, everything=True)
     console = Console(highlight=False)
-    show_notes(short(folder, notes(folder)))
-    for line in short(folder, predictions(folder)):
-        console.print(escaped(line))
     for table in headlines(folder):
         console.print()
         console.print(rich_table(table))

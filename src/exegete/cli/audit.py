@@ -1,6 +1,8 @@
 """Audit: the scorecard and the answer."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,11 +20,15 @@ from exegete.cli.app import (
     escaped,
     print_json,
     say_failures,
+    show_known_first,
     show_summary,
 )
 
 if TYPE_CHECKING:
     from exegete.audits.scorecard import Audit
+    from exegete.base.progress import Progress
+    from exegete.runs.engine.contract import Engine
+    from exegete.runs.study import Study
 
 
 @app.command()
@@ -52,9 +58,17 @@ def audit(
         typer.Option(help="Scores of another tool (example, token, score), judged as one more method."),
     ] = None,
     fail_on: Annotated[
-        str | None, typer.Option(help="Exit with 3 if one of these tests fails, or hangs on something: reads,ranks")
+        str | None,
+        typer.Option(help="Exit with 3 if one of these tests fails, or attention may be less: reads,'grade<partly'."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="With --fail-on: exit with 3 unless all hold.")] = False,
+    most: Annotated[
+        int | None, typer.Option("--texts", help="Ask what decides of so many texts at most; more can be asked later.")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Go on asking texts for so long, until it is settled.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show all tests and what they found, not only what decides.")
+    ] = False,
     definitions: Annotated[
         bool, typer.Option("--definitions", help="After the answer, say what every test asks and when it holds.")
     ] = False,
@@ -67,16 +81,12 @@ def audit(
     """The scorecard: may attention be read as an explanation?"""
     _get_ahead(out, workers, engine)
     from exegete.audits import goals
-    from exegete.audits.audit import Wanted, audit_study
-    from exegete.audits.criteria import load_criteria
-    from exegete.audits.gate import check, named_tests, refuse_unanswerable
+    from exegete.audits.audit import audited
+    from exegete.audits.gate import check
+    from exegete.audits.request import AuditRequest
     from exegete.base.errors import UsageError
-    from exegete.report.terminal import ProgressBars
-    from exegete.runs.estimate import Estimating
-    from exegete.runs.objects import engine_for, model_named, task_of_texts
-    from exegete.runs.remote import shown, worked_on
-    from exegete.runs.store import is_address
-    from exegete.runs.study import on
+    from exegete.runs.objects import model_named, task_of_texts
+    from exegete.runs.remote import shown
 
     aim = goals.goal(goal)
     named = None if study is None else model_named(study)
@@ -86,25 +96,30 @@ def audit(
         if named is None:
             raise UsageError(f"'{study}' is no trained model: give hf:NAME, own:file=… or a folder that holds one")
         model, task, study = named, task_of_texts(study, texts), None
-    wanted = Wanted(model, task, study, quick, tuple(scores or ()), retrain=retrain)
     if strict and fail_on is None:
         raise UsageError("--strict says how --fail-on decides: name tests, as in --fail-on reads,ranks --strict")
-    load_criteria(criteria)  # a file that isn't there is told before anything is read
-    with worked_on(out if is_address(out) else wanted.folder(out)) as folder:
-        asked = on(wanted.named(folder), device)
-        needed = named_tests(fail_on, asked) if fail_on is not None else ()  # a study's plugins may have their own
-        refuse_unanswerable(needed, asked)
-        with ProgressBars(quiet) as bars:
-            running = engine_for(asked, engine, workers)
-            heard = bars if bars.quiet else Estimating(asked, folder, bars, running)
-            found = audit_study(asked, folder, criteria, aim, running, heard)
-        failures = _show_audit(found, as_json, definitions)
+    request = AuditRequest(
+        model, task, study, quick, tuple(scores or ()), retrain=retrain, goal=aim, criteria=criteria, fail_on=fail_on,
+        texts=most, minutes=minutes, out=out, engine=engine, workers=workers, device=device,
+    )  # fmt: skip
+    with audited(request, lambda *of: _listening(quiet, *of)) as (found, run, needed):
+        failures = _show_audit(found, as_json, definitions, everything)
     told = Console(stderr=True, highlight=False, soft_wrap=True)
     for failure in failures if needed else ():  # before the gate, which may leave with a code of its own
         told.print(f"[yellow]note:[/] {escaped(failure)}")
     for doubt in check(found, needed, strict):
         told.print(f"[yellow]note:[/] {escaped(doubt)}")
-    say_failures(failures, shown(folder))
+    say_failures(failures, shown(run))
+
+
+@contextmanager
+def _listening(quiet: bool, study: "Study", run: Path, engine: "Engine") -> Iterator["Progress"]:
+    """Bars, with a sentence on how long it will take."""
+    from exegete.report.terminal import ProgressBars
+    from exegete.runs.estimate import Estimating
+
+    with ProgressBars(quiet) as bars:
+        yield bars if quiet else Estimating(study, run, bars, engine)
 
 
 def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None:
@@ -116,7 +131,7 @@ def _get_ahead(out: str | None, workers: int | None, engine: str | None) -> None
         get_ahead()
 
 
-def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> list[str]:
+def _show_audit(found: "Audit", as_json: bool, definitions: bool, everything: bool) -> list[str]:
     """Print the scorecard and the answer, for machines or for people; these read them while the report is written.
 
     Returns what could not be shown, drawn or written, a sentence each: the answer is printed all the same.
@@ -136,12 +151,16 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> list[str]:
         print_json(found.to_json() | beside)
         return failures
     with noted(failures, "the summary can't be shown"):
-        show_summary(found.run)
-    console = Console(highlight=False)
+        (show_summary if everything else show_known_first)(found.run)
+    console, told = Console(highlight=False), for_reader(found)
     with noted(failures, "the scorecard can't be shown"):
-        _show_scorecard(for_reader(found), console)
-    console.print(f"\n[bold]For {escaped(found.user)}:[/]")
-    console.print(f"{escaped(for_reader(found).answer)}\n")
+        _show_scorecard(told, console, everything)
+    if found.goal != "faithful":
+        console.print(f"\n[bold]For {escaped(found.user)}:[/]")
+    console.print(f"\n{_headed(told)}")
+    for paragraph in told.findings if everything else ():
+        console.print(f"\n{escaped(paragraph)}")
+    console.print()
     for line in questions(found) if definitions else ():
         console.print(f"[dim]{escaped(line)}[/]")
     sys.stdout.flush()
@@ -151,22 +170,47 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool) -> list[str]:
     return failures
 
 
-def _show_scorecard(found: "Audit", console: Console) -> None:
-    """What is open, then the scorecard, and the readings that were judged; the answer comes right below."""
-    from exegete.report.build import scorecard
-    from exegete.report.tables import rich_table
-    from exegete.report.verdicts import DECIDES
+def _headed(told: "Audit") -> str:
+    """The answer, its grade in bold where it is of one model."""
+    label = next(iter(told.decisions.values())).label if len(told.decisions) == 1 else ""
+    rest = told.answer.removeprefix(label)
+    return f"[bold]{escaped(label)}[/]{escaped(rest)}" if label and rest != told.answer else escaped(told.answer)
 
+
+def _show_scorecard(told: "Audit", console: Console, everything: bool) -> None:
+    """What decides, or all tests; the answer comes right below."""
+    from exegete.report.build import informing, scorecards, unasked
+    from exegete.report.tables import rich_table
+
+    for table in scorecards(told, everything):
+        console.print()
+        console.print(rich_table(table))
+    if everything:
+        _show_open(told, console)
+        return
     console.print()
-    for line in (f"{test.name}: {test.settle or test.doubt}" for test in found.tests if test.verdict == "cannot tell"):
-        console.print(f"[dim]{escaped(line)}[/]")
-    for line in found.untested:
-        console.print(f"[dim]{escaped(line)}[/]")
-    console.print()
-    console.print(rich_table(scorecard(found)))
+    if many := informing(told):
+        more = f"{many} more tests inform: show them" if many > 1 else "One more test informs: show it"
+        console.print(f"[dim]{more} with --all.[/]")
+    if missing := unasked(told):
+        console.print(f"[dim]Not asked: {escaped(', '.join(missing))}.[/]")
+
+
+def _show_open(told: "Audit", console: Console) -> None:
+    """How verdicts are made, what would settle those that are open, what was not tested and why, and the readings."""
+    from exegete.experiments.tests import label_of
+    from exegete.report.tables import rich_table
+
     console.print(
-        f"[dim]{DECIDES} decides: it holds, or fails, in every specification, at 5 %; failures are corrected for the "
-        "number of tests, and so is all that informs (Holm). What every test asks: --definitions.[/]"
+        "[dim]What decides holds, or fails, in every specification, at 5 %, with a tolerance of 0.03 to 0.05. "
+        "Intervals of what informs are corrected for the number of tests (Holm). "
+        "What every test asks: --definitions.[/]\n"
     )
-    for told in found.reading_tables():
-        console.print(rich_table(told.narrow))
+    open_ = [
+        f"{label_of(test.name)}: {test.settle or test.doubt}" for test in told.tests if test.verdict == "cannot tell"
+    ]
+    for line in (*open_, *told.untested):
+        console.print(f"[dim]{escaped(line)}[/]")
+    for table in told.reading_tables():
+        console.print()
+        console.print(rich_table(table.narrow))

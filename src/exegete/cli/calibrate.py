@@ -55,7 +55,8 @@ def _show(found: "Calibration", figure: Path) -> None:
     from exegete.report.tables import rich_table
 
     console, table = Console(highlight=False), found.table
-    columns = (text("family"), count("n"), *(count(answer) for answer in ANSWERS), count("wrong"))
+    given = [count(answer) for answer in ANSWERS if table[answer].sum()]
+    columns = (text("family"), count("n"), *given, count("open"), count("wrong"))
     for (audit,), part in table.partition_by(["audit"], as_dict=True, maintain_order=True).items():
         console.print(rich_table(Table(f"What the {audit} audit answers, by family", part, columns=columns)))
     columns = (text("family"), number("reads"), number("ranks"), count("n"), count("right"), count("wrong"))

@@ -37,7 +37,7 @@ def _catalogues() -> dict[str, dict[str, str]]:
     listed = {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
     return listed | {
         "architectures": listing(),
-        "tests": {name: f"{test.question} ({test.source})" for name, test in declared().items()},
+        "tests": {name: f"{test.label}: {test.question} ({test.source})" for name, test in declared().items()},
     }
 
 

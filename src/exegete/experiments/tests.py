@@ -27,6 +27,15 @@ def declared() -> dict[str, Test]:
     return built_in() | _ADDED
 
 
+def label_of(name: str) -> str:
+    """A test as people read it; one that nobody declares any more by its name.
+
+    >>> label_of("ranks"), label_of("of_a_plugin_that_is_gone")
+    ('orders words by effect (Γ)', 'of a plugin that is gone')
+    """
+    return declared()[name].label if name in declared() else name.replace("_", " ")
+
+
 def by_part() -> list[Test]:
     """Every test, with those first that look at words, then at weights, and last at people."""
     return sorted(declared().values(), key=lambda test: PARTS.index(test.part))

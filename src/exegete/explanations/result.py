@@ -104,7 +104,11 @@ class Explanation:
             "refused": self.refused,
             "agreement": asdict(self.agreement),
             "reading": None if reading is None else asdict(reading) | {"sentences": list(reading.sentences)},
-            "trust": {"run": None if self.trust.run is None else str(self.trust.run), "sentence": self.trust.sentence},
+            "trust": {
+                "run": None if self.trust.run is None else str(self.trust.run),
+                "sentence": self.trust.sentence,
+                "answer": self.trust.answer,
+            },
             "notes": list(self.notes),
             **({} if self.step is None else {"written": list(self.written), "step": self.step}),
             **(
@@ -263,11 +267,13 @@ def _flip(method: Method) -> str:
 
 
 def _reading(found: Explanation) -> tuple[str, ...]:
-    """What a reader should take away, the conclusion first."""
+    """What a reader should take away: what the audit answered of this model, then what this text alone says."""
+    answer = (found.trust.answer,) if found.trust.answer else ()
     if found.reading is None:
-        return ()
+        return answer
     conclusion, *rests_on = found.reading.sentences
-    return (conclusion, *filter(None, [" ".join(rests_on)]))
+    alone = f"This text alone: {conclusion[0].lower()}{conclusion[1:]}" if answer else conclusion
+    return (*answer, alone, *filter(None, [" ".join(rests_on)]))
 
 
 def _small_print(found: Explanation, by: Unit) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoi
 
 # What runs a study takes a second to import, and is imported only where a model must be trained.
 DEFAULT, MANIFEST = Path("runs", "audit"), "manifest.json"
+JUDGED = "judged.json"  # what an audit keeps of its answer
 LEADERBOARD = Path("tables", "faithfulness_leaderboard.csv")
 Model = Checkpoint | str | Path | None
 
@@ -26,6 +27,7 @@ class Trust:
     run: Path | None = None
     comprehensiveness: Mapping[str, float] = field(default_factory=dict)  # by method, over the run's test texts
     doubt: str = ""  # why the run's word may not be about this model
+    answer: str = ""  # what its audit answered of this model, a sentence
 
     def of(self, method: str) -> float | None:
         """A method's number, or that of the same method with another number of samples; None: not tested."""
@@ -117,7 +119,7 @@ def _first(run: Path, progress: Progress) -> Checkpoint:
 
 def _default(run: Path, progress: Progress) -> Checkpoint:
     """The default audit's model, found or trained in its run folder, where the audit will find it too."""
-    from exegete.audits.audit import DEFAULT as STUDY
+    from exegete.audits.request import DEFAULT as STUDY
     from exegete.base.threads import one_thread
     from exegete.runs.cell import cached_task
     from exegete.runs.keys import code_hash
@@ -137,14 +139,25 @@ def trust(checkpoint: Checkpoint, run: Path | None) -> Trust:
     if run is None:
         return Trust()
     cell, doubt = _cell(_manifest(run), checkpoint, run)
+    answer = "" if doubt else _answer(run, cell)
     if not (run / LEADERBOARD).is_file():
-        return Trust(run, doubt=doubt)
+        return Trust(run, doubt=doubt, answer=answer)
     rows = pl.read_csv(run / LEADERBOARD, glob=False, infer_schema_length=None)
     for column in ("task", "model"):
         if column in rows.columns:
             rows = rows.filter(pl.col(column) == cell[column])
     means = rows.group_by("method", maintain_order=True).agg(pl.col("comprehensiveness").mean())
-    return Trust(run, dict(means.drop_nulls().iter_rows()), doubt)
+    return Trust(run, dict(means.drop_nulls().iter_rows()), doubt, answer)
+
+
+def _answer(run: Path, cell: Mapping[str, Any]) -> str:
+    """What the audit of a run answered of one of its models; nothing where it was not audited."""
+    if not (run / JUDGED).is_file():
+        return ""
+    from exegete.audits.kept import kept_answers
+
+    said = kept_answers(run).get((cell["task"], cell["model"]))
+    return f"Of this model the audit in {run} answered: {said}." if said else ""
 
 
 def _cell(manifest: dict[str, Any], checkpoint: Checkpoint, run: Path) -> tuple[dict[str, Any], str]:

@@ -128,6 +128,7 @@ def _about(kept: Lab, source: str | None) -> ServedModel:
     return ServedModel(
         model=0, name=kept.name, state="ready", labels=list(model.labels), sites=list(model.sites), layers=kept.layers,
         pair=kept.pair, writes=kept.writes, methods=listed, source=source,
+        answer=without_paths(kept.trust.answer),
     )  # fmt: skip
 
 

@@ -4,17 +4,20 @@ The run is where the command line would put it, so that either finds what the ot
 it: a worker has no workers.
 """
 
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from exegete.audits.audit import Wanted, audit_study
+from exegete.audits.audit import audited
+from exegete.audits.request import AuditRequest
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.explorer.answers import without_paths
 from exegete.report.build import write_report
 from exegete.runs.engine.warm import Answer, Found, Tell
 from exegete.runs.estimate import Estimating
-from exegete.runs.objects import engine_for, load
+from exegete.runs.objects import load
 
 
 class Relay:
@@ -32,26 +35,26 @@ class Relay:
         self.tell({"estimate": sentence})
 
 
-def wanted_for(source: str | None, quick: bool) -> Wanted:
+def request_for(source: str | None, quick: bool) -> AuditRequest:
     """The audit of a model on the task that it was trained on; without a model, the default one."""
+    request = AuditRequest(quick=quick, engine="local", workers=1)
     if source is None:
-        return Wanted(quick=quick)
+        return request
     task = load(source).task
     if not task:
         raise UsageError("this model doesn't say what it was trained on: run `exegete audit --task TASK --model MODEL`")
-    return Wanted(source, task, quick=quick)
+    return replace(request, model=source, task=task)
 
 
-def audited(source: str | None, quick: bool, tell: Tell) -> Found:
+def report_of(source: str | None, quick: bool, tell: Tell) -> Found:
     """Run the audit, or go on with it, and write its report; where it is."""
-    wanted = wanted_for(source, quick)
-    folder = wanted.folder(None)
-    study = wanted.named(folder)
-    engine = engine_for(study, "local", 1)
-    listener = Estimating(study, folder, Relay(tell), engine, stop="Stop")
-    found = audit_study(study, folder, engine=engine, progress=listener)
-    write_report(folder, audit=found)
-    return {"folder": str(folder)}
+    relay = Relay(tell)
+    with audited(
+        request_for(source, quick),
+        lambda study, run, engine: nullcontext(Estimating(study, run, relay, engine, stop="Stop")),
+    ) as (found, run, _):
+        write_report(run, audit=found)
+    return {"folder": str(run)}
 
 
 def keep(tell: Tell, source: str | None) -> Answer:
@@ -62,7 +65,7 @@ def keep(tell: Tell, source: str | None) -> Answer:
     def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
         assert name == "audit"
         try:
-            return audited(source, arguments["quick"], tell)
+            return report_of(source, arguments["quick"], tell)
         except ExegeteError as error:
             raise type(error)(without_paths(str(error))) from None
 

@@ -74,6 +74,8 @@ class JudgedRun:
                 "name": line.name,
                 "of": labels[place_of(test)] or model_label(test.model),
                 "sign": SIGNS[test.verdict],
+                "label": line.label,
+                "outcome": line.outcome,
                 "chapter": anchor(line.section) if line.section else None,
             }
             for test, line in zip(self.audit.tests, lines, strict=True)

@@ -35,6 +35,7 @@ class ServedModel(BaseModel):
     methods: list[OfferedMethod] = []
     source: str | None = None  # as on the command line; None: the default audit's
     run: bool = False  # whether it is a run, with texts and a scorecard
+    answer: str = ""  # what its audit answered, a sentence
 
 
 class WrittenWords(BaseModel):
@@ -169,7 +170,9 @@ class Card(BaseModel):
     name: str
     answer: str
     untested: list[str]
-    tests: list[dict[str, Any]]  # with `of`, the model in words, a `sign`, and the `chapter` of the report
+    tests: list[
+        dict[str, Any]
+    ]  # with `of`, the model in words, a `label`, a `sign`, an `outcome`, and the report's `chapter`
     html: str
     report: bool
 

@@ -62,6 +62,11 @@ class Opened(ABC):
         return rows.view_as(weights)
 
     @property
+    def reach(self) -> Tensor:
+        """Keys that every row may look at, [batch, head, key]: all real ones, unless it is said otherwise."""
+        return self.mask[:, None].expand_as(self.weights)
+
+    @property
     def movable(self) -> Tensor:
         """Keys whose weights may be exchanged, [batch, key]: what may go, and a null key. Start symbols keep theirs."""
         return self.removable if self.null is None else self.removable | self.null
@@ -103,6 +108,7 @@ class Pass(Opened):
     query: Tensor | None  # [batch]: the one that is read; None: all of them
     intervene: Intervention | None  # at all other sites
     begun: Begun | None  # what lies below the site, of a model that can go on from there
+    reached: Tensor  # [batch, head, key]: what a row may look at
     dtype: torch.dtype = torch.float64  # of the logits
 
     def logits(self, weights: Tensor) -> Tensor:
@@ -129,6 +135,11 @@ class Pass(Opened):
     def whole(self, rows: Tensor, weights: Tensor) -> Tensor:
         """The same the other way round."""
         return super().whole(rows, weights) if self.query is None else _at_query(rows, weights, self.query)
+
+    @property
+    def reach(self) -> Tensor:
+        """Those of its sentence, or of the words before it, of a row that sees no others."""
+        return self.reached
 
     def native(self) -> "Pass":
         """Logits as the model makes them."""
@@ -223,8 +234,9 @@ def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention |
         weights, reach = (query_rows(each, query)[:, :, None] for each in (weights, reach))
     mask = reach.flatten(1, 2).any(1)  # [batch, key]
     removable = mask & batch.words if isinstance(model, SelfAttentive) and site in model.self_attention else mask
-    own, queries = weights.flatten(1, 2), weights.shape[2]  # [batch, head · query, key]
-    return Pass(batch.ids, own, mask, removable, None, None, model, batch, site, queries, query, intervene, begun)
+    own, queries, reached = weights.flatten(1, 2), weights.shape[2], reach.flatten(1, 2)  # [batch, head · query, key]
+    ways = (queries, query, intervene, begun, reached)
+    return Pass(batch.ids, own, mask, removable, None, None, model, batch, site, *ways)
 
 
 def _query(model: Predictor, site: str, reach: Tensor) -> Tensor | None:

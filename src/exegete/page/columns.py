@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 NULL = "–"
-Form = Literal["text", "number", "count", "share", "probability", "interval", "spread", "verdict", "judged"]
+Form = Literal["text", "number", "count", "share", "probability", "interval", "estimate", "spread", "verdict", "judged"]
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,19 @@ def interval(low: str, high: str, title: str = "95 % interval") -> Column:
     return Column(title, (low, high), "interval")
 
 
+def estimate(statistic: str, low: str, high: str, title: str) -> Column:
+    """A number with its bounds, to 2 decimals: what a terminal has room for."""
+    return Column(title, (statistic, low, high), "estimate")
+
+
 def spread(mean: str, std: str, title: str = "mean ± std") -> Column:
     """A mean and a standard deviation."""
     return Column(title, (mean, std), "spread")
 
 
-def verdict(name: str = "verdict", title: str = "") -> Column:
-    """Holds, fails or cannot tell, with a sign, so that colour says nothing alone."""
-    return Column(title or _words(name), (name,), "verdict")
+def verdict(name: str = "verdict", title: str = "", settled_by: str = "") -> Column:
+    """An outcome in words with its sign, so that colour says nothing alone; perhaps what would settle it."""
+    return Column(title or _words(name), (name, settled_by) if settled_by else (name,), "verdict")
 
 
 def judged(verdict: str, statistic: str, title: str) -> Column:
@@ -159,13 +164,29 @@ def _spread(mean: float, std: float) -> str:
     return f"{decimal(mean)} ± {decimal(std)}"
 
 
-def _verdict(value: str) -> str:
-    return f"{SIGNS.get(value, '')} {value}".strip()
+def _estimate(statistic: float, low: float, high: float) -> str:
+    return f"{decimal(statistic, 2)} [{decimal(low, 2)}, {decimal(high, 2)}]"
+
+
+def outcome_label(outcome: str, settled_by: str = "") -> str:
+    """An outcome as people read it; files and `--json` have its key.
+
+    >>> outcome_label("hangs on"), outcome_label("cannot tell", "texts"), outcome_label("holds")
+    ('depends on removal', 'inconclusive (texts)', 'holds')
+    """
+    words = OUTCOMES.get(outcome, outcome)
+    return f"{words} ({settled_by})" if settled_by and outcome == "cannot tell" else words
+
+
+def _verdict(outcome: str, settled_by: str = "") -> str:
+    return f"{SIGNS.get(outcome, '')} {outcome_label(outcome, settled_by)}".strip()
 
 
 def _judged(value: str, statistic: float | None) -> str:
-    return f"{SIGNS[value]} {value if statistic is None else decimal(statistic)}"
+    return f"{SIGNS[value]} {outcome_label(value) if statistic is None else decimal(statistic)}"
 
+
+OUTCOMES = {"hangs on": "depends on removal", "cannot tell": "inconclusive"}  # in words; the others are words
 
 SIGNS = {"holds": "✓", "fails": "✗", "hangs on": "±", "cannot tell": "?", "not testable": "○"}
 _WRITTEN: dict[Form, Callable[..., str]] = {
@@ -175,6 +196,7 @@ _WRITTEN: dict[Form, Callable[..., str]] = {
     "share": _share,
     "probability": _probability,
     "interval": _interval,
+    "estimate": _estimate,
     "spread": _spread,
     "verdict": _verdict,
     "judged": _judged,

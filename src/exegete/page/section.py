@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from exegete.page.columns import Column, count, guessed, interval, number, text, verdict
+from exegete.page.columns import Column, count, decimal, guessed, interval, number, outcome_label, text, verdict
 from exegete.page.heatmap import HeatMap
 from exegete.page.note import Note
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # heavy, and an explanation draws no chart
     from exegete.page.drawing import Drawing
 
 Outcome = Literal["holds", "fails", "hangs on", "cannot tell", "not testable"]
+ON_A_PAGE = ("settled_by", "of", "section", "title")  # fields of a verdict that files and `--json` don't have
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,12 @@ class Verdict:
     settle: str = ""  # how many texts or seeds would settle it
     votes: bool = True  # whether it decides the answer for this goal
     threshold: float | None = None  # what the interval is compared with
+    partly: float | None = None  # a test that fails, but lies above this, fails only partly
     variants: tuple[Variant, ...] = ()  # by specification; the numbers above are those of the one that decides
+    settled_by: Literal["", "texts", "seeds"] = ""  # more of which would settle it, where it can't be told
     of: str = ""  # on a page: the task and the model, where there are several
     section: str = ""  # on a page: the anchor of the section that tells more
+    title: str = ""  # on a page: the test in words
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -114,17 +118,35 @@ class Verdict:
         return None if low is None or high is None else (low, high)
 
     def to_json(self) -> dict[str, Any]:
-        """What was found, without where a page shows it."""
-        return {name: value for name, value in asdict(self).items() if name not in ("of", "section")}
+        """What was found, without what only a page shows."""
+        return {name: value for name, value in asdict(self).items() if name not in ON_A_PAGE}
 
     @property
     def label(self) -> str:
         """The test in words.
 
-        >>> Verdict("hard_to_fake").label
-        'hard to fake'
+        >>> Verdict("hard_to_fake").label, Verdict("ranks", title="orders words by effect (Γ)").label
+        ('hard to fake', 'orders words by effect (Γ)')
         """
-        return self.name.replace("_", " ")
+        return self.title or self.name.replace("_", " ")
+
+    @property
+    def outcome(self) -> str:
+        """The verdict as people read it.
+
+        >>> Verdict("ranks", verdict="cannot tell", settled_by="texts").outcome
+        'inconclusive (texts)'
+        """
+        return outcome_label(self.verdict, self.settled_by)
+
+    @property
+    def needs(self) -> str:
+        """What the whole interval must reach.
+
+        >>> Verdict("ranks", threshold=0.7).needs
+        '> 0.70'
+        """
+        return "" if self.threshold is None else f"> {decimal(self.threshold, 2)}"
 
 
 @dataclass(frozen=True)
@@ -141,6 +163,9 @@ class Report:
     goal: str = ""
     user: str = ""
     untested: Sequence[str] = ()
+    grade: str = ""  # with which the answer begins, of a single model
+    first: Figure | None = None  # the one figure of the answer
+    findings: Sequence[str] = ()  # what informs, in paragraphs
     comparison: Section | None = None  # of several models, after the answer
     appendix: Sequence[Section] = ()  # what is no test: data and models
 
@@ -148,8 +173,8 @@ class Report:
 def scorecard(verdicts: Sequence[Verdict]) -> Table:
     """The verdicts as a table: each with its effect, interval, chance level and criterion; its frame has all else."""
     columns = (
-        text("test"),
-        verdict(),
+        text("label", "test"),
+        verdict("verdict", settled_by="settled_by"),
         number("statistic", "stat."),
         interval("low", "high", "interval"),
         number("chance"),
@@ -164,14 +189,28 @@ def scorecard(verdicts: Sequence[Verdict]) -> Table:
 def _frame(verdicts: Sequence[Verdict]) -> pl.DataFrame:
     """Everything that is known of the verdicts."""
     low, high = ([v.interval[side] for v in verdicts] for side in (0, 1))
-    named = [f"{v.name} · {v.of}" if v.of else v.name for v in verdicts]
+    of = [f" · {v.of}" if v.of else "" for v in verdicts]
+    names, labels = (
+        [f"{getattr(v, field)}{said}" for v, said in zip(verdicts, of, strict=True)] for field in ("name", "label")
+    )
     kinds = {
-        pl.String: ("verdict", "question", "about", "against", "doubt", "settle", "criterion", "paper"),
+        pl.String: (
+            "verdict",
+            "question",
+            "about",
+            "against",
+            "doubt",
+            "settle",
+            "settled_by",
+            "criterion",
+            "needs",
+            "paper",
+        ),
         pl.Float64: ("statistic", "threshold", "chance", "level"),
         pl.Int64: ("n",),
         pl.Boolean: ("votes",),
     }
-    found = {"test": pl.Series(named, dtype=pl.String)}
+    found = {"test": pl.Series(names, dtype=pl.String), "label": pl.Series(labels, dtype=pl.String)}
     found |= {n: pl.Series([getattr(v, n) for v in verdicts], dtype=kind) for kind, ns in kinds.items() for n in ns}
     found["n"] = pl.Series([v.n or None for v in verdicts], dtype=pl.Int64)  # where nothing was counted, no number
     bounds = {"low": pl.Series(low, dtype=pl.Float64), "high": pl.Series(high, dtype=pl.Float64)}

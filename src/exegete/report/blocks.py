@@ -5,7 +5,7 @@ import re
 import polars as pl
 from markupsafe import Markup
 
-from exegete.page.columns import SIGNS, Column
+from exegete.page.columns import SIGNS, Column, outcome_label
 from exegete.page.drawing import Drawing, drawing
 from exegete.page.html import file_link, filled
 from exegete.page.section import Figure, Table, anchor
@@ -14,7 +14,7 @@ from exegete.report.tables import to_csv
 
 LONG = 30  # rows from which a table scrolls in a box of its own
 LONGEST = 200  # rows of a figure's numbers that the page shows; the file has them all
-WORDS = {sign: word for word, sign in SIGNS.items()}
+OUTCOMES = {sign: outcome for outcome, sign in SIGNS.items()}
 
 
 def table_block(table: Table, label: str, whole: Table | None = None) -> Markup:
@@ -27,9 +27,10 @@ def table_block(table: Table, label: str, whole: Table | None = None) -> Markup:
 def _content(column: Column, cell: str) -> str:
     """A cell; a verdict has its colour, and where only its sign is seen its word is heard."""
     sign, _, rest = cell.partition(" ")
-    if column.form not in ("verdict", "judged") or sign not in WORDS:
+    if column.form not in ("verdict", "judged") or sign not in OUTCOMES:
         return cell
-    return filled("report/templates/verdict.html", sign=sign, word=WORDS[sign], rest=rest)
+    outcome = OUTCOMES[sign]
+    return filled("report/templates/verdict.html", sign=sign, outcome=outcome, word=outcome_label(outcome), rest=rest)
 
 
 def address(label: str) -> str:

@@ -1,6 +1,8 @@
 """Build: from a run folder to its report."""
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ from exegete.base.names import parse
 from exegete.base.source import digest_of, package_hash
 from exegete.page.columns import count, number, share, text
 from exegete.page.labels import shortened
-from exegete.page.section import Report, Section, Table
+from exegete.page.section import Figure, Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
 from exegete.report.citing import bibtex, papers_of
 from exegete.report.comparison import comparison
-from exegete.report.telling import telling
-from exegete.report.verdicts import for_reader, questions, scorecard, verdicts
+from exegete.report.groups import groups_section
+from exegete.report.telling import HeatMaps, telling
+from exegete.report.verdicts import for_reader, informing, questions, scorecards, unasked, verdicts
 from exegete.runs.keys import key_of
 from exegete.runs.naming import called, names_in
 from exegete.runs.run import read_manifest, study_of
@@ -29,12 +32,14 @@ from exegete.training.skill import Skill
 __all__ = [
     "for_reader",
     "headlines",
+    "informing",
     "keep_results",
     "notes",
     "predictions",
     "questions",
-    "scorecard",
+    "scorecards",
     "short",
+    "unasked",
     "verdicts",
     "write_report",
 ]
@@ -46,6 +51,13 @@ READ = (
     "A transformer's attention can be read at many sites, heads and queries. Each way was judged by the criteria "
     "of the readout: it may be read where it holds, and the answer names it only if it was chosen on other texts."
 )
+DECIDING = "mediation"  # the experiment that decides
+FIRST = "How far attention goes, and what goes further"
+ORDERS = (
+    "Every dot is a way of removing words. (1 + Γ) / 2 is the share of pairs of words in the right order: 85 of 100 at "
+    "0.7, 75 at 0.5."
+)
+CEILING = " No single order of words is the best in all ways; {} how far one can get."
 CHECKED = (
     "Rarest class: its texts. Repeated: texts that the split has before. Also in train: texts that train has, too."
 )
@@ -111,9 +123,12 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         title=shortened(called(study.title or study.name, names), (*study.tasks, *study.models)),
         question=QUESTION,
         answer=audit.answer,
+        grade=next(iter(audit.decisions.values())).label if len(audit.decisions) == 1 else "",
+        first=_first(run, study),
+        findings=audit.findings,
         verdicts=verdicts(audit, asked),
         facts=_facts(manifest, audit),
-        sections=[*_readings(audit), *chapters(run, study, audit.tests, texts), *([words] if words else [])],
+        sections=[*_readings(audit), *_chapters(run, study, audit, texts), *([words] if words else [])],
         cite=bibtex(papers),
         goal=GOALS.get(audit.goal, "") if audit.tests else "",
         user=audit.user,
@@ -121,6 +136,26 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         comparison=side_by_side(audit.tests, tasks, models),
         appendix=list(_appendix(run, study, beside)),
     )
+
+
+def _first(run: Path, study: Study) -> Figure | None:
+    """The figure of the answer: how every method orders words; None where that was not asked."""
+    found = next((found for _, found in found_in(run, study) if found.name == DECIDING), None)
+    if found is None:
+        return None
+    with of_this_version(run):
+        several = found.summary.select("task", "model").n_unique() > 1
+        where = "grey dots show" if several else "the top line shows"
+        more = CEILING.format(where) if "ceiling" in found.summary.columns else ""
+        return Figure(FIRST, found.charts()["orders"], f"{ORDERS}{more}")
+
+
+def _chapters(run: Path, study: Study, audit: Audit, texts: HeatMaps | None) -> Iterator[Section]:
+    """Every experiment's; that of what decides also says of which texts it is so."""
+    beside = groups_section(audit)
+    for chapter in chapters(run, study, audit.tests, texts):
+        adds = beside is not None and chapter.anchor == DECIDING
+        yield replace(chapter, parts=[beside, *chapter.parts]) if adds and beside else chapter
 
 
 def _readings(audit: Audit) -> Iterator[Section]:
@@ -177,13 +212,21 @@ def _models(run: Path) -> Table:
     return Table("Test scores of the models", frame, columns=columns)
 
 
-def notes(run: Path) -> list[str]:
-    """What a reader must know: what was left out of the data, what a model may have seen, which method said nothing."""
+def notes(run: Path, everything: bool = True) -> list[str]:
+    """What a reader must know: what was left out of the data, what a model may have seen, which method said nothing;
+    unless everything is asked for, without what holds of planted words, and why an experiment was not asked.
+    """
     manifest = read_manifest(run)
     cells, missing = manifest["cells"], manifest.get("missing", ())
     lost = [f"missing, as workers died at it (out of memory?): {piece}" for piece in missing]
-    data = {f"{cell['task']}: {note}" for cell in cells for note in cell["data"]["notes"]}
-    methods = {f"{cell['task']}, {cell['model']}: {note}" for cell in cells for note in cell["notes"]}
+    told = [cell for cell in cells if everything or "planted" not in parse(cell["task"]).settings]
+    data = {f"{cell['task']}: {note}" for cell in told for note in cell["data"]["notes"]}
+    methods = {
+        f"{cell['task']}, {cell['model']}: {note}"
+        for cell in told
+        for note in cell["notes"]
+        if everything or not re.match(r"\w+ was not asked: ", note)
+    }
     return lost + sorted(data) + sorted(methods)
 
 

@@ -1,44 +1,83 @@
 """Card: the scorecard as HTML. A table on a wide screen, a card per test on a narrow one, the same words on both.
 
+What decides comes first. All that informs is folded, by what it looks at, with a count of its verdicts to see before
+one opens it.
+
 Beside every test stands a gauge. It has a scale of its own, from the least to the largest of what is drawn. The side on
 which a test holds is shaded, so that a bar that lies wholly on it holds, one wholly off it fails, and one across the
 margin can't tell.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from itertools import count, groupby
 
 from markupsafe import Markup
 
 from exegete.page.columns import SIGNS, decimal
 from exegete.page.html import filled
-from exegete.page.section import Verdict, scorecard
+from exegete.page.section import Outcome, Verdict, scorecard
 from exegete.report.blocks import csv_link
+from exegete.report.verdicts import by_group
 
 HEADS = ("test", "verdict", "statistic and interval", "n", "holds if", "about")
 CAPTION = (
     "Dot and bar are the statistic and its interval, at a level that allows for the number of tests. The line is the "
     "margin, and a test holds where the whole bar is on its shaded side. The dotted line is chance: what weights that "
-    "know nothing would score. Every test has a scale of its own."
+    "know nothing would score. Every test has a scale of its own. What decides is judged with a tolerance of 0.03 to "
+    "0.05, so its bar may reach a little over the line."
 )
+COUNTED: dict[Outcome, tuple[str, str]] = {  # of one test, and of several
+    "holds": ("holds", "hold"),
+    "fails": ("fails", "fail"),
+    "hangs on": ("depends on removal", "depend on removal"),
+    "cannot tell": ("is inconclusive", "are inconclusive"),
+    "not testable": ("is not testable", "are not testable"),
+}
+Drawn = list[tuple[str, list[tuple[Verdict, Markup]]]]  # by task and model: lines with their gauges
 
 
 def card(verdicts: Sequence[Verdict], label: str) -> Markup:
     """All tests, model by model where there are several, with everything as CSV."""
-    drawn = {"heads": HEADS, "caption": CAPTION, "signs": SIGNS, "said": _said, "beside": _beside}
-    csv, silent = csv_link(scorecard(verdicts), label), not all(line.votes for line in verdicts)
+    deciding, informing = by_group(verdicts)
+    places = count(1)
+    parts = [(title, counted(lines), _groups(lines, places)) for title, lines in informing]
+    many = sum(len(lines) for _, lines in informing)
     return filled(
-        "report/templates/card.html", groups=list(_groups(verdicts)), label=label, csv=csv, silent=silent, **drawn
+        "report/templates/card.html",
+        label=label,
+        deciding=_groups(deciding, places),
+        informing=parts,
+        many=f"{many} more tests inform" if many != 1 else "One more test informs",
+        csv=csv_link(scorecard(verdicts), label),
+        heads=HEADS,
+        caption=CAPTION,
+        signs=SIGNS,
+        said=_said,
+        beside=_beside,
     )
 
 
-def _groups(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, list[tuple[Verdict, Markup]]]]:
-    """The lines of every task and model with their drawings, under its name."""
+def counted(lines: Sequence[Verdict]) -> str:
+    """How many tests have which verdict.
+
+    >>> counted([Verdict("agrees", verdict="fails"), Verdict("supports", verdict="holds")])
+    '1 holds, 1 fails'
+    """
+    found = Counter(line.verdict for line in lines)
+    return ", ".join(
+        f"{found[verdict]} {words[found[verdict] > 1]}" for verdict, words in COUNTED.items() if found[verdict]
+    )
+
+
+def _groups(verdicts: Sequence[Verdict], places: "count[int]") -> Drawn:
+    """The lines of every task and model with their drawings, under its name, in the order in which they are given."""
     order = [line.of for line in verdicts]
-    places = count(1)
-    for of, lines in groupby(sorted(verdicts, key=lambda line: order.index(line.of)), key=lambda line: line.of):
-        yield of, [(line, gauge(line, f"_gauge-{next(places)}")) for line in lines]
+    return [
+        (of, [(line, gauge(line, f"_gauge-{next(places)}")) for line in lines])
+        for of, lines in groupby(sorted(verdicts, key=lambda line: order.index(line.of)), key=lambda line: line.of)
+    ]
 
 
 def _said(line: Verdict) -> str:
@@ -51,6 +90,7 @@ def _beside(line: Verdict) -> str:
     """What it is read against."""
     beside = [f"chance {decimal(line.chance)}"] if line.chance is not None else []
     beside += [f"margin {decimal(line.threshold)}"] if line.threshold is not None else []
+    beside += [f"partly from {decimal(line.partly)}"] if line.partly is not None else []
     beside += [f"interval at {100 * line.level:.3g} %"] if line.level and line.bounds else []
     return " · ".join(beside)
 
@@ -94,4 +134,4 @@ def spoken(line: Verdict) -> str:
     said = [f"{decimal(line.statistic or 0.0)}, interval {decimal(low)} to {decimal(high)}"]
     said += [f"margin {decimal(line.threshold)}"] if line.threshold is not None else []
     said += [f"chance {decimal(line.chance)}"] if line.chance is not None else []
-    return f"{'; '.join(said)}: {line.verdict}"
+    return f"{'; '.join(said)}: {line.outcome}"

@@ -17,7 +17,7 @@ from exegete.report.blocks import figure_block, table_block
 from exegete.report.card import card, strip
 from exegete.report.heat import heat_block, legend
 
-TAKEN = {"answer", "scorecard", "facts", "scheme", "cite", "untested", "models", "copy", "bibtex"}
+TAKEN = {"findings", "answer", "scorecard", "facts", "scheme", "cite", "untested", "models", "copy", "bibtex"}
 
 
 class DrawnSection(NamedTuple):
@@ -72,9 +72,14 @@ def _content(report: Report) -> dict[str, object]:
     sections = [*report.sections, *report.appendix]
     named, counters = dict(zip(_anchors(sections), sections, strict=True)), Counters()
     short, *more = report.answer.split("\n\n")
+    graded = bool(report.grade) and short.startswith(report.grade)
     return {
-        "short": short,
-        "more": [_led(paragraph) for paragraph in more],
+        "grade": f"{report.grade}." if graded else "",
+        "short": short.removeprefix(report.grade).lstrip(". ") if graded else short,
+        "read": [_led(paragraph) for paragraph in more[:graded]],
+        "more": [_led(paragraph) for paragraph in more[graded:]],
+        "first": figure_block(report.first, counters.next("Figure")) if report.first else "",
+        "findings": [_led(paragraph) for paragraph in report.findings],
         "meant": {word: said for word, said in {"Goal": report.goal, "For": report.user}.items() if said},
         "contents": list(_contents(report, named)),
         "models": comparison_part(report.comparison, counters) if report.comparison else "",
@@ -107,6 +112,7 @@ def _contents(report: Report, sections: dict[str, Section]) -> Iterator[tuple[st
         ("answer", "Answer"): True,
         ("models", "Models side by side"): report.comparison is not None,
         ("scorecard", "Scorecard"): bool(report.verdicts),
+        ("findings", "What else was found"): bool(report.findings),
         ("untested", "What was not tested"): bool(report.untested),
         **{(name, section.title): True for name, section in sections.items()},
         ("facts", "Versions"): bool(report.facts),

@@ -11,11 +11,11 @@ import polars as pl
 from exegete.page.columns import judged, text
 from exegete.page.section import Figure, Section, Table, Verdict
 from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
-from exegete.report.verdicts import Place, name_of, place_of, places
+from exegete.report.verdicts import Place, name_of, place_of, places, title_of
 
 MEANING = (
-    "A line per model, a column per test: ✓ holds, ✗ fails, ± hangs on, ? cannot tell, ○ not testable, and the "
-    "statistic. Read a "
+    "A line per model, a column per test: ✓ holds, ✗ fails, ± depends on how words are removed, ? inconclusive, ○ not "
+    "testable, and the statistic. Read a "
     "column from top to bottom; tests have different scales, so a line has no sum. Below, every test has a figure: "
     "dots with intervals, coloured and shaped by verdict; the tall mark is the margin, the short one is chance."
 )
@@ -30,9 +30,10 @@ def side_by_side(tests: Sequence[Verdict], tasks: Sequence[str], models: Sequenc
     by_name: dict[str, dict[Place, Verdict]] = {}
     for test in tests:
         by_name.setdefault(name_of(test, tests), {})[place_of(test)] = test
-    figures = [Figure(_words(name), across(_lines(found, order, labels), _words(name)))
+    words = {name_of(test, tests): title_of(test, tests) for test in tests}
+    figures = [Figure(words[name], across(_lines(found, order, labels), words[name]))
                for name, found in by_name.items() if _drawn(found)]  # fmt: skip
-    table = _table(by_name, order, labels)
+    table = _table(by_name, order, labels, words)
     return Section("The models side by side", "models", [MEANING], [table], figures)
 
 
@@ -45,16 +46,14 @@ def _place(place: Place, tasks: Sequence[str], models: Sequence[str]) -> tuple[i
     )
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def _drawn(found: dict[Place, Verdict]) -> bool:
     """Whether there is something to compare."""
     return sum(test.statistic is not None for test in found.values()) > 1
 
 
-def _table(by_name: dict[str, dict[Place, Verdict]], order: Sequence[Place], labels: dict[Place, str]) -> Table:
+def _table(
+    by_name: dict[str, dict[Place, Verdict]], order: Sequence[Place], labels: dict[Place, str], words: dict[str, str]
+) -> Table:
     rows: list[dict[str, Any]] = []
     for place in order:
         row: dict[str, Any] = {"model": labels[place]}
@@ -65,19 +64,22 @@ def _table(by_name: dict[str, dict[Place, Verdict]], order: Sequence[Place], lab
     schema = {"model": pl.String} | {
         f"{name}_{part}": kind for name in by_name for part, kind in (("verdict", pl.String), ("statistic", pl.Float64))
     }
-    columns = [text("model"), *(judged(f"{n}_verdict", f"{n}_statistic", _words(n)) for n in by_name)]
+    columns = [text("model"), *(judged(f"{n}_verdict", f"{n}_statistic", words[n]) for n in by_name)]
     return Table("Verdicts by model", pl.DataFrame(rows, schema=schema), "In the order of the study.", columns)
 
 
 def _lines(found: dict[Place, Verdict], order: Sequence[Place], labels: dict[Place, str]) -> pl.DataFrame:
     """What a figure draws: a line for every model that was asked."""
     rows = [
-        {"model": labels[place], "verdict": test.verdict, "statistic": test.statistic, "low": test.interval[0],
-         "high": test.interval[1], "threshold": test.threshold, "chance": test.chance, "n": test.n}
+        {"model": labels[place], "verdict": test.verdict, "outcome": test.outcome, "statistic": test.statistic,
+         "low": test.interval[0], "high": test.interval[1], "threshold": test.threshold, "chance": test.chance,
+         "n": test.n}
         for place in order if (test := found.get(place)) is not None
     ]  # fmt: skip
     numbers = dict.fromkeys(("statistic", "low", "high", "threshold", "chance"), pl.Float64)
-    return pl.DataFrame(rows, schema={"model": pl.String, "verdict": pl.String, **numbers, "n": pl.Int64})
+    return pl.DataFrame(
+        rows, schema={"model": pl.String, "verdict": pl.String, "outcome": pl.String, **numbers, "n": pl.Int64}
+    )
 
 
 WIDTH, LETTERS, MOST = 240, 26, 3  # pixels of the scale; letters of a line of a model's label, and its lines
@@ -115,7 +117,7 @@ def across(table: pl.DataFrame, test: str) -> alt.Chart | alt.LayerChart:
         base.mark_tick(style="chance", height=STEP - 2, thickness=1.6).encode(x="threshold:Q"),
         base.mark_rule(strokeWidth=2.5).encode(x="low:Q", x2="high:Q", color=colour),
         base.mark_point(filled=True, size=90, opacity=1).encode(x=x, color=colour, shape=shape),
-        base.mark_text(style="mark", align="left", fontSize=11).encode(x=alt.value(WIDTH + 10), text="verdict:N"),
+        base.mark_text(style="mark", align="left", fontSize=11).encode(x=alt.value(WIDTH + 10), text="outcome:N"),
     ]  # fmt: skip
     whole = alt.LayerChart(layer=layers).properties(width=WIDTH, height=alt.Step(step))
     return themed(whole, f"{test}: a dot with its interval for every model, with the margin and chance.", table)

@@ -8,6 +8,7 @@ from exegete.page.columns import SIGNS
 from exegete.page.section import Table
 
 # Colours of the terminal's own palette, legible on light and on dark ground; the sign and the word say the same.
+LABEL = 16  # characters of what a line is called that are kept together where a verdict may be broken instead
 WORD = 12  # characters of a word that are kept together where a table is narrow
 STYLES = {
     "holds": "bold green",
@@ -29,10 +30,14 @@ def rich_table(table: Table) -> RichTable:
         show_edge=False,
     )
     drawn.caption_justify = "left"
-    rows = list(table.cells())
+    rows, judges = list(table.cells()), any(column.form == "verdict" for column in table.shown)
     for place, column in enumerate(table.shown):
         right = column.numeric
-        least = None if right else _longest_word([column.title, *(cells[place] for cells in rows)])
+        said = [column.title, *(cells[place] for cells in rows)]
+        whole = max(map(len, said))
+        least = min(LABEL, whole) if judges and not place else whole if judges and right else None
+        if least is None and not right:
+            least = _longest_word(said)
         drawn.add_column(
             Text(column.title), justify="right" if right else "left", no_wrap=right, overflow="fold", min_width=least
         )

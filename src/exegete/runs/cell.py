@@ -13,20 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from exegete.base.files import write_json
-from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, unsuited
+from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, texts_of, unsuited
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Writing
 from exegete.runs.companions import companions, needed
 from exegete.runs.data import notes_of
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.plugins import load_plugins
-from exegete.runs.scoring import cut
 from exegete.runs.skill import skill_stage
-from exegete.runs.stages import Case, experiment_stage, predict_stage
+from exegete.runs.stages import Case, experiment_stage, is_growing, predict_stage, shards_of
 from exegete.runs.study import Cell, FoundRows, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.choosing import chosen
 from exegete.tasks.data_check import DataCheck
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
@@ -162,7 +160,7 @@ def _pieces(work: Work, split: str, built: Experiment) -> Sequence[int | None]:
     task = cached_task(work.cell.task)
     if recipes(built, "bilstm", 0) or task.kind == "translation" or split not in task.splits:
         return (None,)
-    return range(len(cut(chosen(task.split(split), built.texts), built.texts)))[::-1]
+    return range(len(shards_of(task.split(split), texts_of(built, split), is_growing(built, task, split))))[::-1]
 
 
 def ask_piece(work: Work) -> FoundRows | None:
@@ -170,7 +168,7 @@ def ask_piece(work: Work) -> FoundRows | None:
     case, built = _case(work), work.study.built_experiments(work.cell.task)[work.part]
     if _unasked(work, case, built) is not None:
         return None
-    there = _accompanied(case, work, built)._replace(split=work.split, texts=built.texts)
+    there = _accompanied(case, work, built).asked_by(built, work.split)
     at, _, _ = experiment_stage(there, work.part, built, work.shard)
     return _ask_of(there, work.part, built) if at.done else None  # whoever asked the last shard tells
 
@@ -242,8 +240,8 @@ def _ask(work: Work, case: Case, name: str, built: Experiment) -> FoundRows:
     splits = built.splits or (case.split,)
     by_split = {split: found for found in work.found if found.experiment == name for split in found.folders}
     if not set(splits) <= set(by_split):
-        there = _accompanied(case, work, built)._replace(texts=built.texts)
-        by_split = {split: _ask_of(there._replace(split=split), name, built) for split in splits}
+        there = _accompanied(case, work, built)
+        by_split = {split: _ask_of(there.asked_by(built, split), name, built) for split in splits}
     known = [by_split[split] for split in splits]
     return FoundRows(
         name,

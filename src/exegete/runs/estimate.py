@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from exegete.base.names import parse
 from exegete.base.progress import Progress
-from exegete.experiments.common.contract import Experiment, recipes
+from exegete.experiments.common.contract import Experiment, recipes, texts_of
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.contract import Engine
 from exegete.runs.passes import OF_HUB, OURS, Costs, SplitQuestion, passes
@@ -81,7 +81,7 @@ def _questions(study: Study, built: Mapping[str, Experiment]) -> Iterator[SplitQ
     known: set[tuple[str, str, int | None]] = set()
     for name, each in built.items():
         for split in each.splits or (study.split,):
-            wanted = {(method, split, each.texts) for method in each.importances}
+            wanted = {(method, split, texts_of(each, split)) for method in each.importances}
             yield SplitQuestion(name, each, split, tuple(method for method, *_ in sorted(wanted - known, key=str)))
             known |= wanted
 
@@ -108,7 +108,7 @@ def _epochs(settings: TrainingSettings) -> float:
 
 def _read(asked: SplitQuestion, examples: Sequence[Example], costs: Costs) -> float:
     """Readings of a word that a question takes, its scores included."""
-    texts, words = asked.built.texts, words_of(examples)
+    texts, words = texts_of(asked.built, asked.split), words_of(examples)
     share = 1.0 if texts is None else min(1.0, texts / max(1, len(examples)))
     return words * share * passes(asked._replace(length=words / max(1, len(examples))), costs)
 

@@ -5,7 +5,9 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from exegete.base.names import parse
-from exegete.base.progress import Progress, Speaking
+from exegete.base.processes import at_most
+from exegete.base.progress import Progress, Speaking, heard
+from exegete.experiments.common.contract import Growing
 from exegete.models.ours.module import hashed_once
 from exegete.page.drawing import get_ready
 from exegete.runs.cell import (
@@ -39,28 +41,67 @@ class Piece(NamedTuple):
         return self._replace(work=self.work._replace(halves=True)) if can else None
 
 
-def work_through(jobs: list[Work], running: Engine, progress: Progress) -> list[Piece]:
+Known = dict[Cell, list[FoundRows]]
+# More texts for the experiments that grow: from the jobs so far and what is known of their cells to jobs that ask more,
+# or None where it is enough.
+Grow = Callable[[list[Work], Mapping[Cell, Sequence[FoundRows]]], list[Work] | None]
+
+
+class Worked(NamedTuple):
+    """What was asked in the end, and the pieces that were set aside; of their cells nothing further is asked."""
+
+    jobs: list[Work]
+    aside: list[Piece]
+
+
+def work_through(jobs: list[Work], running: Engine, progress: Progress, grow: Grow | None = None) -> Worked:
     """All queues; what is found of a cell is known to its later pieces, and what a person must know is said.
 
-    Returns the pieces that were set aside; of their cells nothing further is asked.
+    Before cells are put together, more texts may be asked of what grows, step by step.
     """
     check_tasks(jobs, running, progress)
     if len(jobs) == 1:  # its model is trained here, and then everybody is needed
         running.warm(_prepare, jobs[0])
-    known: dict[Cell, list[FoundRows]] = {}
+    known: Known = {}
     aside: list[Piece] = []
-    for pieces in queues(jobs, running.workers, isinstance(progress, Speaking)):
-        lost = {piece.work.cell for piece in aside}
-        left = [_informed(piece, known) for piece in pieces if piece.work.cell not in lost]
-        try:
-            for piece, found in running.map(_done, left, progress):
-                if isinstance(found, FoundRows):
-                    known.setdefault(piece.work.cell, []).append(found)
-                elif isinstance(found, str) and found and isinstance(progress, Speaking):
-                    progress.say(found)
-        except SetAsideError as error:
-            aside += [piece for piece in error.pieces if isinstance(piece, Piece)]
-    return aside
+    every = queues(jobs, running.workers, isinstance(progress, Speaking), grow is not None)
+    *before, last = every if grow is not None else [*every, []]
+    for pieces in before:
+        aside += _work_off(pieces, known, aside, running, progress)
+    while grow is not None and not aside and (more := grow(jobs, known)) is not None:
+        jobs = more
+        aside += _work_off(growing(jobs), known, aside, running, progress)
+    if grow is not None:
+        last = [Piece(run_cell, work) for work in jobs]
+    aside += _work_off(last, known, aside, running, progress)
+    return Worked(jobs, aside)
+
+
+def _work_off(
+    pieces: Sequence[Piece], known: Known, aside: Sequence[Piece], running: Engine, progress: Progress
+) -> list[Piece]:
+    """One queue; returns the pieces of it that were set aside."""
+    lost = {piece.work.cell for piece in aside}
+    left = [_informed(piece, known) for piece in pieces if piece.work.cell not in lost]
+    try:
+        for piece, found in running.map(_done, left, progress) if left else ():
+            if isinstance(found, FoundRows):
+                known.setdefault(piece.work.cell, []).append(found)
+            elif isinstance(found, str) and found and isinstance(progress, Speaking):
+                progress.say(found)
+    except SetAsideError as error:
+        return [piece for piece in error.pieces if isinstance(piece, Piece)]
+    return []
+
+
+def growing(jobs: Sequence[Work]) -> list[Piece]:
+    """The questions that more texts can be asked, of the split that they are asked about."""
+    parts = (part for part in apart(jobs) if part.split == part.study.split)
+    return [Piece(ask_piece, part) for part in parts if isinstance(_built(part), Growing)]
+
+
+def _built(part: Work) -> Any:
+    return part.study.built_experiments(part.cell.task)[part.part]
 
 
 def check_tasks(jobs: Sequence[Work], running: Engine, progress: Progress) -> None:
@@ -69,8 +110,9 @@ def check_tasks(jobs: Sequence[Work], running: Engine, progress: Progress) -> No
     pieces = [Piece(check_task, work) for work in reversed(every.values())]
     for piece in pieces:
         tell_size(piece.work.cell.task, progress)
-    for piece, check in running.map(_done, pieces, progress):
-        tell_check(piece.work.cell.task, check, progress)
+    with at_most(running.workers):
+        for piece, check in running.map(_done, pieces, progress):
+            tell_check(piece.work.cell.task, check, progress)
 
 
 def _informed(piece: Piece, known: Mapping[Cell, list[FoundRows]]) -> Piece:
@@ -79,9 +121,9 @@ def _informed(piece: Piece, known: Mapping[Cell, list[FoundRows]]) -> Piece:
 
 
 def _done(piece: Piece, progress: Progress) -> Any:
-    work = piece.work
-    with hashed_once(), in_step(work.address) if work.address else nullcontext(work.run) as run:
-        return piece.job(work._replace(run=run, progress=progress))
+    work = piece.work._replace(progress=progress)
+    with hashed_once(), heard(work.tell), in_step(work.address) if work.address else nullcontext(work.run) as run:
+        return piece.job(work._replace(run=run))
 
 
 def _prepare(work: Work, progress: Progress) -> None:
@@ -91,16 +133,19 @@ def _prepare(work: Work, progress: Progress) -> None:
     get_ready()
 
 
-def queues(jobs: list[Work], workers: int, told: bool) -> list[list[Piece]]:
+def queues(jobs: list[Work], workers: int, told: bool, grows: bool = False) -> list[list[Piece]]:
     """What is done side by side, queue after queue; cells too few to keep every worker busy are taken apart.
 
     A queue has no steps: a piece that needs a model which another worker is training waits for it, and whoever is free
     takes the next. Where somebody is told how well models predict, they are trained before anything is asked of them;
-    a single one in this process, which is warm already.
+    a single one in this process, which is warm already. Where more texts may be asked of some questions, these are
+    asked before the rest, and cells come last.
     """
     bases, whole = ([Piece(job, work) for work in jobs] for job in (train_base, run_cell))
     beside = [Piece(train_companions, part) for part in accompanied(jobs)]
     parts = [Piece(ask_piece, part) for part in apart(jobs)] if workers > 1 and len(jobs) < 2 * workers else []
+    if grows and not parts:
+        return [bases, growing(jobs), whole]
     first = bases if told or beside or parts else []
     if len(jobs) == 1:
         return [first, beside + parts, whole]

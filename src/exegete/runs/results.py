@@ -12,6 +12,7 @@ from exegete.base.errors import unknown
 from exegete.base.extras import to_pandas
 from exegete.base.parquet import read_parquet
 from exegete.experiments.common.contract import Experiment
+from exegete.experiments.common.drawn import charts_of
 from exegete.runs.naming import names_in, renamed
 from exegete.runs.run import finished_cells, study_of
 from exegete.runs.study import Study
@@ -44,7 +45,7 @@ class Result:
     @property
     def figures(self) -> Mapping[str, Any]:
         """Charts (altair) by name."""
-        return self.experiment.figures(self.rows, self.summary)
+        return charts_of(self.run, self.experiment, self.rows, self.summary)
 
     def figure(self, name: str) -> Any:
         """One chart (altair)."""

@@ -4,12 +4,14 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import polars as pl
 import torch
 from pydantic import ValidationError
 
@@ -19,22 +21,28 @@ from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
 from exegete.base.progress import Progress, Speaking, silent
+from exegete.experiments.catalogue import EXPERIMENTS
+from exegete.experiments.common.contract import Growing
+from exegete.experiments.common.margins import CRITERIA, margins_of
+from exegete.experiments.common.parts import AllRows, RowsPart
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.integrity import CHECKSUMS, facts_of, set_aside
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.naming import NAMES, names_of, renamed
 from exegete.runs.needs import own_files
-from exegete.runs.pieces import work_through
+from exegete.runs.pieces import Grow, work_through
 from exegete.runs.remote import FOUND, address_of, remote
 from exegete.runs.seal import Seals, libraries, seals_of
 from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
-from exegete.runs.study import Cell, Study, Work
-from exegete.runs.tables import checksums, write_tables
+from exegete.runs.study import Cell, FoundRows, Study, Work
+from exegete.runs.tables import checksums, parts_of, write_tables
 from exegete.runs.training import INPUTS
 from exegete.training.checkpoint import is_trained
 from exegete.training.settings import TrainingSettings
 
+# From a study and the rows of its experiments that grow to the study that asks them more texts, or None.
+More = Callable[[Study, Mapping[str, pl.DataFrame]], Study | None]
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes", "engine")  # what has no effect on a study's numbers
 TOLD = ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")  # of every cell
@@ -46,34 +54,59 @@ def run_study(
     cells: Sequence[Cell] | None = None,
     engine: Engine | None = None,
     progress: Progress = silent,
+    *,
+    criteria: Mapping[str, Any] | None = None,
+    more: More | None = None,
 ) -> Path:
-    """Run or resume a study, or some cells of it; returns the run folder."""
+    """Run or resume a study, or some cells of it; returns the run folder.
+
+    `criteria` are what the run is going to be judged by: they are written before charts, which show their margins.
+    `more` says, of a study and what its experiments that grow found so far, how the study goes on with more texts.
+    """
     with on_device(for_questions(study.device)):
-        return _run(study, out, cells, engine, progress)
+        return _run(study, out, cells, engine, progress, criteria, more)
 
 
-def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine | None, progress: Progress) -> Path:
-    """The same, on the device in use."""
+def _run(
+    study: Study,
+    out: Path,
+    cells: Sequence[Cell] | None,
+    engine: Engine | None,
+    progress: Progress,
+    criteria: Mapping[str, Any] | None,
+    more: More | None,
+) -> Path:
+    """Run or resume a study on the device in use."""
     started = time.time()
     with locked(out):
+        study = _as_grown(out, study)
         claim(out, study)
+        if criteria is not None:
+            write_json(out / CRITERIA, criteria)
         wanted = _made_again(out, study, cells or study.cells, progress)
-        seals = seals_of(study)
+        seals = seals_of(study, margins_of(out))
         if seals is not None and is_sealed(out, seals, wanted):
-            return out
+            larger = None if more is None else more(study, _found(out, study))
+            if larger is None:
+                return out
+            study = larger
+            claim(out, study)
+            seals = seals_of(study, margins_of(out))
         code = code_hash("exegete.runs.cell")  # of the code that is about to run
         _no_other_code(out, study, wanted, code)
         _sweep(out)
         kept_seals = seals.cells if seals is not None and _is_whole(out) else {}
         (out / MANIFEST).unlink(missing_ok=True)
         begun, by_cell = uuid4().hex, seals.cells if seals is not None else {}
-        missing = [cell for cell in wanted if not is_kept(out, cell, kept_seals.get(cell))]
+        missing = [cell for cell in wanted if more is not None or not is_kept(out, cell, kept_seals.get(cell))]
         address = _withdrawn(out, missing)
         work = Work(out, study, wanted[0], code, begun=begun, address=address)
         jobs = [work._replace(cell=cell, seal=by_cell.get(cell, "")) for cell in missing]
         with engine or engine_of(study.engine) as running:
             running.reach(None if address else out, own_files(study))
-            aside = work_through(jobs, running, progress)
+            jobs, aside = work_through(jobs, running, progress, None if more is None else _grow(more, out, address))
+            study = jobs[0].study if jobs else study
+            seals = seals_of(study, margins_of(out)) if more is not None else seals
             if address:
                 remote(address).fetch(FOUND)
             finished = finished_cells(out, study)
@@ -92,6 +125,47 @@ def _run(study: Study, out: Path, cells: Sequence[Cell] | None, engine: Engine |
     if aside:
         raise SetAsideError(aside, len(jobs))
     return out
+
+
+def _grow(more: More, out: Path, address: str) -> Grow:
+    """Jobs with more texts, as the study with them says; it claims the folder before it is asked."""
+
+    def grow(jobs: list[Work], known: Mapping[Cell, Sequence[FoundRows]]) -> list[Work] | None:
+        if address:
+            remote(address).fetch(FOUND)
+        larger = more(jobs[0].study, _rows_of(out, _folders(known))) if jobs else None
+        if larger is None:
+            return None
+        claim(out, larger)
+        seals = seals_of(larger, margins_of(out))
+        return [w._replace(study=larger, seal=seals.cells[w.cell] if seals is not None else "") for w in jobs]
+
+    return grow
+
+
+def _folders(known: Mapping[Cell, Sequence[FoundRows]]) -> dict[Cell, dict[str, dict[str, str]]]:
+    """By cell and experiment the stage of every split, the last that was told of."""
+    found: dict[Cell, dict[str, dict[str, str]]] = {}
+    for cell, every in known.items():
+        for each in every:
+            found.setdefault(cell, {}).setdefault(each.experiment, {}).update(each.folders)
+    return found
+
+
+def _found(out: Path, study: Study) -> dict[str, pl.DataFrame]:
+    """The rows that finished cells have of every experiment."""
+    return _rows_of(out, {_cell(facts): facts["experiments"] for facts in finished_cells(out, study)})
+
+
+def _rows_of(out: Path, folders: Mapping[Cell, Mapping[str, Mapping[str, str]]]) -> dict[str, pl.DataFrame]:
+    """Rows by experiment that grows, of stages that are complete."""
+    found: dict[str, list[RowsPart]] = {}
+    for cell, by_experiment in folders.items():
+        facts = {**cell._asdict(), "experiments": by_experiment}
+        for name in by_experiment:
+            if issubclass(EXPERIMENTS[name].load(), Growing):
+                found.setdefault(name, []).extend(parts_of(out, facts, name))
+    return {name: AllRows(parts).whole() for name, parts in found.items()}
 
 
 def _made_again(out: Path, study: Study, wanted: Sequence[Cell], progress: Progress) -> Sequence[Cell]:
@@ -203,6 +277,8 @@ def claim(out: Path, study: Study) -> None:
                 "another folder with --out"
             )
         changed = sorted(name for name in mine if before.get(name) != mine[name] and name not in WORDING)
+        if changed == ["experiments"] and _only_grown(before["experiments"], mine["experiments"]):
+            changed = []
         if changed:
             raise ExegeteError(
                 f"{out} is the run folder of another study ('{theirs.get('name')}' with other {', '.join(changed)}): "
@@ -210,6 +286,33 @@ def claim(out: Path, study: Study) -> None:
             )
     if theirs != mine:
         write_json(out / STUDY, mine)
+
+
+def _as_grown(out: Path, study: Study) -> Study:
+    """The study with no fewer texts than this run of it was asked already: what is known stays."""
+    before = read_json(out / STUDY, "run").get("experiments", ()) if (out / STUDY).is_file() else ()
+    same = [entry.get("name") for entry in before] == [entry["name"] for entry in study.experiments]
+    if not same or list(map(_of_a_text, before)) != list(map(_of_a_text, study.experiments)):
+        return study  # the folder is that of another study
+    entries = zip(before, study.experiments, strict=True)
+    more = tuple(old if _texts(old) > _texts(new) else new for old, new in entries)
+    return study.model_copy(update={"experiments": more})
+
+
+def _only_grown(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) -> bool:
+    """Whether experiments differ by more texts of those that grow, and by nothing else."""
+    more = all(_texts(new) >= _texts(old) for old, new in zip(before, now, strict=False))
+    return more and list(map(_of_a_text, before)) == list(map(_of_a_text, now))
+
+
+def _of_a_text(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An experiment as a study writes it, but for the number of texts where that grows."""
+    grows = issubclass(EXPERIMENTS[entry["name"]].load(), Growing)
+    return {name: value for name, value in entry.items() if name != "texts" or not grows}
+
+
+def _texts(entry: Mapping[str, Any]) -> float:
+    return inf if entry.get("texts") is None else float(entry["texts"])
 
 
 def _with_defaults(theirs: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Scoring: the importances of many texts, in shards that are written one by one."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
@@ -14,7 +15,7 @@ from exegete.importance.contract import Importance, Scores
 from exegete.importance.sharing import sharing
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch, batches_of_one_length
-from exegete.tasks.choosing import chosen
+from exegete.tasks.choosing import chosen, in_steps
 from exegete.tasks.example import Example
 from exegete.tasks.stored import Places, lengths_of
 
@@ -33,7 +34,26 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class Shards(Sequence[tuple[Example, ...]]):
+class Portions(Sequence[tuple[Example, ...]]):
+    """Texts that are worked on some at a time; what is asked for is read then."""
+
+    mean_length: float  # of all texts, in words
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[Example, ...]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[tuple[Example, ...]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[Example, ...] | list[tuple[Example, ...]]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(len(self))[at]]
+        return self.portion(range(len(self))[at])
+
+    @abstractmethod
+    def portion(self, number: int) -> tuple[Example, ...]:
+        """One of them."""
+
+
+class Shards(Portions):
     """Texts by length, so that those of a shard go into few batches; of equal length, in their own order.
 
     A shard is read when it is asked for: only the order of all texts is held.
@@ -48,16 +68,10 @@ class Shards(Sequence[tuple[Example, ...]]):
     def __len__(self) -> int:
         return len(self._ends)
 
-    @overload
-    def __getitem__(self, at: int) -> tuple[Example, ...]: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[tuple[Example, ...]]: ...
-    def __getitem__(self, at: int | slice) -> tuple[Example, ...] | list[tuple[Example, ...]]:
-        if isinstance(at, slice):
-            return [self[number] for number in range(len(self))[at]]
-        end = self._ends[at]
-        start = self._ends[at % len(self) - 1] if at % len(self) else 0
-        return tuple(self.examples[i] for i in self._order[start:end].tolist())
+    def portion(self, number: int) -> tuple[Example, ...]:
+        """The texts of a shard."""
+        start = self._ends[number - 1] if number else 0
+        return tuple(self.examples[i] for i in self._order[start : self._ends[number]].tolist())
 
 
 def _ends(lengths: Places, most: int, texts: int) -> list[int]:
@@ -70,6 +84,24 @@ def _ends(lengths: Places, most: int, texts: int) -> list[int]:
             start, words = place, 0
         words += length
     return [*found, len(lengths)] if len(lengths) else []
+
+
+class StepShards(Portions):
+    """Texts in their keyed order, step by step (`exegete.tasks.choosing.in_steps`); those of a step by length."""
+
+    def __init__(self, examples: Sequence[Example], texts: int | None) -> None:
+        self._steps = [Shards(some, texts=FEW) for some in in_steps(examples, texts)]
+        self._places = [(step, number) for step in self._steps for number in range(len(step))]
+        lengths = lengths_of(examples)
+        self.mean_length = int(lengths.sum()) / max(1, len(lengths))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def portion(self, number: int) -> tuple[Example, ...]:
+        """The texts of a shard of a step."""
+        step, place = self._places[number]
+        return step[place]
 
 
 def cut(examples: Sequence[Example], texts: int | None) -> Shards:

@@ -16,6 +16,7 @@ from exegete.base.names import Catalogue, parse
 from exegete.base.source import digest_of, is_ours, package_hash
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import builds
+from exegete.experiments.common.margins import Margins, declared_margins
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.measures.catalogue import MEASURES
@@ -41,8 +42,11 @@ class Seals(NamedTuple):
         return self.whole if len(cells) == len(self.cells) else key_of(whole=self.whole, cells=list(cells))
 
 
-def seals_of(study: Study) -> Seals | None:
-    """Fingerprints of everything that determines a run of a study; None where a user's own code does."""
+def seals_of(study: Study, margins: Margins | None = None) -> Seals | None:
+    """Fingerprints of everything that determines a run of a study; None where a user's own code does.
+
+    Charts show margins, those that tests declare unless others are given; what cells found has none.
+    """
     own = any(parse(model).name == "own" for model in study.models) or any(each.has_own for each in CATALOGUES)
     if study.plugins or own or not all(map(is_ours, study.built_experiments().values())):
         return None
@@ -58,7 +62,13 @@ def seals_of(study: Study) -> Seals | None:
     asked = study.model_dump(mode="json", exclude={"engine", "device"})
     alike = {name: said for name, said in asked.items() if name not in ("title", "notes", "tasks", "models", "seeds")}
     return Seals(
-        key_of(study=asked, **made, tasks=list(tasks.values()), models=list(models.values())),
+        key_of(
+            study=asked,
+            margins=margins or declared_margins(),
+            **made,
+            tasks=list(tasks.values()),
+            models=list(models.values()),
+        ),
         {c: key_of(study=alike, **made, cell=c, task=tasks[c.task], model=models[c.model]) for c in study.cells},
     )
 

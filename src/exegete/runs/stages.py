@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import torch
@@ -14,16 +14,16 @@ from exegete.base.device import elsewhere
 from exegete.base.names import parse
 from exegete.base.parquet import read_parquet, write_parquet
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.contract import Experiment, Subject, builds
+from exegete.experiments.common.contract import Experiment, Growing, Subject, builds, texts_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of, key_of
-from exegete.runs.scoring import Shards, cut, milliseconds, padded, score_frames
+from exegete.runs.scoring import Portions, StepShards, cut, milliseconds, padded, score_frames
 from exegete.runs.store import Stage, has_shards, part, stage, write_shards
-from exegete.tasks.choosing import chosen
+from exegete.tasks.choosing import chosen, grows
 from exegete.tasks.example import Example, Task
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.evaluation import predict
@@ -41,6 +41,7 @@ class Case(NamedTuple):
     checkpoint: Checkpoint
     tell: Callable[[str, int, int], None]
     texts: int | None = None  # how many of the split's texts; all, unless given
+    growing: bool = False  # whether more of them may be asked later, and what is known of these then stays
     companions: Mapping[str, Companion] = MappingProxyType({})  # models trained beside it, by name
     halves: bool = False  # whether the texts of a shard are worked on in two halves, which take less memory
 
@@ -52,7 +53,7 @@ class Case(NamedTuple):
     @property
     def content(self) -> dict[str, str]:
         """What every stage of this case depends on."""
-        texts = {} if self.texts is None else {"texts": str(self.texts)}
+        texts = {"order": "keyed"} if self.growing else {} if self.texts is None else {"texts": str(self.texts)}
         split = {"split": self.split} | texts
         model = self.checkpoint.model
         return {"data": self.task.hash, "model": model_key(model)} | split | elsewhere(model.device)
@@ -63,9 +64,18 @@ class Case(NamedTuple):
         return chosen(self.task.split(self.split), self.texts)
 
     @property
-    def shards(self) -> Shards:
+    def shards(self) -> Portions:
         """The texts, in the order and the portions in which they are worked on."""
-        return cut(self.examples, self.texts)
+        return shards_of(self.task.split(self.split), self.texts, self.growing)
+
+    def asked_by(self, experiment: Experiment, split: str) -> "Case":
+        """The same with the texts of a split that an experiment asks about."""
+        growing = is_growing(experiment, self.task, split)
+        return self._replace(split=split, texts=texts_of(experiment, split), growing=growing)
+
+    def stage(self, kind: str, key: str, **facts: Any) -> Stage:
+        """A stage of this run; one of texts of which more may be asked is complete when all of these are there."""
+        return stage(self.run, kind, key, len(self.shards) if self.growing else None, **facts)
 
     def portions(self, texts: int) -> list[slice]:
         """What is worked on together of the texts of a shard: all, or either half."""
@@ -73,10 +83,20 @@ class Case(NamedTuple):
         return [slice(0, middle), slice(middle, texts)] if self.halves and texts > 1 else [slice(0, texts)]
 
 
+def shards_of(examples: Sequence[Example], texts: int | None, growing: bool) -> Portions:
+    """So many texts of a split, in the order and the portions in which they are worked on."""
+    return StepShards(examples, texts) if growing else cut(chosen(examples, texts), texts)
+
+
+def is_growing(experiment: Experiment, task: Task, split: str) -> bool:
+    """Whether what an experiment says of these texts stays when more of them are asked."""
+    return isinstance(experiment, Growing) and grows(task.splits.get(split, ()), texts_of(experiment, split))
+
+
 def predict_stage(case: Case) -> Stage:
     """What the model predicts for every text: class, probabilities, and the words, for whoever reads the run."""
     code = key_of(code=[code_hash(name) for name in ("exegete.training.evaluation", __name__)])
-    at = stage(case.run, "predict", key_of(**case.content, code=code), **case.content)
+    at = case.stage("predict", key_of(**case.content, code=code), **case.content)
     if at.done:
         return at
     with at.held():
@@ -152,7 +172,7 @@ def _short(names: str) -> str:
 
 def _score_stage(case: Case, name: str, importance: Importance) -> Stage:
     facts = case.content | {"importance": name}
-    return stage(case.run, "score", key_of(**facts, code=[code_of(importance), code_hash(__name__)]), **facts)
+    return case.stage("score", key_of(**facts, code=[code_of(importance), code_hash(__name__)]), **facts)
 
 
 def _told(folder: Path) -> dict[str, float | int | None]:
@@ -180,13 +200,13 @@ def experiment_stage(
     predicted = None if isinstance(case.checkpoint.model, Writing) else predict_stage(case)
     refused = refusals(case.checkpoint.model, built.importances) | _absent(case, built.importances)
     scored = score_stages(case, [wanted for wanted in built.importances if wanted not in refused], only)
-    facts = case.content | {"experiment": name, "settings": repr(built)}
+    facts = case.content | {"experiment": name, "settings": repr(_of_a_text(case, built))}
     scores = {importance: at.folder.name for importance, at in scored.items()}
     own = [code_of(IMPORTANCES.make(method)) for method in builds(built)]  # by name: no import shows them
     code = [code_hash(EXPERIMENTS[name].load().__module__), code_hash(__name__), *own]
     beside = {companion: _what(found) for companion, found in case.companions.items()}
     key = key_of(**facts, scores=scores, code=code, **({"companions": beside} if beside else {}))
-    at = stage(case.run, "experiment", key, **facts, scores=scores)
+    at = case.stage("experiment", key, **facts, scores=scores)
     if not at.done:
         every = case.shards
         known = KnownTexts(predicted, scored, refused, every)
@@ -194,6 +214,11 @@ def experiment_stage(
         if write_shards(at.folder, range(len(every)), rows, partial(case.tell, name), only):
             at.finish()
     return at, scored, refused
+
+
+def _of_a_text(case: Case, built: Experiment) -> Experiment:
+    """The settings that determine what an experiment says of a text: of one that grows, not how many there are."""
+    return built.of_a_text() if case.growing and isinstance(built, Growing) else built
 
 
 def _rows(case: Case, known: "KnownTexts", built: Experiment, number: int) -> pl.DataFrame:
@@ -234,7 +259,7 @@ class KnownTexts(NamedTuple):
     predicted: Stage | None  # None: whole translations are asked about
     scored: dict[str, Stage]
     refused: dict[str, str]
-    shards: Shards
+    shards: Portions
 
 
 def _subject(case: Case, known: KnownTexts, number: int, examples: tuple[Example, ...], some: slice) -> Subject:

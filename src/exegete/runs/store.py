@@ -27,12 +27,15 @@ class Stage:
 
     folder: Path
     facts: dict[str, Any]
+    shards: int | None = None  # how many are wanted of a stage that grows; others are complete once and for all
     started: float = field(default_factory=time.monotonic)
 
     @property
     def done(self) -> bool:
         """Whether it is complete."""
-        return (self.folder / DONE).is_file()
+        if not (self.folder / DONE).is_file():
+            return False
+        return self.shards is None or len(self.result().get(PARTS, ())) >= self.shards
 
     @contextmanager
     def held(self, number: int | None = None) -> Iterator[None]:
@@ -74,9 +77,9 @@ def refuse_address(folder: Path) -> None:
         )
 
 
-def stage(run: Path, kind: str, key: str, **facts: Any) -> Stage:
-    """The stage of a kind with this key."""
-    return Stage(run / "stages" / f"{kind}-{key}", {"kind": kind, "key": key} | facts)
+def stage(run: Path, kind: str, key: str, shards: int | None = None, /, **facts: Any) -> Stage:
+    """The stage of a kind with this key; with `shards`, one that may grow, and of which so many are wanted."""
+    return Stage(run / "stages" / f"{kind}-{key}", {"kind": kind, "key": key} | facts, shards)
 
 
 def peak_memory() -> int:

@@ -18,6 +18,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="unique",
+        label="alternatives no easier to find",
         question="Is there no other attention, found by search, that gives the same prediction? (It never decides.)",
         criterion=(
             "ε-max JSD of searched adversaries is at most {margin} above that of a model that is faithful by "

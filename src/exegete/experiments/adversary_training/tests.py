@@ -21,6 +21,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="hard_to_fake",
+        label="no alternative trainable",
         question="Can no model be trained to predict the same with other weights?",
         criterion=(
             "1 − JSD / JSD after permuting, of the adversary that gets furthest with TVD ≤ 0.05, is above {margin}"

@@ -19,6 +19,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="agrees",
+        label="agrees with saliency",
         question="Does attention rank the words of a text as the other importances rank them?",
         criterion="mean τ-b of attention with the others is at most {margin} below their mean τ-b with each other",
         margin=0.1,
@@ -51,6 +52,7 @@ TESTS = (
     ),
     Test(
         name="agrees_beyond_ties",
+        label="agrees with saliency, ties aside",
         question="Does it, if every τ-b is taken as a share of what ties allow? (Sparse attention ties many words.)",
         criterion="mean corrected τ-b of attention with the others is at most {margin} below theirs with each other",
         margin=0.1,
@@ -73,6 +75,7 @@ TESTS = (
     ),
     Test(
         name="beats_chance",
+        label="agreement above chance",
         question="Does attention agree with the other importances more than noise does?",
         criterion="mean τ-b of attention with the others is above chance (margin {margin})",
         margin=0.0,

@@ -120,6 +120,25 @@ class Streaming(Protocol):
         """`summary` and `tables` of rows on disk."""
 
 
+@runtime_checkable
+class Growing(Protocol):
+    """An experiment that more texts can be asked later: what the first of them said stays.
+
+    Its rows are of one text each, whatever is asked beside it; `texts` is how many of the split that a study is about.
+    """
+
+    def of_a_text(self) -> "Experiment":
+        """The same without the settings that change no text's rows: how many are asked, and how they are judged."""
+
+    def texts_of(self, split: str) -> int | None:
+        """How many texts of a split are asked; all: None."""
+
+
+def texts_of(experiment: "Experiment", split: str) -> int | None:
+    """How many texts of a split an experiment asks; all: None."""
+    return experiment.texts_of(split) if isinstance(experiment, Growing) else experiment.texts
+
+
 class Experiment(Protocol):
     """One question of the debate."""
 

@@ -3,18 +3,26 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from exegete.base.source import digest_of, is_ours, package_hash
 from exegete.experiments.common.contract import Experiment
+from exegete.experiments.common.margins import judged_by, lower_of, margins_of
 from exegete.page.drawing import Drawing, drawing, keep, kept
+
+
+def charts_of(run: Path, experiment: Experiment, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
+    """The charts of an experiment by name, with the margins that its run is judged by."""
+    with judged_by(margins_of(run), lower_of(run)):
+        return experiment.figures(rows, summary)
 
 
 def draw(run: Path, name: str, experiment: Experiment, rows: pl.DataFrame, summary: pl.DataFrame) -> None:
     """Draw every figure of an experiment whose rows and summary are written, for its folder and for the report."""
     folder = run / "figures"
-    found = {figure: drawing(chart) for figure, chart in experiment.figures(rows, summary).items()}
+    found = {figure: drawing(chart) for figure, chart in charts_of(run, experiment, rows, summary).items()}
     for figure, drawn in found.items():
         drawn.save(folder, f"{name}_{figure}")
     if is_ours(experiment):  # what a user's own code draws may change without our knowing
@@ -31,4 +39,5 @@ def drawn(run: Path, name: str, experiment: Experiment) -> Mapping[str, Drawing]
 def _key(run: Path, name: str, experiment: Experiment) -> str:
     """Everything that figures depend on."""
     tables = [run / "tables" / f"{name}{part}.parquet" for part in ("", "_summary")]
-    return hashlib.sha256(repr((digest_of(*tables), repr(experiment), package_hash())).encode()).hexdigest()[:16]
+    said = digest_of(*tables), repr(experiment), margins_of(run), lower_of(run), package_hash()
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:16]

@@ -1,14 +1,15 @@
 """The contract of an experiment's sections, and how they are declared: tables and parts, before there are numbers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
 from exegete.base.parquet import read_parquet
-from exegete.experiments.common.drawn import drawn
+from exegete.experiments.common.drawn import charts_of, drawn
+from exegete.experiments.common.margins import Margins, margins_of
 from exegete.page.columns import Column, varying
 from exegete.page.labels import importance_labels, named
 from exegete.page.section import Figure, Section, Table
@@ -34,6 +35,11 @@ class Found(NamedTuple):
         """Its numbers with n, interval and chance."""
         return read_parquet(self.run / "tables" / f"{self.name}_summary.parquet")
 
+    @property
+    def margins(self) -> Margins:
+        """What every test must reach in this run."""
+        return margins_of(self.run)
+
     def table(self, name: str) -> pl.DataFrame:
         """A further table."""
         return pl.read_csv(self.run / "tables" / f"{self.name}_{name}.csv", glob=False)
@@ -41,7 +47,7 @@ class Found(NamedTuple):
     def charts(self) -> Mapping[str, Any]:
         """Its charts by name: as they were drawn with its tables, or else drawn now."""
         found: Mapping[str, Any] | None = drawn(self.run, self.name, self.experiment)
-        return self.experiment.figures(self.rows, self.summary) if found is None else found
+        return charts_of(self.run, self.experiment, self.rows, self.summary) if found is None else found
 
 
 class Sections(Protocol):
@@ -67,7 +73,7 @@ class Shown:
 
     title: str
     columns: Sequence[Column] = ()
-    caption: str = ""
+    caption: str | Callable[[Margins], str] = ""  # of the margins that the run is judged by, where it says one
     of: str = SUMMARY  # or a further table of the experiment
     where: pl.Expr | None = None
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -76,10 +82,13 @@ class Shown:
 
     def __call__(self, found: Found) -> Table:
         """The table with its numbers."""
-        return self.on(found.summary if self.of == SUMMARY else found.table(self.of))
+        caption = self.caption(found.margins) if callable(self.caption) else self.caption
+        frame = found.summary if self.of == SUMMARY else found.table(self.of)
+        return replace(self, caption=caption).on(frame)
 
     def on(self, frame: pl.DataFrame) -> Table:
-        """The same of a frame."""
+        """The same of a frame, whose caption is known."""
+        assert isinstance(self.caption, str)
         kept = self.first(frame if self.where is None else frame.filter(self.where))
         placed = {"task", "model"} <= set(kept.columns)
         kept = named(kept) if placed else kept

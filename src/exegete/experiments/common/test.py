@@ -18,6 +18,13 @@ Goal = Literal["faithful", "plausible", "sanity"]
 # What a test looks at: words that matter, weights as such, reasons that are known, other weights and trainings, people.
 Part = Literal["words", "weights", "known reasons", "alternatives", "people"]
 PARTS: tuple[Part, ...] = get_args(Part)
+PART_TITLES: dict[Part, str] = {
+    "words": "Words that matter",
+    "weights": "Weights as such",
+    "known reasons": "Reasons that are known",
+    "alternatives": "Other weights, other trainings",
+    "people": "People",
+}
 Statistic = Callable[["Evidence"], "Measured | Varied | None"]
 
 
@@ -35,7 +42,9 @@ class Test:
     experiments: tuple[str, ...]  # whose rows it needs; in the first one's chapter it is told
     statistic: str | Statistic  # `module:function`, or the function
     part: Part
+    label: str = ""  # two to five words for people, which attention does where the test holds; its name unless given
     within: bool = False  # it holds if attention is worse by less than the margin; else it must be better by more
+    partly: float | None = None  # a test that fails, but lies above this, fails only partly
     bound: float = 1.0  # no value lies beyond ± this
     about: Literal["checkpoint", "recipe"] = "checkpoint"  # a recipe: the way of training, whatever the number of seeds
     kind: str = ""  # the kind of task that it is for; none: all
@@ -47,6 +56,10 @@ class Test:
     measures: str = ""  # the statistic, in words; this and the next two are for its page
     chance: str = "0"  # what weights that know nothing would score
     remark: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.name.replace("_", " "))
 
     def threshold(self, margin: float) -> float:
         """What the interval is compared with."""

@@ -19,6 +19,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="informative",
+        label="helps a bag of words",
         question="Do the weights help a model that sees single words, compared with uniform ones?",
         criterion="accuracy gained by imposing the weights on a model of single words is above {margin}",
         margin=0.0,

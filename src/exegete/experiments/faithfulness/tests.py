@@ -20,6 +20,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="beats_random",
+        label="top words beat random",
         question=(
             "Does removing the words that attention ranks first change the prediction more than removing random words?"
         ),
@@ -46,6 +47,7 @@ TESTS = (
     ),
     Test(
         name="faithful",
+        label="matches the best method",
         question="Does it change the prediction nearly as much as with the best method, chosen on other texts?",
         criterion=(
             "comprehensiveness (AOPC, mean over removals) is at most {margin} below that of the best method that "
@@ -83,6 +85,7 @@ TESTS = (
     ),
     Test(
         name="faithful_by_size",
+        label="matches the best method (ignoring sign)",
         question="Does it, if all methods rank words by the size of their scores? (Attention has no sign.)",
         criterion=(
             "comprehensiveness, with every method's words ranked by |score|, is at most {margin} below that of the "
@@ -117,6 +120,7 @@ TESTS = (
     ),
     Test(
         name="sufficient",
+        label="top words suffice like the best’s",
         question="Are the words that attention ranks first enough for the prediction, nearly as with the best method?",
         criterion=(
             "what the probability loses with these words alone (sufficiency, AOPC) is at most {margin} above the "

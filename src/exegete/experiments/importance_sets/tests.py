@@ -19,6 +19,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="ranks_decisions",
+        label="flips decisions early",
         question="Does the decision flip sooner if weights are removed from the largest on, not in random order?",
         criterion=(
             "the share of weights removed before the decision flips is below that of random order by more than {margin}"

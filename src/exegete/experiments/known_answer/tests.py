@@ -18,6 +18,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="known_answer",
+        label="finds planted words",
         question="Does attention find words that were planted in the data so that they decide the class?",
         criterion=(
             "precision at k of the planted words is above {margin}, on texts where the model obeys and needs them"

@@ -5,7 +5,8 @@ where none does are void: they have no order to find.
 """
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 import polars as pl
 import torch
@@ -14,18 +15,29 @@ from torch import Tensor
 from exegete.base.names import parse
 from exegete.experiments.common.statistic import Evidence, Varied, by_seed
 from exegete.experiments.common.summaries import by_keys, number
-from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD
+from exegete.experiments.mediation.effects import SCALES, Removal
+from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD, is_neutral
 from exegete.measures.bounded import bounded
+from exegete.tasks.choosing import keyed_order, looks
 
 KEYS = ("task", "model", "split", *SPECIFICATION, "method")
-VALUES = ("ranks", "reads", "locates", "opposed")
-VOID = "in {share:.0%} of the texts no word matters enough to be ranked"
+VALUES = ("ranks", "ceiling", "ranks_active", "reads", "carries", "locates", "opposed", "idle")
+VOID = "in {share:.0%} of the first texts no word matters enough to be ranked"
 STILL = "zeroing a weight hardly changes anything"
 
 
 def reads(found: Evidence) -> Varied:
     """M: how much of what words do goes through their own weights."""
     return _varied(found, pl.col("reads"))
+
+
+def carries(found: Evidence) -> Varied | None:
+    """F: how much the differences of weights do, on the scale of log-odds; a run of before did not ask it."""
+    if "carries" not in found.rows.columns:
+        return None
+    varied = _varied(found, pl.col("carries"))
+    kept = {name: values for name, values in varied.values.items() if name.endswith("log-odds")}
+    return varied._replace(values=kept, void={name: why for name, why in varied.void.items() if name in kept})
 
 
 def ranks(found: Evidence) -> Varied:
@@ -55,14 +67,24 @@ def _still() -> pl.Expr:
 
 
 def _varied(found: Evidence, value: pl.Expr, chance: float = 0.0) -> Varied:
-    """A value of attention's rows by specification; NaN in void texts."""
+    """A value of attention's rows by specification, texts in the order in which they were asked; NaN in void texts.
+
+    Whether a specification counts is fixed at the first look, so that it can't change with what is asked later.
+    """
     values, void = {}, {}
     for name, rows in _specifications(found).items():
-        values[name] = by_seed(rows.with_columns(value=pl.when(~pl.col("void")).then(value)))
-        share = float(rows["void"].mean() or 0.0)  # type: ignore[arg-type]
+        values[name] = in_order(rows, pl.when(~pl.col("void")).then(value))
+        first = in_order(rows, pl.col("void").cast(pl.Float64))[:, : looks(rows.height)[0]]
+        share = float(first.mean()) if first.numel() else 0.0
         if share > 0.5:
             void[name] = VOID.format(share=share)
     return Varied(values, void, chance)
+
+
+def in_order(rows: pl.DataFrame, value: pl.Expr) -> Tensor:
+    """A value by text, in the keyed order in which texts are asked: [seed, example]."""
+    found = by_seed(rows.with_columns(value=value))
+    return found[:, keyed_order(rows["example"].unique().sort().to_numpy(writable=True))]
 
 
 def _specifications(found: Evidence) -> dict[str, pl.DataFrame]:
@@ -73,13 +95,14 @@ def _specifications(found: Evidence) -> dict[str, pl.DataFrame]:
 
 
 def neutral() -> pl.Expr:
-    """Whether a specification decides.
-
-    Where another word stands in a word's place, it has an effect of its own. Models that are faithful by construction
-    fail there if it is the unknown word, to which training gave a meaning, or on the scale of probability, where one
-    word in the other direction outweighs many: these only inform.
-    """
-    return (pl.col("removal") == "delete") | ((pl.col("removal") == "resample") & (pl.col("scale") == "log-odds"))
+    """Whether a specification decides (`exegete.experiments.mediation.experiment.is_neutral`)."""
+    deciding = [
+        (pl.col("removal") == removal) & (pl.col("scale") == scale)
+        for removal in get_args(Removal)
+        for scale in SCALES
+        if is_neutral(removal, scale)
+    ]
+    return pl.any_horizontal(deciding)
 
 
 def _is_attention(rows: pl.DataFrame) -> pl.Expr:
@@ -96,11 +119,31 @@ def name_of(removal: str, company: str, scale: str) -> str:
     return f"{removal} {'alone' if company == 'alone' else 'in company'}, {scale}"
 
 
+def attention_by_text(rows: pl.DataFrame, counted: Sequence[str]) -> pl.DataFrame:
+    """Attention's rows on the test texts as a row per text, in the order in which texts were asked.
+
+    Numbers are means over the specifications that count, and over seeds; Γ and all beside it are null in void texts.
+    """
+    named = pl.format("{}|{}|{}", *SPECIFICATION).map_elements(
+        lambda of: name_of(*of.split("|")), return_dtype=pl.String
+    )
+    own = rows.filter(pl.col("split") == TEST, _is_attention(rows)).with_columns(of=named)
+    own = own.filter(pl.col("of").is_in(counted))
+    if own.is_empty():
+        return own
+    there = [name for name in VALUES if name in own.columns]
+    first = [name for name in ("predicted", "n", "idle_place", "idle_word") if name in own.columns]
+    texts = own.group_by("example").agg(
+        pl.col(there).filter(~pl.col("void")).mean(), pl.col(first).drop_nulls().first(), pl.col("void").all()
+    ).sort("example")  # fmt: skip
+    return texts[keyed_order(texts["example"].to_numpy(writable=True)).numpy()]
+
+
 def gammas(rows: pl.DataFrame, split: str, method: str, counted: list[str]) -> Tensor:
     """Γ of a method by text, the mean over the specifications that count: [seed, example]."""
     named = pl.format("{}|{}|{}", *SPECIFICATION)
     kept = rows.filter(pl.col("split") == split, pl.col("method") == method).with_columns(of=named)
-    parts = [by_seed(part.with_columns(value=pl.when(~pl.col("void")).then(pl.col("ranks"))))
+    parts = [in_order(part, pl.when(~pl.col("void")).then(pl.col("ranks")))
              for (name,), part in kept.partition_by(["of"], as_dict=True, maintain_order=True).items()
              if name_of(*str(name).split("|")) in counted]  # fmt: skip
     return torch.stack(parts).nanmean(0) if parts else torch.full((1, 0), math.nan)

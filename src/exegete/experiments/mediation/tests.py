@@ -1,4 +1,4 @@
-"""How mediation is measured, and what the audit asks of it: the two questions that decide, and two that explain."""
+"""How mediation is measured, and what the audit asks of it: the three questions that decide, and two that explain."""
 
 from exegete.experiments.common.test import Test
 from exegete.page.note import Note
@@ -6,11 +6,12 @@ from exegete.page.note import Note
 NOTE = Note(
     formula=(
         "With e_t, what the predicted class loses without word t, and w_t, what it loses when the weight of t alone is "
-        "zeroed: M = 1 − Σ (e_t − w_t)² / Σ e_t²; Γ = Σ (2 R_t(α) − n − 1) |e_t| / Σ (2 R_t(|e|) − n − 1) |e_t|."
+        "zeroed: M = 1 − Σ (e_t − w_t)² / Σ e_t²; Γ = Σ (2 R_t(α) − n − 1) |e_t| / Σ (2 R_t(|e|) − n − 1) |e_t|; "
+        "F = min(1, |z(α) − z(flat)| / √Σ e_t²)."
     ),
     misleads=(
         "No way of removing a word is the right one, so all of them are asked, and what holds in one and fails in "
-        "another is said to hang on it. Texts in which no word matters have no order to find, and are left out."
+        "another is said to depend on it. Texts in which no word matters have no order to find, and are left out."
     ),
     page="concepts/how-we-decide.md",
     title="How we decide",
@@ -21,6 +22,7 @@ _HERE = "exegete.experiments.mediation.statistics"
 TESTS = (
     Test(
         name="reads",
+        label="acts through its weight (M)",
         question="Does a word act on the prediction through its own weight?",
         criterion="the share M of what words do that their own weights do is above {margin} in every specification",
         margin=0.25,
@@ -44,9 +46,11 @@ TESTS = (
     ),
     Test(
         name="ranks",
+        label="orders words by effect (Γ)",
         question="Do weights order words by how much they matter to the prediction?",
         criterion="the Gini correlation Γ of attention with what words do is above {margin} in every specification",
         margin=0.7,
+        partly=0.5,
         source="Schechtman & Yitzhaki 1987",
         experiments=("mediation",),
         statistic=f"{_HERE}:ranks",
@@ -62,7 +66,31 @@ TESTS = (
         remark="Ties among words that don't matter cost nothing; uniform and random weights score 0, the best order 1.",
     ),
     Test(
+        name="carries",
+        label="differences of weights count (F)",
+        question="Do the differences of weights count, or would equal weights do?",
+        criterion="what making weights equal does is above {margin} of what words do, in every specification",
+        margin=0.2,
+        source="Wiegreffe & Pinter 2019",
+        experiments=("mediation",),
+        statistic=f"{_HERE}:carries",
+        part="weights",
+        goals=("faithful",),
+        says={
+            "holds": "The differences of its weights count.",
+            "fails": "Equal weights would do nearly as well: the differences of its weights do not count.",
+            "cannot tell": "Whether the differences of its weights count is not settled.",
+            "hangs on": "Whether the differences of its weights count hangs on how a word is removed.",
+        },
+        measures="F = min(1, |z(α) − z(flat)| / √Σ e_t²), z the log-odds, flat: weights made equal among words",
+        remark=(
+            "Sinks, special and null keys keep their weight. `used` shuffles weights, and so moves those of a sink "
+            "onto words; F asks only whether words' weights differ to any effect."
+        ),
+    ),
+    Test(
         name="locates",
+        label="orders hidden states",
         question="Do weights order the states that the model pools by how much they matter?",
         criterion="the Gini correlation of attention with what its weights do is above {margin} in every specification",
         margin=0.7,
@@ -81,6 +109,7 @@ TESTS = (
     ),
     Test(
         name="supports",
+        label="points to supporting words",
         question="Does most of the weight lie on words that hold the prediction up?",
         criterion="the share of attention on words whose removal does not raise the prediction is above {margin}",
         margin=0.5,

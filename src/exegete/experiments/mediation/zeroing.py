@@ -24,7 +24,7 @@ def at_readout(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Te
     site = model.readout.sites[0]
     texts = opened(model, left, site=None if site == model.sites[-1] else site)
     pool = Pooled([], texts, texts.own)
-    owner = _keys(model, left, texts, site)
+    owner = keys_of_tokens(model, left, texts, site)
     count = asked.sum(-1)
     row, token = asked.nonzero(as_tuple=True)
     place = places(row) - (count.cumsum(0) - count)[row]  # of an ask among those of its base
@@ -35,7 +35,7 @@ def at_readout(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Te
     return pool.logits, logits[row, place][None]
 
 
-def _keys(model: Predictor, left: Batch, texts: Opened, site: str) -> Tensor:
+def keys_of_tokens(model: Predictor, left: Batch, texts: Opened, site: str) -> Tensor:
     """The key of every token, [base, token]: its own place where words are pooled or look at each other, else as a
     trace has it.
     """

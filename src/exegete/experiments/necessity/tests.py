@@ -16,6 +16,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="needed",
+        label="worse without attention",
         question="Does a model that is trained with uniform weights predict worse?",
         criterion="accuracy lost with uniform weights in training and inference is above {margin}",
         margin=0.01,

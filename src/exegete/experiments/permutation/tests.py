@@ -19,6 +19,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="used",
+        label="sensitive to shuffling",
         question="Does the prediction care which word carries which weight?",
         criterion="median TVD of predictions under 100 permutations of the weights, mean over texts, is above {margin}",
         margin=0.05,

@@ -19,6 +19,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="plausible",
+        label="marks what people mark",
         question="Does attention mark the words that people marked as the reason?",
         criterion="average precision against human rationales is above chance by more than {margin}",
         margin=0.0,

@@ -1,16 +1,17 @@
-"""Readings: Γ, Γ of what is read and M of every reading, with their thresholds."""
+"""Readings: Γ, Γ of what is read and M of every reading, with their margins."""
 
 import altair as alt
 import polars as pl
 
+from exegete.experiments.common.margins import margin
 from exegete.experiments.mediation.experiment import TEST
 from exegete.experiments.mediation.statistics import name_of
 from exegete.experiments.readings.candidates import SAID
+from exegete.experiments.readings.tests import MARGINS
 from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
 from exegete.page.theme import NEUTRAL, figure, inline
 
 MEASURES = {"ranks": "Γ", "carried": "Γ of what is read", "reads": "M"}
-THRESHOLDS = {"reads": 0.25, "ranks": 0.7, "carried": 0.7}
 
 
 def levels(summary: pl.DataFrame) -> pl.DataFrame:
@@ -25,7 +26,7 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     parts = [
         kept.select(
             "panel", "name", "specification", measure=pl.lit(said), mean=pl.col(name), low=pl.col(f"{name}_low"),
-            high=pl.col(f"{name}_high"), threshold=pl.lit(THRESHOLDS[name]),
+            high=pl.col(f"{name}_high"), threshold=pl.lit(margin(MARGINS[name])),
         )
         for name, said in MEASURES.items()
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from exegete.experiments.common.margins import Margins
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.mediation.experiment import TEST
 from exegete.experiments.readings.candidates import SAID
@@ -44,13 +45,18 @@ def of_others(summary: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
+def may_be_read(margins: Margins) -> str:
+    """The caption of readings."""
+    where = f"both Γ > {margins['ranks']:g}, M > {margins['reads']:g}"
+    return f"Means over specifications, on texts that chose nothing. Chance: 0. May be read: {where}."
+
+
 READINGS = shown(
     "Readings",
     text("name", "reading"), text("site"), text("head"), *wide(text("query", "read from")), number("ranks", "Γ"),
     number("carried", "Γ of what is read"), number("reads", "M"), count("n"),
     *wide(number("least", "least Γ"), count("left_out", "heads left out")),
-    caption="Means over specifications, on texts that chose nothing. Chance: 0. May be read: both Γ > 0.7, M > 0.25.",
-    first=of_readings,
+    caption=may_be_read, first=of_readings,
 )  # fmt: skip
 OTHERS = shown(
     "Single layers and heads", text("kind"), count("readings"), number("least"), number("median"), number("most"),

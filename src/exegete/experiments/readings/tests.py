@@ -2,6 +2,8 @@
 
 from exegete.page.note import Note
 
+MARGINS = {"ranks": "ranks", "carried": "ranks", "reads": "reads"}  # by quantity: the test whose margin it has
+
 NOTE = Note(
     formula=(
         "With e_t, what the predicted class loses without word t, s the reading, and w_t, what it loses with the edges "

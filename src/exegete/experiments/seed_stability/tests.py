@@ -21,6 +21,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="stable",
+        label="stable over seeds",
         question="Do models that differ by seed attend to the same words?",
         criterion="1 − JSD / JSD after permuting, between seeds, is above {margin} (0: as unlike as unrelated weights)",
         margin=0.5,

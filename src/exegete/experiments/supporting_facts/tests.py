@@ -18,6 +18,7 @@ NOTE = Note(
 TESTS = (
     Test(
         name="finds_facts",
+        label="finds the needed sentences",
         question="Does attention point at the sentences that a question needs?",
         criterion=(
             "precision at k of the supporting sentences (each scored by its highest word) is above {margin}, on "

@@ -20,6 +20,7 @@ export function layout(model) {
   };
   const parts = { numbers: {} };
   parts.title = make("h2", { id: heading });
+  parts.answer = make("p", { className: "audited", hidden: !model.about.answer }, model.about.answer ?? "");
   parts.said = make("span");
   parts.bar = make("progress", { hidden: true, "aria-label": "Getting the model ready" });
   parts.state = make("div", { className: "state", role: "status" }, parts.said, parts.bar);
@@ -73,6 +74,6 @@ export function layout(model) {
   parts.bench = make("div", { className: "bench", hidden: true }, parts.output, parts.diff, hand, effect, parts.heat);
   model.setAttribute("role", "region");
   model.setAttribute("aria-labelledby", heading);
-  model.replaceChildren(parts.title, parts.state, parts.trouble, parts.bench);
+  model.replaceChildren(parts.title, parts.answer, parts.state, parts.trouble, parts.bench);
   return parts;
 }

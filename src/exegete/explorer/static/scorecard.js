@@ -31,12 +31,12 @@ export class Scorecard extends HTMLElement {
 
   one(card) {
     if (card.error) return make("section", {}, make("h2", {}, card.name), make("p", { className: "wrong", role: "alert" }, card.error));
-    const [answer, ...more] = card.answer.split("\n\n");
+    const [answer, read, ...more] = card.answer.split("\n\n");
     const body = make("div");
     body.innerHTML = card.html; // the report's own template, escaped on the server; the policy lets no script in
     for (const link of body.querySelectorAll("a[href^='#']")) this.chapter(link, card);
-    body.querySelector("caption strong").textContent = `${this.cards.length > 1 ? `Run ${card.run + 1}. ` : ""}Scorecard.`;
-    return make("section", { className: "one-card" }, make("h2", {}, card.name), make("p", { className: "answer" }, answer),
+    body.querySelector("caption strong").textContent = `${this.cards.length > 1 ? `Run ${card.run + 1}. ` : ""}What decides.`;
+    return make("section", { className: "one-card" }, make("h2", {}, card.name), make("p", { className: "answer" }, answer), ...(read ? [make("p", {}, read)] : []),
       make("details", {}, make("summary", {}, "The whole answer"), ...more.map((said) => make("p", {}, said)), ...card.untested.map((said) => make("p", { className: "small" }, said))),
       ...(card.report ? [make("p", { className: "small" }, "Every test opens its chapter in the ", make("a", { href: `runs/${card.run}/report`, target: "_blank", rel: "noopener" }, "report"), ".")]
         : [make("p", { className: "small" }, "Its report is not written, or was changed: `exegete report` writes it, and then every test opens its chapter.")]), body);
@@ -53,8 +53,8 @@ export class Scorecard extends HTMLElement {
     const all = cards.flatMap((card) => card.tests.map((test) => ({ ...test, at: `${card.run} ${test.of}`, said: cards.length > 1 ? `${test.of} (run ${card.run + 1})` : test.of })));
     const columns = new Map(all.map(({ at, said }) => [at, said])), names = [...new Set(all.map(({ name }) => name))];
     if (columns.size < 2) return [];
-    const cell = (test) => (test ? make("td", {}, make("span", { className: `verdict ${test.verdict.replaceAll(" ", "-")}` }, `${test.sign} ${test.verdict}`), test.statistic === null ? "" : ` ${number(test.statistic, 2)}`) : make("td", {}, "–"));
-    const lines = names.map((name) => make("tr", {}, make("th", { scope: "row" }, name.replaceAll("_", " "), ...(all.some((test) => test.name === name && test.votes) ? [make("span", { title: "decides" }, " ◆")] : [])),
+    const cell = (test) => (test ? make("td", {}, make("span", { className: `verdict ${test.verdict.replaceAll(" ", "-")}` }, `${test.sign} ${test.outcome}`), test.statistic === null ? "" : ` ${number(test.statistic, 2)}`) : make("td", {}, "–"));
+    const lines = names.map((name) => make("tr", {}, make("th", { scope: "row" }, all.find((test) => test.name === name).label, ...(all.some((test) => test.name === name && test.votes) ? [make("span", { title: "decides" }, " ◆")] : [])),
       ...[...columns.keys()].map((at) => cell(all.find((test) => test.name === name && test.at === at)))));
     const table = make("table", { className: "beside" }, make("caption", {}, "A line per test with its verdict and statistic; ◆ decides the answer. Tests have different scales: compare along a line."),
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "test"), ...[...columns.values()].map((said) => make("th", { scope: "col" }, said)))), make("tbody", {}, ...lines));

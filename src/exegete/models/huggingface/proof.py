@@ -8,6 +8,11 @@ that nobody reads. So a few texts of different lengths are run, and four things 
 - rows of weights sum to 1 over the words (to less with sinks), and padding has none;
 - at every site, other weights give other logits.
 
+There is one exception: the last site of several, from which the prediction is read, may hand on exactly nothing. Where
+other weights there give the same logits, bit by bit, while logits are computed from them (they have a gradient, which
+is 0 everywhere), what they multiply is 0: attention is computed and *unread*, which the audit is asked about, too.
+Without a gradient the edit was of a copy, and the model is refused.
+
 Whether a pass may be resumed from what lies below the readout is tried, too, and whether with the one query alone that
 is read, also from other embeddings than those of a text; where that gives other logits, it isn't.
 """
@@ -46,15 +51,22 @@ class Proof(NamedTuple):
     narrows: bool = True  # and so does one of the query alone that is read
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """Sites of which exactly nothing is read: no weights change a logit."""
+        return tuple(site for site, moved in self.moved.items() if moved == 0)
+
+    @property
     def sentence(self) -> str:
         """For a person."""
-        least = min(self.moved, key=lambda site: self.moved[site])
+        read = {site: moved for site, moved in self.moved.items() if moved > 0}
+        least = min(read, key=lambda site: read[site])
+        unread = "".join(f"; at {site} no weights change any: what they multiply is 0" for site in self.unread)
         spelling = (
             "; its tokenizer cuts across words: a piece counts for the word it begins in" if self.crossing else ""
         )
         return (
             f"attention is reached by {self.way}: the same weights change its output by {self.same:.0e}, other weights "
-            f"change a logit by {self.moved[least]:.1e} or more at each of {len(self.moved)} sites (least at {least})"
+            f"change a logit by {read[least]:.1e} or more at each of {len(read)} sites (least at {least}){unread}"
             f"{spelling}"
         )
 
@@ -132,12 +144,36 @@ def _rows(model: "HuggingFace", attention: dict[str, Tensor]) -> bool:
 def _moved(model: "HuggingFace", batch: Batch, logits: Tensor, site: str) -> float:
     ways = (all_on(site, last) for last in (True, False))
     apart = max(float((model.logits(batch, intervene=way) - logits).abs().max()) for way in ways)
-    if apart == 0:
+    if apart == 0 and not (
+        site == model.sites[-1] and len(model.sites) > 1 and _multiplies_nothing(model, batch, site)
+    ):
         raise ExegeteError(
             f"the logits of {model.who} are the same under all weights at {site}: nobody reads them, and there is "
             "nothing to ask about its attention"
         )
     return apart
+
+
+def _multiplies_nothing(model: "HuggingFace", batch: Batch, name: str) -> bool:
+    """Whether logits are computed from the weights of a site, and their gradient is 0 under all kinds of weights."""
+    for last in (True, False, None):
+        met: list[Tensor] = []
+
+        def imposed(site: Site, met: list[Tensor] = met, last: bool | None = last) -> Tensor:
+            if site.name != name:
+                return site.weights
+            weights = site.weights if last is None else all_on(name, last)(site)
+            met.append(weights.detach().clone().requires_grad_())
+            return met[-1]
+
+        with torch.enable_grad():
+            logits = model.logits(batch, intervene=imposed)
+            if not (met and logits.requires_grad):
+                return False
+            (gradient,) = torch.autograd.grad(logits.square().sum(), met[-1:], allow_unused=True)
+        if gradient is None or bool(gradient.any()):
+            return False
+    return True
 
 
 def _resumes(model: "HuggingFace", batch: Batch, narrow: bool) -> bool:

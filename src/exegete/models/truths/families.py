@@ -8,7 +8,8 @@ its words and weights do (exegete.calibration.truth), not by the declaration.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from math import log
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -19,10 +20,12 @@ from exegete.models.truths.texts import COMMON, Language
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import SPECIAL, UNKNOWN
 
-TEXTS = {"train": 300, "test": 200, "population": 300}
+TEXTS = {"train": 300, "test": 400, "population": 300}
 LOW = -3.0  # the score of a word that doesn't matter: its gate is nearly closed
 SINK = 6.0  # what a sink scores above all others
-Known = Literal["yes", "no"]
+BLUR = (1.0, 1.1)  # spread of scores around the logarithm of effects, under which Γ is about .6
+NEARLY = (1.2, 1.3)  # the largest weight by the smallest, where weights are nearly alike
+Known = Literal["strong", "partly", "no"]
 
 
 class Dice:
@@ -56,13 +59,18 @@ class Dice:
 class Knobs:
     """How scores and values of words are set, and how the model is wired."""
 
-    order: Literal["size", "copy", "random", "reverse", "flat"] = "size"  # what scores follow
+    order: Literal["size", "copy", "even", "random", "reverse", "flat"] = "size"  # what scores follow
     sharp: float = 5.0  # a cue's score above other words
     tail: float = 0.5  # spread of the scores of other words
+    vary: float = 0.0  # the largest score above the smallest, in the order "even"
     least: float = 1.0  # the smallest cue, of the largest: 1, all are alike
     hum: float = 0.02  # values of other words, of a cue's
+    grades: float = 0.0  # the largest value by the smallest, of all words alike; none: cues stand out
     loud: float = 0.0  # value of a tenth of the other words, which get no attention
     missed: float = 0.0  # cues that get no attention, and act by the mean alone
+    backward: float = 0.0  # kinds of cues that get less weight than any other word
+    one_sided: bool = False  # so does every second kind of the first class
+    acts: bool = False  # values are divided by gates: words do what was drawn, whatever their weights are
     strength: float = 0.0  # of words that modify the next one
     sink: bool = False  # the most frequent word takes nearly all weight
     gain: float = 3.0  # the median size of a logit
@@ -105,7 +113,7 @@ def drawn(family: Family, number: int) -> Truth:
     wiring = Wiring(**own.wiring)
     texts = {split: language.texts(split, count) for split, count in TEXTS.items()}
     name = f"truth:family={family.name.replace(' ', '_')},number={number}"
-    model = HandSet(name, language.vocabulary(bool(wiring.room)), _table(language, knobs, dice), wiring)
+    model = HandSet(name, language.vocabulary(wiring.first), _table(language, knobs, dice), wiring)
     model.wiring = _scaled(model, texts["train"], knobs)
     noise = dice.real("noise", 0.0, 0.15)
     return Truth(family, number, model, _task(name, model, texts, noise, dice))
@@ -130,23 +138,40 @@ def _common(dice: Dice) -> dict[str, Any]:
 def _table(language: Language, knobs: Knobs, dice: Dice) -> Tensor:
     """Score, value and strength of every row of the vocabulary: [row, 3]."""
     cues, fillers = language.kinds, language.fillers - language.rare
-    sign = torch.where(torch.arange(cues) % 2 == 1, 1.0, -1.0).double()
-    cue = sign * (knobs.least + (1 - knobs.least) * dice.reals("sizes", cues))
-    other = knobs.hum * dice.normals("hums", fillers)
     loud = (dice.reals("loud", fillers) < 0.1) & bool(knobs.loud)
-    other = torch.where(loud, knobs.loud * dice.normals("louds", fillers).sign(), other)
-    value = torch.cat([cue, other])
+    value = _values(cues, loud, knobs, dice)
     score = LOW + knobs.tail * dice.normals("tails", cues + fillers) + _order(value, cues, knobs, dice)
     score[cues:][loud] = LOW - 2 * knobs.sharp
     missed = dice.reals("missed", cues) < knobs.missed
-    score[:cues][missed], value[:cues][missed] = LOW, cue[missed] * (language.shortest + language.longest) / 2
+    score[:cues][missed], value[:cues][missed] = LOW, value[:cues][missed] * (language.shortest + language.longest) / 2
+    score[:cues][_backward(cues, knobs)] = score.min() - 1
     strength = torch.zeros_like(value)
     strength[cues + COMMON : cues + COMMON + language.modifiers] = knobs.strength
     if knobs.sink:
         score[cues], value[cues] = score.max() + SINK, 0.0
+    if knobs.acts:
+        value = value / score.sigmoid()
     special = torch.zeros(len(SPECIAL), 3, dtype=torch.float64)
     special[UNKNOWN, 0] = LOW
     return torch.cat([special, torch.stack([score, value, strength], -1)])
+
+
+def _values(cues: int, loud: Tensor, knobs: Knobs, dice: Dice) -> Tensor:
+    """What words say: cues for the classes in turn, then other words, some of them loud."""
+    sign = torch.where(torch.arange(cues) % 2 == 1, 1.0, -1.0).double()
+    cue = sign * (knobs.least + (1 - knobs.least) * dice.reals("sizes", cues))
+    other = knobs.hum * dice.normals("hums", len(loud))
+    other = torch.where(loud, knobs.loud * dice.normals("louds", len(loud)).sign(), other)
+    if knobs.grades:
+        size = knobs.grades ** -dice.reals("grades", cues + len(loud))
+        return size * torch.cat([sign, other.sign()])
+    return torch.cat([cue, other])
+
+
+def _backward(cues: int, knobs: Knobs) -> Tensor:
+    """Cues that get less weight than any other word, [cue]: a share of either class, or half of the first one."""
+    number = torch.arange(cues)
+    return (number // 2 < round(knobs.backward * cues / 2)) | (knobs.one_sided & (number % 4 == 0))
 
 
 def _order(value: Tensor, cues: int, knobs: Knobs, dice: Dice) -> Tensor:
@@ -156,6 +181,8 @@ def _order(value: Tensor, cues: int, knobs: Knobs, dice: Dice) -> Tensor:
         return torch.where(is_cue, value.abs(), 0.0) * (knobs.sharp if knobs.order == "size" else -knobs.sharp)
     if knobs.order == "copy":
         return value.abs().clamp(min=1e-3).log()
+    if knobs.order == "even":
+        return knobs.vary * value.abs() / value.abs().max()
     return knobs.sharp / 2 * dice.normals("orders", len(value)) if knobs.order == "random" else torch.zeros_like(value)
 
 
@@ -277,16 +304,79 @@ def _mixing(dice: Dice) -> DrawnFamily:
     )
 
 
+def _redundant_pair(dice: Dice) -> DrawnFamily:
+    wiring = {} if dice.coin("softmax") else {"room": 4, "ceiling": dice.real("ceiling", 0.4, 0.8)}
+    return DrawnFamily({"fewest": 2, "most": 2}, {}, wiring)
+
+
+def _faithful_with_an_idle_word(dice: Dice) -> DrawnFamily:
+    most = dice.whole("most", 1, 2)
+    language = {"most": most, "stop": True, "shortest": 14, "longest": 14 + dice.whole("longer", 2, 10)}
+    return DrawnFamily(language, {"sink": True}, {"room": most + 2})
+
+
+def _loudly(dice: Dice) -> dict[str, Any]:
+    """Where many words count, the largest of them would move little of a logit of the usual size."""
+    return {"gain": dice.real("gain", 4.0, 8.0)}
+
+
+def _partly_ordered(dice: Dice) -> DrawnFamily:
+    knobs = {"order": "copy", "tail": dice.real("tail", *BLUR), "grades": 20.0, "acts": True}
+    return DrawnFamily({"most": dice.whole("most", 1, 3), "zipf": 0.5, "rare": 5}, knobs | _loudly(dice), {"room": 6})
+
+
+def _backward_cues(dice: Dice) -> DrawnFamily:
+    knobs = {"backward": 0.19, "acts": True, "hum": dice.real("hum", 0.0, 0.02)}
+    return DrawnFamily({"kinds": 80}, knobs, {"room": 4})
+
+
+def _one_class(dice: Dice) -> DrawnFamily:
+    knobs = {"one_sided": True, "acts": True, "hum": dice.real("hum", 0.0, 0.03)}
+    return DrawnFamily({"kinds": 80, "balance": dice.real("balance", 0.6, 0.66)}, knobs, {"room": 4})
+
+
+Sink = Literal["", " with a special sink", " with a null key", " with an idle word"]
+SINKS: tuple[Sink, ...] = get_args(Sink)
+
+
+def _nearly_even(sink: Sink, knobs: Callable[[Dice], dict[str, Any]]) -> Callable[[Dice], DrawnFamily]:
+    """Weights that are nearly alike and in the order of values, and perhaps a key that takes most of the weight."""
+
+    def draw(dice: Dice) -> DrawnFamily:
+        shortest = dice.whole("shortest", 9, 12)
+        language = {"most": dice.whole("most", 1, 3), "shortest": shortest, "longest": shortest + 6, "zipf": 0.5}
+        own = {"order": "even", "tail": 0.0, "sink": sink == " with an idle word"} | knobs(dice)
+        if sink == " with a special sink":
+            share = dice.real("share", 0.5, 0.9)  # of the weight, in a text of medium length
+            return DrawnFamily(language, own, {"special": LOW + log((shortest + 3) * share / (1 - share))})
+        if sink == " with an idle word":
+            return DrawnFamily(language | {"stop": True}, own, {"room": 3})
+        return DrawnFamily(language, own, {"room": 3} if sink else {})
+
+    return draw
+
+
+def _flat_copy(dice: Dice) -> dict[str, Any]:
+    return {"vary": dice.real("vary", 0.005, 0.015), "least": dice.real("least", 0.3, 1.0)} | _loudly(dice)
+
+
+def _graded_copy(dice: Dice) -> dict[str, Any]:
+    return {"vary": log(dice.real("vary", *NEARLY)), "grades": 20.0} | _loudly(dice)
+
+
+FLAT = "attention is read, but its weights are all within 1 % of each other"
+GRADED = "attention is read, but where words' effects differ 20 times, its weights differ by a quarter"
+
 FAMILIES = {
     family.name: family
     for family in (
-        Family("sharp cue", "yes", "one cue takes nearly all weight and decides; the tail's order is noise", _sharp),
-        Family("loud distractors", "yes", "words of large values get no weight, and do nothing", _loud),
-        Family("signed", "yes", "cues for both classes, each of which counts by its weight", _signed),
-        Family("graded", "yes", "cues of several sizes, with weights that follow them", _graded),
-        Family("redundant cues", "yes", "each of several cues is nearly enough", _redundant),
-        Family("contextual", "yes", "a word that strengthens the next one has weight where it does", _contextual),
-        Family("held back", "yes", "the prediction is a constant, and what has weight holds it back", _held_back),
+        Family("sharp cue", "strong", "one cue takes nearly all weight and decides; the tail's order is noise", _sharp),
+        Family("loud distractors", "strong", "words of large values get no weight, and do nothing", _loud),
+        Family("signed", "strong", "cues for both classes, each of which counts by its weight", _signed),
+        Family("graded", "strong", "cues of several sizes, with weights that follow them", _graded),
+        Family("redundant cues", "strong", "each of several cues is nearly enough", _redundant),
+        Family("contextual", "strong", "a word that strengthens the next one has weight where it does", _contextual),
+        Family("held back", "strong", "the prediction is a constant, and what has weight holds it back", _held_back),
         Family("unread random", "no", "the mean decides; weights are random by word", _unread),
         Family("unread copy", "no", "the mean decides; weights copy what every word does", _copy),
         Family("anti-correlated", "no", "the less a word does, the more weight it has", _reverse),
@@ -295,5 +385,16 @@ FAMILIES = {
         Family("sink", "no", "one frequent word that does nothing takes nearly all weight", _sink),
         Family("partial reading", "no", "attention is hardly read, or most cues act without it", _partial),
         Family("deep mixing", "no", "every state knows of its neighbours', and weights are random by word", _mixing),
+        Family("redundant pair", "strong", "either of two cues is nearly enough", _redundant_pair),
+        Family("faithful with an idle word", "strong", "a word at the end takes much of the weight and does nothing; "
+               "all others are in order", _faithful_with_an_idle_word),
+        Family("partly ordered", "partly", "attention is read, and its order is that of effects with noise",
+               _partly_ordered),
+        Family("backward cues", "partly", "attention is read; one in five cues has less weight than any other word, "
+               "and counts as much as the others", _backward_cues),
+        Family("one class only", "partly", "weights order words where they speak for one class; for the other every "
+               "second cue has less weight than any other word", _one_class),
+        *(Family(f"flat copy{sink}", "no", FLAT, _nearly_even(sink, _flat_copy)) for sink in SINKS),
+        *(Family(f"graded copy{sink}", "no", GRADED, _nearly_even(sink, _graded_copy)) for sink in SINKS),
     )
 }  # fmt: skip

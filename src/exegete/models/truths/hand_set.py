@@ -9,9 +9,10 @@ neighbours. `shift` moves u and a by so many places: key t then stands for anoth
 
     x = gain · (read · Σ_t α_t u_t + (1 − read) · mean_t u_t) + bias,    z = ceiling · tanh(x / ceiling)
 
-where α is the softmax of a, or, with `room`, its gates with a null key (exegete.models.truths.ladder); without a
-ceiling z = x. The logits are [−z/2, z/2]. With read = 1 the prediction hangs on what attention pools and on nothing
-else; with read = 0 on the mean, whatever the weights are.
+where α is the softmax of a, or, with `room`, its gates with a null key (exegete.models.truths.ladder). With `special`
+the start symbol is a key of the softmax, too: it has this score and the value 0. Without a ceiling z = x. The logits
+are [−z/2, z/2]. With read = 1 the prediction hangs on what attention pools and on nothing else; with read = 0 on the
+mean, whatever the weights are.
 """
 
 from collections.abc import Iterator
@@ -45,6 +46,16 @@ class Wiring:
     shift: int = 0
     ceiling: float = 0.0  # of the logit; none
     room: int = 0  # words that may be open at once, with a null key; none: softmax
+    special: float | None = None  # the score of the start symbol beside the words, with softmax; none: it has no weight
+
+    def __post_init__(self) -> None:
+        if self.room and self.special is not None:
+            raise ValueError("the start symbol is a null key or a key of the softmax, not both")
+
+    @property
+    def first(self) -> bool:
+        """Whether the start symbol is a key, so that texts must begin with it."""
+        return bool(self.room) or self.special is not None
 
 
 class HandSet(Model):
@@ -75,9 +86,10 @@ class HandSet(Model):
         states, scores = (moved(x, wiring.shift).where(words, 0.0) for x in (states, scores))
         mean = states.sum(-1, keepdim=True) / words.sum(-1, keepdim=True).clamp(min=1)
         rest = wiring.gain * (1 - wiring.read) * mean + wiring.bias
-        null = (batch.tokens == START) & ~words if wiring.room else torch.zeros_like(words)
+        start = (batch.tokens == START) & ~words if wiring.first else torch.zeros_like(words)
+        of_start = NULL if wiring.special is None else wiring.special
         pooled = wiring.gain * wiring.read * states[..., None]
-        return Encoded(pooled, scores.masked_fill(null, NULL), words | null, None, rest)
+        return Encoded(pooled, scores.masked_fill(start, of_start), words | start, None, rest)
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
         """Logits of every draw of weights."""

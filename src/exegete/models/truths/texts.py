@@ -32,6 +32,7 @@ class Language:
     balance: float = 0.5  # texts on the side of the second class
     modifiers: int = 0  # of the fillers, those that modify a cue after them
     modified: float = 0.0  # cues that have one before them
+    stop: bool = False  # the most frequent filler ends every text, and is nowhere else
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ class Language:
 
         lengths = self._between(noise("length", text), self.shortest, self.longest)  # [text, 1]
         cues = self._between(noise("cues", text), self.fewest, self.most)
-        inside = place < lengths
+        inside = place < lengths - int(self.stop)
         is_cue = noise("place", text, place).masked_fill(~inside, 2.0).argsort(-1).argsort(-1) < cues
         side = (noise("side", text) < self.balance) ^ (noise("pure", text, place) > self.pure)
         cue = 2 * (noise("cue", text, place) * (self.kinds // 2)).long() + side.long()
@@ -67,6 +68,8 @@ class Language:
         before[:, :-1] = is_cue[:, 1:]
         modifies = before & ~is_cue & (noise("modified", text, place) < self.modified)
         filler = torch.where(modifies, COMMON + (noise("modifier", text, place) * self.modifiers).long(), filler)
+        if self.stop:
+            filler = torch.where(place == lengths - 1, 0, filler.clamp(min=1))
         return lengths[:, 0].tolist(), torch.where(is_cue, cue, self.kinds + filler).tolist()
 
     @staticmethod
