@@ -19,8 +19,8 @@ from typing import Any
 
 import httpx
 
-from exegete.explorer.guard import App, Buckets, Receive, Scope, Send
-from exegete.explorer.start import Background
+from exegete.wings.explorer.guard import App, Buckets, Receive, Scope, Send
+from exegete.wings.explorer.start import Background
 
 TEXT = "it is a slow , dull film that never quite finds its feet , although the two leads are charming"
 SMALL = "--small" in sys.argv

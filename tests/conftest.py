@@ -46,7 +46,7 @@ def catalogues() -> Iterator[None]:
     """What one file's tests add, or the plugins of their studies, no other file sees."""
     with pytest.MonkeyPatch.context() as patch:
         for catalogue in (EXPERIMENTS, IMPORTANCES, INTERVENTIONS, MEASURES):
-            patch.setattr(catalogue, "_entries", dict(catalogue._entries))
+            patch.setattr(catalogue, "_own", dict(catalogue._own))
         patch.setattr(declarations, "_ADDED", dict(declarations._ADDED))
         yield
     for name in [name for name in sys.modules if name.startswith("exegete_plugin_")]:

@@ -14,7 +14,7 @@ families of calibration: *loud fallback*, where attention decides by its cue, an
 that say as much and have no order (alone it is in order; what company should say of it is the question).
 
 Where attention is read and in order Γ should be near 1; where it isn't, low; and where it is partly in order, what it
-is alone. All is computed by the slow formula of calibration (exegete.calibration.truth), of the drawn numbers or by
+is alone. All is computed by the slow formula of calibration (`calibration.truth`), of the drawn numbers or by
 passes, over texts that no audit sees.
 """
 
@@ -27,13 +27,13 @@ import numpy as np
 import polars as pl
 
 from exegete.base.noise import stable_seed
-from exegete.calibration.families import draw
-from exegete.calibration.trained import TRAINED
-from exegete.calibration.truth import MATTERS, Arithmetic, Floats, Passes, Rows, TextFunction, effects, of_bases
 from exegete.models.truths.families import FAMILIES, Dice, DrawnFamily, Family, drawn
 from exegete.models.truths.hand_set import HandSet
 from exegete.models.truths.wired import WIRED, wired
 from exegete.runs.tables import write_csv
+from exegete.wings.calibration.families import draw
+from exegete.wings.calibration.trained import TRAINED
+from exegete.wings.calibration.truth import MATTERS, Arithmetic, Floats, Passes, Rows, TextFunction, effects, of_bases
 
 DRAWS, HALVES, TEXTS = 16, 8, 60
 FEW = 2  # draws of models that take long: trained and wired ones

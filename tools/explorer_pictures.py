@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from exegete.explorer.guard import Buckets
-from exegete.explorer.start import Background
+from exegete.wings.explorer.guard import Buckets
+from exegete.wings.explorer.start import Background
 from tools.pages.place import ROOT
 
 ASSETS = ROOT / "docs" / "assets"

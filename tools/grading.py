@@ -19,11 +19,11 @@ from torch import Tensor
 from exegete.audits.criteria import load_criteria
 from exegete.audits.grades import NO_BY_RANKS, DecidingTest, Graded, Grading, grade, graded
 from exegete.audits.judge import evidence_of
-from exegete.calibration.count import DIFFER, excludes
 from exegete.experiments.common.statistic import Varied
 from exegete.runs.run import study_of
 from exegete.runs.tables import write_csv
 from exegete.tasks.choosing import looks
+from exegete.wings.calibration.count import DIFFER, excludes
 
 AUDITS, TEXTS = 200, 800
 AWAY = (-0.10, -0.05, -0.03, 0.0, 0.03, 0.05, 0.10)

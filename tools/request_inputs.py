@@ -13,8 +13,8 @@ import polars as pl
 from torch import nn
 
 import exegete as ex
-from exegete.annotation.draw import Draw, draw
-from exegete.annotation.page import write_sheets
+from exegete.wings.annotation.draw import Draw, draw
+from exegete.wings.annotation.page import write_sheets
 
 SOUND = 0.75  # of the requests are meant to be valid
 SMALL = "size=4,hidden=4"

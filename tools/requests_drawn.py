@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from requests import Session
 from schemathesis import checks
 from schemathesis.core.failures import FailureGroup
-from tests.explorer.serving import Running, running, small_models, small_run
+from tests.wings.explorer.serving import Running, running, small_models, small_run
 
 MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
 CHECKS = [

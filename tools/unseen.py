@@ -2,7 +2,7 @@
 
 They were written after the rules were frozen. Nothing is trained: words have the log-odds that counting gives them
 among the training sentences of film reviews, and what attention does with them is set by hand, so that the answer is
-known. What each is worth is graded as the families of calibration are (exegete.calibration.truth), on held-out texts.
+known. What each is worth is graded as the families of calibration are (`calibration.truth`), on held-out texts.
 
 The deciding tests are asked as the default and the quick audit ask them.
 """
@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 from exegete.audits.criteria import load_criteria
-from exegete.calibration.draws import AUDITS, audited, mediation_of
-from exegete.calibration.truth import Passes, population
 from exegete.models.own.adapter import Attend, OwnModel
 from exegete.runs.objects import checkpoint_of, wrap
 from exegete.runs.tables import write_csv
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
+from exegete.wings.calibration.draws import AUDITS, audited, mediation_of
+from exegete.wings.calibration.truth import Passes, population
 
 TASK = "rotten_tomatoes:min_df=2"
 HELD_OUT = 60  # texts that a truth is graded on

@@ -13,7 +13,6 @@ import polars as pl
 import torch
 
 from exegete.audits.criteria import load_criteria
-from exegete.calibration.draws import audited, mediation_of
 from exegete.models.build import build_model
 from exegete.models.capabilities import Trainable
 from exegete.models.ours.module import Model
@@ -22,6 +21,7 @@ from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Task
 from exegete.training.evaluation import predict
 from exegete.training.skill import skill_of_classes
+from exegete.wings.calibration.draws import audited, mediation_of
 
 TASK = "rotten_tomatoes:min_df=2"
 MODELS = ("bilstm:vectors=glove-50", "average:vectors=glove-50", "cnn:vectors=glove-50", "transformer")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from exegete.calibration.wired import WRONG, audited
 from exegete.runs.tables import write_csv
+from exegete.wings.calibration.wired import WRONG, audited
 
 SEEDS = 2
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from exegete.experiments.common.test import Goal
     from exegete.explanations.question import Of, Text
     from exegete.explanations.result import Explanation
-    from exegete.explorer.panel import Panel
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
     from exegete.page.words import Words
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from exegete.tasks.example import Task
     from exegete.training.checkpoint import Checkpoint
     from exegete.training.pretrained import GivenModel
+    from exegete.wings.explorer.panel import Panel
 
     Study = StudyOfObjects
 
@@ -294,7 +294,7 @@ def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None, step
     >>> found.probabilities, found.tvd, found.jsd  # doctest: +SKIP
     >>> lab("checkpoints/mine", "a charming film").live()  # doctest: +SKIP
     """
-    from exegete.explorer.panel import panel
+    from exegete.wings.explorer.panel import panel
 
     return panel(_explained(model), text, site, step)
 

@@ -12,8 +12,8 @@ from exegete.audits.decision import Decision, decide
 from exegete.audits.kept import keep_judgement, kept_judgement
 from exegete.audits.readings import Judged, Ways
 from exegete.audits.schema import schema
-from exegete.calibration import wired
 from exegete.page.section import Variant, Verdict
+from exegete.wings.calibration import wired
 from tests.audits.cards import grading_that
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from exegete.base.catalogue import Catalogue, Entry
 from exegete.base.errors import UsageError, unknown
-from exegete.base.names import Catalogue, Entry, parse
+from exegete.base.names import parse
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import exegete
+from exegete.base.catalogue import plugins
 from exegete.cli import app
 from tests.docs.pages import ROOT
 
@@ -27,7 +28,9 @@ def test_the_rooms_are_those_that_are_checked_in_their_order() -> None:
     told = re.findall(r"^\| `([a-z]+)` \|", PAGE, re.MULTILINE)
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
     assert [f"exegete.{room}" for room in reversed(told)] == layers
-    assert {*told} == {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    assert {*told, "wings"} == {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    wings = re.findall(r"^\| `wings/([a-z]+)` \|", PAGE, re.MULTILINE)
+    assert sorted(wings) == sorted(name for name, plugin in plugins().items() if plugin.ours)
 
 
 def test_no_class_name_stands_for_two_things() -> None:

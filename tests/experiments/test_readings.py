@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from exegete.base.errors import UsageError
-from exegete.calibration.draws import subject_of
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.log_odds import log_odds
 from exegete.experiments.mediation.experiment import ATTENTION, Mediation
@@ -21,6 +20,7 @@ from exegete.interventions.where import Head
 from exegete.models.contract import Site
 from exegete.models.truths.wired import Wired, wired
 from exegete.tasks.choosing import chosen
+from exegete.wings.calibration.draws import subject_of
 from tests.small import small_model, small_task
 
 HEADS = [Head(f"encoder.{layer}", head) for layer in (0, 1) for head in (0, 1)]

@@ -249,7 +249,7 @@ def test_a_convolution_has_no_shift_and_refused_methods_no_rows(monkeypatch: pyt
         def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
             raise AssertionError
 
-    monkeypatch.setattr(IMPORTANCES, "_entries", dict(IMPORTANCES._entries))  # the new name is forgotten after
+    monkeypatch.setattr(IMPORTANCES, "_own", dict(IMPORTANCES._own))  # the new name is forgotten after
     IMPORTANCES.add("refusing", dataclass(frozen=True)(Refusing), "refuses")
     model = small_model("cnn:size=7,hidden=8,scale=1", EXAMPLES[:4])
     found = Sanity(methods=("random", "refusing"), draws=1).rows(subject_of(model, EXAMPLES[:4]))

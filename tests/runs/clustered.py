@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from exegete.runs.engine.ray_cluster import library
+from exegete.wings.cluster.nodes import library
 
 MEMORY = 100_000_000  # bytes of a node's object store: only keys go through it
 TIMES = ("costs", "leaderboard")  # tables with milliseconds, which no two runs share

@@ -13,9 +13,9 @@ import pytest
 import torch
 from polars.testing import assert_frame_equal
 
+from exegete.base.catalogue import Entry
 from exegete.base.errors import UsageError
 from exegete.base.files import read_json
-from exegete.base.names import Entry
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.beside import companion_sees, seen
 from exegete.experiments.common.contract import Subject
@@ -84,7 +84,7 @@ class Beside:
 
 @pytest.fixture(scope="module")
 def known() -> Iterator[None]:
-    with patch.dict(EXPERIMENTS._entries, {"beside": Entry(Beside, "what do companions do?")}):
+    with patch.dict(EXPERIMENTS._own, {"beside": Entry(Beside, "what do companions do?")}):
         yield
 
 

@@ -15,12 +15,12 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.progress import silent
 from exegete.base.source import package_hash
 from exegete.runs.engine import engine_of
-from exegete.runs.engine.ray import MEMORY, RayEngine, _said, _Shift
-from exegete.runs.engine.ray_cluster import connect, environment, library, refuse
-from exegete.runs.engine.ray_worker import NodeContents, Outcome, look
 from exegete.runs.needs import own_files
 from exegete.runs.objects import engine_for
 from exegete.runs.study import Study
+from exegete.wings.cluster.engine import MEMORY, RayEngine, _said, _Shift
+from exegete.wings.cluster.nodes import connect, environment, library, refuse
+from exegete.wings.cluster.worker import NodeContents, Outcome, look
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 HERE = NodeContents("here", platform.python_version(), __version__, package_hash())
@@ -118,8 +118,8 @@ class Cluster:
 
 def test_hands_share_the_gpus_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def engine(gpus: int, workers: int | None, device: str = "cuda:1") -> RayEngine:
-        for place in ("ray", "ray_cluster"):
-            monkeypatch.setattr(f"exegete.runs.engine.{place}.library", lambda: Cluster(gpus))
+        for place in ("engine", "nodes"):
+            monkeypatch.setattr(f"exegete.wings.cluster.{place}.library", lambda: Cluster(gpus))
         monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
         monkeypatch.setenv(VARIABLE, device)
         return RayEngine(workers)
@@ -142,7 +142,7 @@ class Texts(NamedTuple):
 
 
 def test_memory_cuts_a_piece_at_once_and_other_deaths_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exegete.runs.engine.ray.library", lambda: Cluster(0))
+    monkeypatch.setattr("exegete.wings.cluster.engine.library", lambda: Cluster(0))
     again, halves, aside = "done again", "done again in halves", "set aside"
     shift = _Shift(RayEngine(1), lambda item, _: item, [Texts(), Texts(), 3], silent)
     assert [shift._again(0, by_memory=True) for _ in range(2)] == [halves, aside]

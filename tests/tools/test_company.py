@@ -5,9 +5,9 @@ import pytest
 import torch
 from tools.company import HALVES, companies, gamma
 
-from exegete.calibration.truth import Arithmetic, Floats, Kept, Rows
 from exegete.measures.gini import gini_correlation
 from exegete.models.truths.families import FAMILIES, drawn
+from exegete.wings.calibration.truth import Arithmetic, Floats, Kept, Rows
 
 
 def test_gamma_is_that_of_the_audit() -> None:

@@ -13,8 +13,8 @@ from tools.pages.debate import debate
 
 from exegete.base.errors import UsageError
 from exegete.page.theme import to_svg
-from exegete.papers.catalogue import PAPERS
-from exegete.papers.rule import VERDICTS
+from exegete.wings.papers.catalogue import PAPERS
+from exegete.wings.papers.rule import VERDICTS
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from exegete.base.errors import UsageError
 from exegete.base.names import validate
-from exegete.papers.catalogue import PAPERS
-from exegete.papers.paper import load_paper
-from exegete.papers.reproduce import compare
-from exegete.papers.rule import VERDICTS, Ours, Yardstick, judge_words
+from exegete.wings.papers.catalogue import PAPERS
+from exegete.wings.papers.paper import load_paper
+from exegete.wings.papers.reproduce import compare
+from exegete.wings.papers.rule import VERDICTS, Ours, Yardstick, judge_words
 
 NONE = ("not run", "impossible", "not compared")  # verdicts without a number of ours
 Where = dict[str, str | float]

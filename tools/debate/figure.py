@@ -6,8 +6,8 @@ import altair as alt
 import polars as pl
 
 from exegete.page.theme import NEUTRAL, PALETTE, inline, themed
-from exegete.papers.paper import load_paper
-from exegete.papers.rule import VERDICTS
+from exegete.wings.papers.paper import load_paper
+from exegete.wings.papers.rule import VERDICTS
 from tools.debate.claims import NONE
 
 OTHER = "no number of ours"

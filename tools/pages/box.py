@@ -14,8 +14,8 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.measures.catalogue import MEASURES
 from exegete.models.projections import PROJECTIONS
 from exegete.models.settings import MODELS
-from exegete.papers.catalogue import PAPERS
 from exegete.tasks.catalogue import TASKS
+from exegete.wings.papers.catalogue import PAPERS
 from tools.pages.place import ROOT, to
 from tools.pages.table import markdown_table
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from exegete.page.columns import significant
-from exegete.papers.rule import VERDICTS
+from exegete.wings.papers.rule import VERDICTS
 from tools.debate.claims import NONE, the_map
 from tools.debate.figure import authors
 from tools.pages.place import ROOT, to

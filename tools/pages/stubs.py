@@ -28,7 +28,8 @@ def stub(module: str, *members: str) -> str:
 def names_that_stay() -> str:
     """Everything that `exegete.plugins` offers, from the module where each name lives today."""
     homes: dict[str, list[str]] = {}
-    for name, module in plugins._HOME.items():
+    for name in plugins.STAYING:
+        module, _ = plugins._HOME[name]
         homes.setdefault(_home(module, name), []).append(name)
     return "\n".join(stub(module, *names) for module, names in homes.items())
 

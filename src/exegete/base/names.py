@@ -1,14 +1,9 @@
-"""Names with settings: one form everywhere, `name:key=value,key=value`, on the command line and in TOML alike.
-
-A catalogue maps names to the place where a thing is defined, so that listing imports nothing heavy; asking for a thing
-imports its module, checks the settings against its fields, and says the nearest right name where one is wrong.
-"""
+"""Names with settings: one form everywhere, `name:key=value,key=value`, on the command line and in TOML alike."""
 
 import dataclasses
-import importlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -120,69 +115,3 @@ def _fields(cls: Any, path: list[str]) -> list[str]:
     for part in path:
         cls = cls.model_fields[part].annotation
     return list(cls.model_fields)
-
-
-def loaded(place: Any) -> Any:
-    """What stands at `module:attribute`, importing its module only now; anything but a string is the thing itself."""
-    if not isinstance(place, str):
-        return place
-    module, _, attribute = place.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """Where a named thing is defined (`module:attribute`, or the thing itself), and what it is in one line."""
-
-    place: str | Callable[..., Any]
-    summary: str
-    label: str = ""  # how people write its name, where that is no matter of underscores
-
-    def load(self) -> Any:
-        """The thing, importing its module only now."""
-        return loaded(self.place)
-
-
-def _stem(name: str) -> str:
-    """What a name is one of: hf of hf:NAME."""
-    return name.partition(":")[0]
-
-
-class Catalogue(Mapping[str, Entry]):
-    """All things of one kind, by name; `hf:NAME` is one of those that the entry `hf` stands for."""
-
-    def __init__(self, kind: str, entries: Mapping[str, Entry], else_: str = "") -> None:
-        self.kind = kind
-        self._else = f"; {else_}" if else_ else ""  # what to do with a name from elsewhere
-        self._entries = dict(entries)
-        self._built_in = frozenset(entries)
-
-    def __getitem__(self, name: str) -> Entry:
-        if name not in self:
-            raise UsageError(f"{unknown(self.kind, name, self._entries)}{self._else}")
-        return self._entries[_stem(name)]
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and _stem(name) in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def add(self, name: str, thing: Callable[..., Any], summary: str) -> None:
-        """Give a thing of your own a name, so that studies and the command line know it; the last definition counts."""
-        if name in self._built_in:
-            raise UsageError(f"there is already {self.kind} '{name}': choose another name")
-        self._entries[name] = Entry(thing, summary)
-
-    @property
-    def has_own(self) -> bool:
-        """Whether it has things of a user's own, whose code we don't know."""
-        return len(self._entries) > len(self._built_in)
-
-    def make(self, text: str) -> Any:
-        """Build what `name:key=value,…` asks for."""
-        spec = parse(text)
-        return validate(self[spec.name].load(), spec.settings, f"{self.kind} '{spec.name}'")

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from exegete import __version__
+from exegete.base.catalogue import added
 from exegete.base.errors import ExegeteError
 
 app = typer.Typer(
@@ -48,6 +49,19 @@ def _front(
     ] = False,
 ) -> None:
     pass
+
+
+def add_commands() -> None:
+    """Let the command line know the commands that packages add, our wings among them."""
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    for name, entry in added("commands").items():
+        command = entry.load()
+        if name in known:
+            continue
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
 
 
 def escaped(text: str) -> str:

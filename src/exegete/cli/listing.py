@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from exegete.base.catalogue import Catalogue, added
 from exegete.base.errors import unknown
-from exegete.base.names import Catalogue
 from exegete.cli.app import Json, app, escaped, print_json
 
 SCHEMA = "schema"
@@ -22,7 +22,6 @@ def _catalogues() -> dict[str, dict[str, str]]:
     from exegete.measures.catalogue import MEASURES
     from exegete.models.huggingface.architectures import listing
     from exegete.models.settings import MODELS
-    from exegete.papers.catalogue import PAPERS
     from exegete.tasks.catalogue import TASKS
 
     kinds: dict[str, Catalogue] = {
@@ -32,8 +31,8 @@ def _catalogues() -> dict[str, dict[str, str]]:
         "interventions": INTERVENTIONS,
         "measures": MEASURES,
         "experiments": EXPERIMENTS,
-        "papers": PAPERS,
     }
+    kinds |= {kind: entry.load() for kind, entry in added("catalogues").items()}
     listed = {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
     return listed | {
         "architectures": listing(),

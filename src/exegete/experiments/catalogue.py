@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from exegete.base.names import Catalogue, Entry
+from exegete.base.catalogue import Catalogue, Entry
 
 EXPERIMENTS = Catalogue(
     "experiment",

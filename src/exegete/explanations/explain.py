@@ -27,7 +27,7 @@ from exegete.explanations.question import (
 )  # fmt: skip
 from exegete.explanations.result import Explanation, Method
 from exegete.explanations.verdict import read
-from exegete.explanations.vouch import Model, Trust, subject
+from exegete.explanations.vouch import ModelGiven, Trust, subject
 from exegete.explanations.written import at_step, owners, written
 from exegete.explanations.written import read as read_source
 from exegete.importance.catalogue import IMPORTANCES
@@ -63,7 +63,7 @@ class TextQuestion(NamedTuple):
 
 
 def explain(
-    model: Model,
+    model: ModelGiven,
     text: Text,
     methods: Sequence[str] | None = None,
     target: Wanted = None,
@@ -83,7 +83,7 @@ def explain(
 
 
 def explain_all(
-    model: Model,
+    model: ModelGiven,
     texts: Sequence[Text],
     methods: Sequence[str] | None = None,
     target: Wanted = None,
@@ -102,10 +102,10 @@ def explain_all(
     classes, step = classes_of(target, checkpoint), step_of(target, checkpoint)
     asked = TextQuestion(checkpoint, wanted, *classes, of, trust, progress, methods is not None, step)
     with one_thread():
-        return [explained(asked, parts) for parts in pairs]
+        return [explain_question(asked, parts) for parts in pairs]
 
 
-def explain_file(model: Model, path: str | Path, methods: Sequence[str] | None = None) -> list[Explanation]:
+def explain_file(model: ModelGiven, path: str | Path, methods: Sequence[str] | None = None) -> list[Explanation]:
     """Explain the predicted class of every line of a file."""
     return explain_all(model, texts_of(Path(path)), methods)
 
@@ -115,14 +115,14 @@ class _Scored(NamedTuple):
     milliseconds: float
 
 
-def explained(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation:
+def explain_question(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation:
     """All methods on one text, perhaps with its question; of a translator, on one word of its output."""
     if not isinstance(asked.checkpoint.model, Writing):
-        return _explained(asked, parts, example_of(asked.checkpoint, parts))
+        return _explain_one(asked, parts, example_of(asked.checkpoint, parts))
     output = written(asked.checkpoint, parts[0])
     viewed, example = at_step(asked.checkpoint, parts[0], output, asked.step)
     asked = asked._replace(checkpoint=viewed, target=asked.target or output[asked.step - 1])
-    found = _explained(asked, parts, example)
+    found = _explain_one(asked, parts, example)
     return replace(
         found,
         probabilities=dict(sorted(found.probabilities.items(), key=lambda word: -word[1])[:LIKELIEST]),
@@ -132,7 +132,7 @@ def explained(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation:
     )
 
 
-def _explained(asked: TextQuestion, parts: tuple[str, ...], example: Example) -> Explanation:
+def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) -> Explanation:
     model, (text, *question) = asked.checkpoint.model, parts
     words, batch = example.texts[0], model.collate([example])
     with torch.no_grad():

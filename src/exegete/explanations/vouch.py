@@ -14,10 +14,10 @@ from exegete.base.progress import Progress, silent
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint
 
 # What runs a study takes a second to import, and is imported only where a model must be trained.
-DEFAULT, MANIFEST = Path("runs", "audit"), "manifest.json"
+DEFAULT, _MANIFEST = Path("runs", "audit"), "manifest.json"
 JUDGED = "judged.json"  # what an audit keeps of its answer
 LEADERBOARD = Path("tables", "faithfulness_leaderboard.csv")
-Model = Checkpoint | str | Path | None
+ModelGiven = Checkpoint | str | Path | None
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ def _plain(method: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     return name, tuple(sorted(item for item in settings.items() if item[0] not in ("samples", "seed")))
 
 
-def subject(model: Model, run: str | Path | None = None, progress: Progress = silent) -> tuple[Checkpoint, Trust]:
+def subject(model: ModelGiven, run: str | Path | None = None, progress: Progress = silent) -> tuple[Checkpoint, Trust]:
     """The model that is explained (without one, that of the run, or else of the default audit), and who vouches.
 
     A complete run in the place of a model stands for its first one. The default audit's model is trained into
     `runs/audit` if it isn't there.
     """
-    if isinstance(model, str | Path) and run is None and (Path(model) / MANIFEST).is_file():
+    if isinstance(model, str | Path) and run is None and (Path(model) / _MANIFEST).is_file():
         model, run = None, model
     if isinstance(model, Checkpoint):
         return model, trust(model, None if run is None else Path(run))
@@ -71,7 +71,7 @@ def subject(model: Model, run: str | Path | None = None, progress: Progress = si
         checkpoint: Checkpoint = load(model)
         return checkpoint, trust(checkpoint, Path(run) if run is not None else _run_around(folder))
     folder = DEFAULT if run is None else Path(run)
-    if run is None and not (folder / MANIFEST).is_file():
+    if run is None and not (folder / _MANIFEST).is_file():
         return _default(folder, progress), Trust()
     checkpoint = _first(folder, progress)
     return checkpoint, trust(checkpoint, folder)
@@ -80,16 +80,16 @@ def subject(model: Model, run: str | Path | None = None, progress: Progress = si
 def _run_around(folder: Path) -> Path | None:
     """The run whose stage a checkpoint is: RUN/stages/train-KEY/checkpoint."""
     parents = folder.resolve().parents
-    return parents[2] if len(parents) > 2 and (parents[2] / MANIFEST).is_file() else None
+    return parents[2] if len(parents) > 2 and (parents[2] / _MANIFEST).is_file() else None
 
 
 def _manifest(run: Path) -> dict[str, Any]:
     """The manifest of a complete run; an incomplete one is one sentence."""
-    if not (run / MANIFEST).is_file():
+    if not (run / _MANIFEST).is_file():
         from exegete.runs.run import read_manifest
 
         return read_manifest(run)  # which says what is missing
-    facts: dict[str, Any] = read_json(run / MANIFEST, "run")
+    facts: dict[str, Any] = read_json(run / _MANIFEST, "run")
     return facts
 
 

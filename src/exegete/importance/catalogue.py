@@ -1,6 +1,6 @@
 """All importances by name: to add one, write its file and a line here, or call `IMPORTANCES.add` from your own code."""
 
-from exegete.base.names import Catalogue, Entry
+from exegete.base.catalogue import Catalogue, Entry
 
 _ROOM = "exegete.importance"
 

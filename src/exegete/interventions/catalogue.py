@@ -1,6 +1,6 @@
 """All interventions by name."""
 
-from exegete.base.names import Catalogue, Entry
+from exegete.base.catalogue import Catalogue, Entry
 
 INTERVENTIONS = Catalogue(
     "intervention",

@@ -1,6 +1,6 @@
 """All measures by name, for `exegete ls measures` and for studies that name theirs."""
 
-from exegete.base.names import Catalogue, Entry
+from exegete.base.catalogue import Catalogue, Entry
 
 MEASURES = Catalogue(
     "measure",

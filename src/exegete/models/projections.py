@@ -11,8 +11,8 @@ import torch
 from entmax import entmax15, entmax_bisect, sparsemax
 from torch import Tensor, nn
 
+from exegete.base.catalogue import Catalogue, Entry
 from exegete.base.errors import UsageError
-from exegete.base.names import Catalogue, Entry
 
 
 class Projection(nn.Module, ABC):

@@ -1,7 +1,7 @@
 """Build: from a run folder to its report."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import polars as pl
 
 from exegete.audits.audit import judge_run
 from exegete.audits.scorecard import Audit
+from exegete.base.catalogue import added
 from exegete.base.files import read_json, whole_file, write_json, write_text
 from exegete.base.names import parse
 from exegete.base.source import digest_of, package_hash
@@ -18,7 +19,6 @@ from exegete.page.labels import shortened
 from exegete.page.section import Figure, Report, Section, Table
 from exegete.report.chapters import chapters, found_in, of_this_version
 from exegete.report.citing import bibtex, papers_of
-from exegete.report.comparison import comparison
 from exegete.report.groups import groups_section
 from exegete.report.telling import HeatMaps, telling
 from exegete.report.verdicts import for_reader, informing, questions, scorecards, unasked, verdicts
@@ -75,10 +75,11 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
         return page
     from exegete.report.html import render  # what draws is heavy, and was not needed until now
 
-    beside = comparison(study, judged.frame)
-    if beside is not None:
-        write_csv(run / "tables" / "published.csv", beside.frame)
-    write_text(page, render(_report(run, study, manifest, judged, beside)))
+    sections = {name: entry.load()(study, judged.frame) for name, entry in added("sections").items()}
+    tables = {name: table for name, table in sections.items() if table is not None}
+    for name, table in tables.items():
+        write_csv(run / "tables" / f"{name}.csv", table.frame)
+    write_text(page, render(_report(run, study, manifest, judged, list(tables.values()))))
     if out is None and key is not None:
         write_json(run / WRITTEN, {"key": key, "page": digest_of(page)})
     return page
@@ -108,7 +109,7 @@ def keep_results(run: Path, folder: Path) -> None:
             beside.write_bytes(source.read_bytes())
 
 
-def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, beside: Table | None) -> Report:
+def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, tables: list[Table]) -> Report:
     from exegete.report.side_by_side import side_by_side
     from exegete.report.words import words_section
 
@@ -134,7 +135,7 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, bes
         user=audit.user,
         untested=audit.untested,
         comparison=side_by_side(audit.tests, tasks, models),
-        appendix=list(_appendix(run, study, beside)),
+        appendix=list(_appendix(run, study, tables)),
     )
 
 
@@ -185,9 +186,9 @@ def headlines(run: Path) -> list[Table]:
         return [told.headline(found) for told, found in found_in(run, study)]
 
 
-def _appendix(run: Path, study: Study, beside: Table | None) -> Iterator[Section]:
-    if beside is not None:
-        yield Section("Beside the published numbers", "", study.notes, [beside])
+def _appendix(run: Path, study: Study, tables: Sequence[Table]) -> Iterator[Section]:
+    if tables:
+        yield Section("Beside the published numbers", "", study.notes, tables)
     elif study.notes:
         yield Section("What differs", "", study.notes)
     yield Section("Data and models", "", short(run, [*predictions(run), *notes(run)]), [*_checks(run), _models(run)])

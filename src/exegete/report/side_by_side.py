@@ -11,7 +11,7 @@ import polars as pl
 from exegete.page.columns import judged, text
 from exegete.page.section import Figure, Section, Table, Verdict
 from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
-from exegete.report.verdicts import Place, name_of, place_of, places, title_of
+from exegete.report.verdicts import Place, name_of, place_of, title_of, verdict_places
 
 MEANING = (
     "A line per model, a column per test: ✓ holds, ✗ fails, ± depends on how words are removed, ? inconclusive, ○ not "
@@ -23,7 +23,7 @@ MEANING = (
 
 def side_by_side(tests: Sequence[Verdict], tasks: Sequence[str], models: Sequence[str]) -> Section | None:
     """The comparison, in the order of the study; None of a single model on a single task."""
-    labels = places(tests)
+    labels = verdict_places(tests)
     if len(labels) < 2:
         return None
     order = sorted(labels, key=lambda place: _place(place, tasks, models))

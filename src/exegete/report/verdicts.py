@@ -20,7 +20,7 @@ def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
 
     `told` are the experiments that the page has sections of.
     """
-    labels = places(audit.tests)
+    labels = verdict_places(audit.tests)
     return [
         replace(
             test,
@@ -53,7 +53,7 @@ def plain(task: str, model: str) -> Place:
     return str(Spec(name, {k: v for k, v in settings.items() if not k.startswith("planted")})), model
 
 
-def places(lines: Sequence[Verdict]) -> dict[Place, str]:
+def verdict_places(lines: Sequence[Verdict]) -> dict[Place, str]:
     """Every task and model that is asked about, with its label."""
     return labels_of(list(dict.fromkeys(map(place_of, lines))))
 

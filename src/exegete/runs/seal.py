@@ -11,8 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from exegete.base.catalogue import Catalogue
 from exegete.base.device import elsewhere, in_use
-from exegete.base.names import Catalogue, parse
+from exegete.base.names import parse
 from exegete.base.source import digest_of, is_ours, package_hash
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import builds

@@ -5,8 +5,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+from exegete.base.catalogue import Catalogue, Entry
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.base.names import Catalogue, Entry, Spec, parse, validate
+from exegete.base.names import Spec, parse, validate
 from exegete.tasks import folder, reviews
 from exegete.tasks.example import Kind, Task
 from exegete.tasks.files import FileTask

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from exegete.base.names import Catalogue, Entry
+from exegete.base.catalogue import Catalogue, Entry
 from exegete.models.contract import Predictor, Trace
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import Batch

@@ -29,7 +29,7 @@ from exegete.experiments.common.counterfactual import facts, frame, furthest, gr
 from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
 from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.pooling import Pooled, pooled
-from exegete.experiments.common.summaries import number
+from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import SAME
 from exegete.interventions.search import Adversaries, Search, find_each
 from exegete.tasks.example import Example
@@ -162,7 +162,7 @@ def _told(examples: list[Example], pool: Pooled, found: Adversaries, epsilon: fl
 
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     """ε-max JSD over the texts of a group, and what it is to be held against."""
-    found, permuted = spread(group, "jsd", log(2)), number(group["permuted_jsd"].mean())
+    found, permuted = spread(group, "jsd", log(2)), or_none(group["permuted_jsd"].mean())
     mean = found["mean"]
     ratio = mean / permuted if mean is not None and permuted is not None and permuted > SAME else None
     held = {"permuted": permuted, "ratio": ratio, "met": group["met"].mean(), "within": group["within"].mean()}

@@ -34,7 +34,7 @@ from exegete.experiments.common.beside import (
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.searched import searched
-from exegete.experiments.common.summaries import number
+from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import SAME, clipped, f1_by_seed, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
 from exegete.models.capabilities import Trainable
@@ -225,7 +225,7 @@ def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
     said["ratio"] = said["jsd"] / permuted if permuted is not None and permuted > SAME else None
     said |= {f"within_{t:g}": float((group["tvd"] <= t).mean()) for t in TOLERANCES}  # type: ignore[arg-type]
     for who, prefix in (("base", ""), ("adversary", "adversary_")):
-        said[f"{who}_accuracy"] = number(group[f"{prefix}correct"].mean())
+        said[f"{who}_accuracy"] = or_none(group[f"{prefix}correct"].mean())
         said[f"{who}_f1"] = _f1(group, f"{prefix}predicted", classes)
     return said
 

@@ -18,7 +18,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.parts import AllRows
-from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
+from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.experiments.common.tallies import ALL, class_of
 from exegete.measures.rank import kendall, spearman
 from exegete.measures.topk import bucket, chance, fagin, legacy, nonzeros
@@ -203,11 +203,11 @@ def _numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
         "seeds": group["seed"].n_unique(),
         "n": interval.n,
         "undefined": values.null_count(),
-        "mean": number(values.mean()),
-        "std": number(values.std(ddof=0)),
-        "low": number(interval.low),
-        "high": number(interval.high),
-        "significant": number((group["p"] <= 0.05).mean()),
-        "chance": number(group["chance"].mean()),
-        "maximum": number(group["maximum"].mean()),
+        "mean": or_none(values.mean()),
+        "std": or_none(values.std(ddof=0)),
+        "low": or_none(interval.low),
+        "high": or_none(interval.high),
+        "significant": or_none((group["p"] <= 0.05).mean()),
+        "chance": or_none(group["chance"].mean()),
+        "maximum": or_none(group["maximum"].mean()),
     }  # fmt: skip

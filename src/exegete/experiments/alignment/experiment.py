@@ -20,7 +20,7 @@ from exegete.experiments.alignment.aligning import Aligned, AlignmentTarget, Of,
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marking import check_methods
-from exegete.experiments.common.summaries import interval_of, number
+from exegete.experiments.common.summaries import interval_of, or_none
 from exegete.experiments.common.tallies import clipped, told
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import explains, refusal
@@ -152,7 +152,7 @@ class Alignment(Question):
             own = part.filter(pl.col("method") == ATTENTION)
             for (method,), group in part.partition_by("method", as_dict=True, maintain_order=True).items():
                 said = dict(zip(CELL, cell, strict=True)) | {"method": method, "signed": group["signed"][0]}
-                said |= {"seeds": group["seed"].n_unique(), "right": number(group["right"].mean())}
+                said |= {"seeds": group["seed"].n_unique(), "right": or_none(group["right"].mean())}
                 found += [said | numbers for numbers in _numbers(group, own)]
         return pl.DataFrame(found, infer_schema_length=None)
 
@@ -189,7 +189,7 @@ def _numbers(group: pl.DataFrame, own: pl.DataFrame) -> list[dict[str, Any]]:
     known = group.filter(pl.col("sure").is_not_null())
     missing = group.height - known.height
     found = [_against_people(measure, known, own, missing) for measure in MEASURES] if known.height else []
-    chance = number((1 / group.filter(pl.col("same").is_not_null())["source_words"]).mean())
+    chance = or_none((1 / group.filter(pl.col("same").is_not_null())["source_words"]).mean())
     shared = told(group, "same")
     shared.pop("seeds")
     return [*found, {"measure": SAME, **shared, "chance": chance} | _no_difference()]
@@ -218,7 +218,12 @@ def _interval(measure: str, counts: list[Tensor]) -> dict[str, Any]:
     if len(counts) > 1:
         return clipped(torch.stack([pseudo_values(MEASURES[measure], c) for c in counts]))
     found = getattr(agreement(counts[0]), measure)
-    return {"n": found.n, "mean": number(found.mean), "low": number(found.low), "high": number(found.high)}
+    return {
+        "n": found.n,
+        "mean": or_none(found.mean),
+        "low": or_none(found.low),
+        "high": or_none(found.high),
+    }
 
 
 def _difference(measure: str, after: list[Tensor], before: list[Tensor]) -> dict[str, Any]:
@@ -232,7 +237,7 @@ def _difference(measure: str, after: list[Tensor], before: list[Tensor]) -> dict
         found = (mean.item(), *percentiles(a - b, LEVEL))
     else:
         return _no_difference()
-    return dict(zip(("difference", "difference_low", "difference_high"), map(number, found), strict=True))
+    return dict(zip(("difference", "difference_low", "difference_high"), map(or_none, found), strict=True))
 
 
 def _no_difference() -> dict[str, None]:
@@ -247,7 +252,7 @@ def _chance(measure: str, known: pl.DataFrame) -> float | None:
         links=pl.col("links").cast(pl.Float64),
         sure=pl.col("sure").cast(pl.Float64),
     )
-    return number(MEASURES[measure](torch.from_numpy(expected.to_numpy().copy()).sum(0)).item())
+    return or_none(MEASURES[measure](torch.from_numpy(expected.to_numpy().copy()).sum(0)).item())
 
 
 def pseudo_values(of: Callable[[Tensor], Tensor], counts: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from exegete.base.places import places
 from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject, kind_of
 from exegete.experiments.common.pooling import Pooled
-from exegete.experiments.common.summaries import number
+from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import ALL, shown_classes, told
 from exegete.interventions.search import Adversaries
 from exegete.measures.bins import BINS, bin_of
@@ -114,7 +114,7 @@ def grouped(
 
 def spread(group: pl.DataFrame, value: str, most: float | None = None) -> dict[str, Any]:
     """Seeds, n, number undefined, mean, interval (cut to [0, most]) and median of a column over a group of texts."""
-    return told(group, value, most=most) | {"median": number(group[value].median())}
+    return told(group, value, most=most) | {"median": or_none(group[value].median())}
 
 
 def margins(logits: Tensor, predicted: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
+from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.tasks.example import Example
 
 Ranking = Literal["signed", "magnitude"]
@@ -68,17 +68,17 @@ def over_texts(group: pl.DataFrame) -> dict[str, float | int | None]:
     """
     values = columns(group.with_columns(every=pl.lit(0)), ["every"]).values[0]  # [seed, example]
     interval = interval_of(values)
-    low, high = (number(end) for end in (interval.low, interval.high))
+    low, high = (or_none(end) for end in (interval.low, interval.high))
     defined = group.filter(pl.col("value").is_not_null())
     return {
         "seeds": group["seed"].n_unique(),
         "n": defined.height,
         "undefined": group.height - defined.height,
-        "mean": number(defined["value"].mean()),
-        "std": number(defined["value"].std(ddof=0)),
+        "mean": or_none(defined["value"].mean()),
+        "std": or_none(defined["value"].std(ddof=0)),
         "low": None if low is None else max(0.0, low),  # few seeds give t-intervals beyond what is possible
         "high": None if high is None else min(1.0, high),
-        "chance": number(defined["chance"].mean()),
+        "chance": or_none(defined["chance"].mean()),
     }
 
 

@@ -98,6 +98,6 @@ def resampled_means(values: Tensor, draws: int = DRAWS, seed: int = 0) -> Tensor
     return means
 
 
-def number(value: Any) -> float | None:
+def or_none(value: Any) -> float | None:
     """A float, or None for what is undefined."""
     return None if value is None or value != value else float(value)

@@ -13,7 +13,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.experiments.common.summaries import columns, interval_of, or_none
 from exegete.measures.proportions import sign_p, wilson
 from exegete.measures.ratios import macro_f1_values
 from exegete.measures.statistics import Interval
@@ -34,10 +34,10 @@ def values_by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
 def clipped(values: Tensor, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
     """n, mean and interval of values [seed, example]; few seeds give intervals beyond what can be: cut."""
     interval = interval_of(values)
-    low, high = number(interval.low), number(interval.high)
+    low, high = or_none(interval.low), or_none(interval.high)
     return {
         "n": interval.n,
-        "mean": number(interval.mean),
+        "mean": or_none(interval.mean),
         "low": None if low is None else max(least, low),
         "high": high if high is None or most is None else min(most, high),
     }

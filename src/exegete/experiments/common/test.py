@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
-from exegete.base.names import loaded
+from exegete.base.catalogue import import_from
 
 if TYPE_CHECKING:
     from exegete.experiments.common.statistic import Evidence, Measured, Varied
@@ -67,5 +67,5 @@ class Test:
 
     def measured(self, evidence: "Evidence") -> "Measured | Varied | None":
         """The values that the verdict rests on, perhaps by specification; None where these rows have none."""
-        statistic: Statistic = loaded(self.statistic)
+        statistic: Statistic = import_from(self.statistic)
         return statistic(evidence)

@@ -16,7 +16,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.experiments.common.summaries import interval_of, number
+from exegete.experiments.common.summaries import interval_of, or_none
 from exegete.measures.bleu import ORDERS, bleu, bleu_counts, bleu_difference, bleu_interval
 from exegete.measures.statistics import Interval
 from exegete.models.capabilities import Writing
@@ -105,5 +105,5 @@ def _over_seeds(values: Tensor) -> Interval:
 
 
 def _told(found: Interval, names: tuple[str, str, str], least: float) -> dict[str, float | None]:
-    numbers = (number(found.mean), number(found.low), number(found.high))
+    numbers = (or_none(found.mean), or_none(found.low), or_none(found.high))
     return {name: None if x is None else min(MOST, max(least, x)) for name, x in zip(names, numbers, strict=True)}

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.experiments.common.one_removed import OneRemoved
 from exegete.experiments.common.removal import Single
-from exegete.experiments.common.summaries import by_keys, interval_of, number
+from exegete.experiments.common.summaries import by_keys, interval_of, or_none
 from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed
 
 KEYS = ("task", "model", "split")
@@ -66,9 +66,9 @@ def _kind(group: pl.DataFrame, top: str, other: str) -> dict[str, Any]:
         "remove_random": other,
         "n": share.n,
         "count": int(group.select(flag.sum()).item()),
-        "share": number(share.mean),
-        "low": number(share.low),
-        "high": number(share.high),
+        "share": or_none(share.mean),
+        "low": or_none(share.low),
+        "high": or_none(share.high),
     }
 
 
@@ -78,9 +78,9 @@ def _margins(group: pl.DataFrame) -> dict[str, Any]:
     apart = interval_of(values_by_seed(group, pl.col("value")), bound=1.0)
     return {
         "seeds": group["seed"].n_unique(), "n": top.n, "undefined": group["value"].null_count(),
-        "top": number(top.mean), "top_low": number(top.low), "top_high": number(top.high),
-        "random": number(other.mean), "random_low": number(other.low), "random_high": number(other.high),
-        "difference": number(apart.mean), "low": number(apart.low), "high": number(apart.high), "chance": 0.0,
+        "top": or_none(top.mean), "top_low": or_none(top.low), "top_high": or_none(top.high),
+        "random": or_none(other.mean), "random_low": or_none(other.low), "random_high": or_none(other.high),
+        "difference": or_none(apart.mean), "low": or_none(apart.low), "high": or_none(apart.high), "chance": 0.0,
         "p": sign_test(group, pl.col("value")),
     }  # fmt: skip
 

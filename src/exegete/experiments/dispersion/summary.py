@@ -7,7 +7,7 @@ import polars as pl
 from torch import Tensor
 
 from exegete.base.names import Spec, parse
-from exegete.experiments.common.summaries import columns, interval_of, intervals_of, number
+from exegete.experiments.common.summaries import columns, interval_of, intervals_of, or_none
 from exegete.experiments.dispersion.sweep import moves
 from exegete.measures.statistics import Interval, within
 from exegete.models.settings import MODELS
@@ -96,7 +96,7 @@ def _cell(group: pl.DataFrame) -> pl.DataFrame:
         (1 / pl.col("n").filter(defined)).mean().alias("_share"),
         ((1 + pl.col("n").filter(defined)) / 2).mean().alias("_rank"),
     )
-    ends = {side: [number(getattr(bounded[m], side)) for m in table["measure"]] for side in ("low", "high")}
+    ends = {side: [or_none(getattr(bounded[m], side)) for m in table["measure"]] for side in ("low", "high")}
     return table.with_columns(
         *(pl.Series(side, values, dtype=pl.Float64) for side, values in ends.items()), reference=_reference()
     ).drop("_share", "_rank")

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.ties import levels
-from exegete.experiments.common.summaries import DRAWS, TAILS, number, resampled_means
+from exegete.experiments.common.summaries import DRAWS, TAILS, or_none, resampled_means
 from exegete.measures.points import related
 from exegete.measures.rank import kendall
 from exegete.measures.statistics import bootstrap_mean
@@ -168,7 +168,7 @@ def _said(
     reading: str, tau: float | None, low: float | None, high: float | None, p: float | None, n: int, too_few: str
 ) -> dict[str, Any]:
     """One reading; `too_few` says what there is too little of for a claim."""
-    tau, low, high, p = (number(value) for value in (tau, low, high, p))
+    tau, low, high, p = (or_none(value) for value in (tau, low, high, p))
     found = {"reading": reading, "tau": tau, "low": low, "high": high, "p": p, "n": n}
     if tau is None or low is None or high is None:
         return found | {"meaning": "undefined"}

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.base.names import parse
 from exegete.experiments.common.parts import AllRows
-from exegete.experiments.common.summaries import TAILS, Columns, columns, intervals_of, number, resampled_means
+from exegete.experiments.common.summaries import TAILS, Columns, columns, intervals_of, or_none, resampled_means
 from exegete.experiments.faithfulness.experiment import ALL, AOPC, TEST
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal
@@ -82,11 +82,11 @@ def _lines(found: Columns, measure: str) -> Iterator[dict[str, Any]]:
         line = {"method": method, "removal": removal, "ranking": ranking, "measure": measure}
         line |= {"better": "high" if HIGH_IS_GOOD[measure] else "low", "seeds": found.values.shape[1]}
         line |= {"n": means[i].n, "undefined": means[i].undefined}
-        line |= dict(zip(("mean", "low", "high"), map(number, means[i][:3]), strict=True)) | {
-            "chance": number(chance[i])
+        line |= dict(zip(("mean", "low", "high"), map(or_none, means[i][:3]), strict=True)) | {
+            "chance": or_none(chance[i])
         }
         for name in controls:
-            line |= {f"over_{name}{end}": number(x) for end, x in zip(_WITH_INTERVAL, over[name][i][:3], strict=True)}
+            line |= {f"over_{name}{end}": or_none(x) for end, x in zip(_WITH_INTERVAL, over[name][i][:3], strict=True)}
         yield line
 
 
@@ -195,7 +195,12 @@ def _survivals(found: Columns) -> Iterator[dict[str, Any]]:
                 taus[1:].nanquantile(torch.tensor(TAILS, dtype=taus.dtype)).tolist() if methods else (None, None)
             )
             line = {"first": first, "second": second, "among": among, "methods": len(methods), "n": len(complete)}
-            yield line | {"tau": number(taus[0].item()), "low": number(low), "high": number(high), "chance": 0.0}
+            yield line | {
+                "tau": or_none(taus[0].item()),
+                "low": or_none(low),
+                "high": or_none(high),
+                "chance": 0.0,
+            }
 
 
 def best(rows: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:

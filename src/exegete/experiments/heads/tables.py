@@ -13,7 +13,7 @@ from exegete.experiments.common.summaries import (
     columns,
     interval_of,
     intervals_of,
-    number,
+    or_none,
     resampled_means,
 )
 from exegete.experiments.common.tallies import clipped, majority, values_by_seed
@@ -49,10 +49,10 @@ def _effects(part: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     loss, after = columns(part, keys), columns(part.with_columns(value="right"), keys)
     own = values_by_seed(before, pl.col("right"))
     losses, changes = intervals_of(loss.values), intervals_of(after.values - own)
-    seeds, chance, unaltered = part["seed"].n_unique(), majority(before), number(own.nanmean())
+    seeds, chance, unaltered = part["seed"].n_unique(), majority(before), or_none(own.nanmean())
     found = [
         dict(zip(keys, key, strict=True))
-        | {"seeds": seeds, **_told(lost), "unaltered": unaltered, "accuracy": number(right.nanmean())}
+        | {"seeds": seeds, **_told(lost), "unaltered": unaltered, "accuracy": or_none(right.nanmean())}
         | _named(change, "change")
         | {"majority": chance}
         for key, lost, right, change in zip(loss.keys, losses, after.values, changes, strict=True)
@@ -61,7 +61,7 @@ def _effects(part: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
 
 
 def _told(interval: Interval) -> dict[str, Any]:
-    ends = {name: number(getattr(interval, name)) for name in ("mean", "low", "high")}
+    ends = {name: or_none(getattr(interval, name)) for name in ("mean", "low", "high")}
     return {"n": interval.n, **ends}
 
 
@@ -121,7 +121,7 @@ def _rho(worth: Tensor, looks: Tensor) -> dict[str, Any]:
     drawn = resampled_means(both.flatten(1), DRAWS).view(-1, 2, heads)
     ends = spearman(drawn[:, 0], drawn[:, 1]).nanquantile(torch.tensor(TAILS, dtype=torch.float64)).tolist()
     rho = float(spearman(means[:1], means[1:])[0])
-    return said | dict(zip(("rho", "low", "high"), map(number, (rho, *ends)), strict=True))
+    return said | dict(zip(("rho", "low", "high"), map(or_none, (rho, *ends)), strict=True))
 
 
 def curve(rows: pl.DataFrame) -> pl.DataFrame:
@@ -135,7 +135,7 @@ def curve(rows: pl.DataFrame) -> pl.DataFrame:
         change = interval_of(after - own, 1.0)
         return {
             **clipped(after),
-            "unaltered": number(own.nanmean()),
+            "unaltered": or_none(own.nanmean()),
             **_named(change, "change"),
             "majority": majority(before),
         }

@@ -36,7 +36,7 @@ from exegete.experiments.common.depth import at_each, check_places, placed
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
-from exegete.experiments.common.summaries import by_keys, interval_of, number
+from exegete.experiments.common.summaries import by_keys, interval_of, or_none
 from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed
 from exegete.measures.proportions import fair_quantile
 from exegete.measures.statistics import Interval
@@ -190,8 +190,8 @@ def _numbers(group: pl.DataFrame) -> dict[str, Any]:
         "emptied": int(group["emptied"].sum()),
         **_located(group, pl.col("value"), ""),
         **_located(group, kept, "kept_"),
-        "mass": number(group["mass"].mean()),
-        "kept_mass": number(group.filter("flips")["first_mass"].mean()),
+        "mass": or_none(group["mass"].mean()),
+        "kept_mass": or_none(group.filter("flips")["first_mass"].mean()),
     }
 
 
@@ -203,7 +203,7 @@ def _located(group: pl.DataFrame, value: pl.Expr, prefix: str) -> dict[str, Any]
         "n": mean.n, "mean": mean.mean, "low": mean.low, "high": mean.high,
         "median": median.mean, "median_low": median.low, "median_high": median.high,
     }  # fmt: skip
-    bounded = {name: v if name == "n" else number(v) for name, v in found.items()}
+    bounded = {name: v if name == "n" else or_none(v) for name, v in found.items()}
     return {prefix + name: _within(name, v) for name, v in bounded.items()}
 
 
@@ -262,13 +262,13 @@ def _compared(both: pl.DataFrame, apart: pl.Expr) -> dict[str, Any]:
     fewer, more = share_of(both, apart < -EQUAL), share_of(both, apart > EQUAL)
     return {
         "n": mean.n,
-        "difference": number(mean.mean),
-        "low": number(mean.low),
-        "high": number(mean.high),
-        "fewer": number(fewer.mean),
-        "fewer_low": number(fewer.low),
-        "fewer_high": number(fewer.high),
-        "more": number(more.mean),
+        "difference": or_none(mean.mean),
+        "low": or_none(mean.low),
+        "high": or_none(mean.high),
+        "fewer": or_none(fewer.mean),
+        "fewer_low": or_none(fewer.low),
+        "fewer_high": or_none(fewer.high),
+        "more": or_none(more.mean),
         "p": sign_test(both, apart),
     }
 

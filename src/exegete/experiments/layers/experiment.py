@@ -21,7 +21,7 @@ from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.summaries import interval_of, number
+from exegete.experiments.common.summaries import interval_of, or_none
 from exegete.experiments.common.tallies import clipped, majority, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.at import AtSites
@@ -185,7 +185,7 @@ def _accuracy(group: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
     change = interval_of(after - before, 1.0)
     return {
         **clipped(after),
-        "unaltered": number(before.nanmean()),
-        **dict(zip(("change", "change_low", "change_high"), map(number, change[:3]), strict=True)),
+        "unaltered": or_none(before.nanmean()),
+        **dict(zip(("change", "change_low", "change_high"), map(or_none, change[:3]), strict=True)),
         "majority": majority(unaltered),
     }

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.base.names import parse
 from exegete.experiments.common.statistic import Evidence, Varied, by_seed
-from exegete.experiments.common.summaries import by_keys, number
+from exegete.experiments.common.summaries import by_keys, or_none
 from exegete.experiments.mediation.effects import SCALES, Removal
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD, is_neutral
 from exegete.measures.bounded import bounded
@@ -157,12 +157,12 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     kept = group.filter(~pl.col("void"))
     found: dict[str, Any] = {
-        "seeds": group["seed"].n_unique(), "n": kept.height, "void": number(group["void"].mean()),
+        "seeds": group["seed"].n_unique(), "n": kept.height, "void": or_none(group["void"].mean()),
     }  # fmt: skip
     for name in VALUES:
         interval = bounded(by_seed(group.with_columns(value=pl.when(~pl.col("void")).then(pl.col(name)))), 0.025)
-        found |= {name: number(interval.mean)}
-        found |= {f"{name}_low": number(interval.low), f"{name}_high": number(interval.high)}
+        found |= {name: or_none(interval.mean)}
+        found |= {f"{name}_low": or_none(interval.low), f"{name}_high": or_none(interval.high)}
     missed, effect = (float(kept[name].sum()) for name in ("missed", "effect"))
     pooled = 1 - missed / effect if effect else math.nan
-    return found | {"reads_pooled": number(pooled)}
+    return found | {"reads_pooled": or_none(pooled)}

@@ -21,7 +21,7 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.agreement.experiment import TOPK
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.summaries import columns, interval_of, number
+from exegete.experiments.common.summaries import columns, interval_of, or_none
 from exegete.experiments.multiverse.shares import SPECIFICATION, decomposed
 from exegete.importance.contract import Quantity
 from exegete.importance.gradient import Norm
@@ -186,14 +186,14 @@ def _numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
     """Numbers of one specification; a coefficient lies in [−1, 1], and so does its interval."""
     values = columns(group, SPECIFICATION).values[0]
     interval = interval_of(values, bound=1.0)
-    mean, unrelated = number(interval.mean), number(group["chance"].mean())
+    mean, unrelated = or_none(interval.mean), or_none(group["chance"].mean())
     return {
         "seeds": group["seed"].n_unique(),
         "n": interval.n,
         "undefined": group["value"].null_count(),
         "mean": mean,
-        "low": number(interval.low),
-        "high": number(interval.high),
+        "low": or_none(interval.low),
+        "high": or_none(interval.high),
         "chance": unrelated,
         "above": None if mean is None or unrelated is None else _above(mean, unrelated),
     }

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import ExegeteError
-from exegete.experiments.common.summaries import TAILS, columns, number, resampled_means
+from exegete.experiments.common.summaries import TAILS, columns, or_none, resampled_means
 
 SPECIFICATION = ("importance", "coefficient")
 TOGETHER = "together"
@@ -130,7 +130,7 @@ def _shared(cells: _Cells, point: Tensor, draws: Tensor) -> Iterator[dict[str, A
     for choice, share in shares(point, cells.choices).items():
         defined = resampled[choice][~resampled[choice].isnan()]
         ends = defined.quantile(torch.tensor(TAILS, dtype=torch.float64)).tolist() if len(defined) else [None, None]
-        known = number(share.item())
+        known = or_none(share.item())
         yield {
             "choice": choice,
             "levels": len(set(cells.choices[choice])) if choice != TOGETHER else None,
@@ -138,6 +138,6 @@ def _shared(cells: _Cells, point: Tensor, draws: Tensor) -> Iterator[dict[str, A
             "undefined": int(point.isnan().sum()),
             "n": cells.values.shape[-1],
             "share": known,
-            "low": None if known is None else number(ends[0]),
-            "high": None if known is None else number(ends[1]),
+            "low": None if known is None else or_none(ends[0]),
+            "high": None if known is None else or_none(ends[1]),
         }

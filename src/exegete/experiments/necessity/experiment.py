@@ -20,7 +20,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import parse, varied
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.summaries import number
+from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
 from exegete.experiments.common.translating import changed, count_columns, counted, scored
 from exegete.experiments.necessity.table import INFERENCE, OWN, TRAINING, own_of, vashishth
@@ -196,17 +196,17 @@ def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
         "seeds": group["seed"].n_unique(),
         "n": change["n"],
         "single": group.filter(pl.col("n") <= 1).height,
-        "before": number(group["correct"].mean()),
-        "after": number(group["altered_correct"].mean()),
+        "before": or_none(group["correct"].mean()),
+        "after": or_none(group["altered_correct"].mean()),
         "change": change["mean"],
         "low": change["low"],
         "high": change["high"],
-        "f1_before": number(f1["predicted"].nanmean()),
-        "f1_after": number(f1["altered_predicted"].nanmean()),
+        "f1_before": or_none(f1["predicted"].nanmean()),
+        "f1_after": or_none(f1["altered_predicted"].nanmean()),
         "f1_change": f1_change["mean"],
         "f1_low": f1_change["low"],
         "f1_high": f1_change["high"],
-        "flipped": number((group["predicted"] != group["altered_predicted"]).mean()),
+        "flipped": or_none((group["predicted"] != group["altered_predicted"]).mean()),
         "majority": majority(group),
     }
 

@@ -7,7 +7,7 @@ import polars as pl
 from torch import Tensor
 
 from exegete.experiments.common.statistic import by_seed
-from exegete.experiments.common.summaries import by_keys, number
+from exegete.experiments.common.summaries import by_keys, or_none
 from exegete.experiments.mediation.experiment import SPECIFICATION, TEST
 from exegete.experiments.mediation.statistics import VOID, name_of, neutral
 from exegete.experiments.readings.experiment import BASELINE, NUMBERS
@@ -25,12 +25,12 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     found: dict[str, Any] = {
         "seeds": group["seed"].n_unique(), "n": group.filter(~pl.col("void")).height,
-        "void": number(group["void"].mean()),
+        "void": or_none(group["void"].mean()),
     }  # fmt: skip
     for name in NUMBERS:
         interval = bounded(by_seed(_valued(group, name)), 0.025)
-        found |= {name: number(interval.mean)}
-        found |= {f"{name}_low": number(interval.low), f"{name}_high": number(interval.high)}
+        found |= {name: or_none(interval.mean)}
+        found |= {f"{name}_low": or_none(interval.low), f"{name}_high": or_none(interval.high)}
     return found
 
 

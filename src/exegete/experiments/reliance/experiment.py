@@ -22,7 +22,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfDistributions
-from exegete.experiments.common.summaries import number
+from exegete.experiments.common.summaries import or_none
 from exegete.measures.divergence import tvd
 from exegete.measures.points import Related, related
 from exegete.measures.statistics import bootstrap_mean
@@ -176,4 +176,8 @@ def _tensor(column: pl.Series) -> Tensor:
 def _interval(name: str, column: pl.Series) -> dict[str, float | None]:
     """A column's mean over texts, with its interval."""
     found = bootstrap_mean(_tensor(column))
-    return {name: number(found.mean), f"{name}_low": number(found.low), f"{name}_high": number(found.high)}
+    return {
+        name: or_none(found.mean),
+        f"{name}_low": or_none(found.low),
+        f"{name}_high": or_none(found.high),
+    }

@@ -21,7 +21,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.summaries import by_keys, columns, interval_of, number
+from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.experiments.sanity.axioms import axioms
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import finite
@@ -166,12 +166,12 @@ def _numbers(group: pl.DataFrame) -> dict[str, float | int | None]:
         "draws": group["draw"].n_unique(),
         "n": interval.n,
         "undefined": by_text["value"].null_count(),
-        "mean": number(by_text["value"].mean()),
-        "low": number(interval.low),
-        "high": number(interval.high),
-        "absolute": number(group["tau_absolute"].mean()),
-        "unchanged": number(group["unchanged"].mean()),
-        "change": number(group["value"].mean()),
+        "mean": or_none(by_text["value"].mean()),
+        "low": or_none(interval.low),
+        "high": or_none(interval.high),
+        "absolute": or_none(group["tau_absolute"].mean()),
+        "unchanged": or_none(group["unchanged"].mean()),
+        "change": or_none(group["value"].mean()),
     }
 
 

@@ -29,7 +29,7 @@ from exegete.experiments.common.beside import (
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.searched import searched
-from exegete.experiments.common.summaries import number
+from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import ALL, SAME, shown_classes, told
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy, tvd
@@ -151,7 +151,7 @@ def _groups(texts: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame
 
 def _numbers(group: pl.DataFrame, measure: str) -> dict[str, Any]:
     """Seeds, n, undefined, mean, interval and reference of one measure over the texts of a group."""
-    reference = {"jsd": number(group["permuted_jsd"].mean()), "ratio": 1.0}
+    reference = {"jsd": or_none(group["permuted_jsd"].mean()), "ratio": 1.0}
     found = told(group, measure, most=MOST.get(measure, math.log(2)))
     seeds = {"seeds": found.pop("seeds"), "others": group["others"].max()}
     return seeds | found | {"reference": reference.get(measure)}

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from exegete.experiments.common.one_removed import OneRemoved
 from exegete.experiments.common.removal import Single
-from exegete.experiments.common.summaries import by_keys, interval_of, number
+from exegete.experiments.common.summaries import by_keys, interval_of, or_none
 from exegete.experiments.common.tallies import share_of, values_by_seed
 from exegete.measures.divergence import jsd
 
@@ -59,14 +59,14 @@ def _numbers(group: pl.DataFrame) -> dict[str, Any]:
         "seeds": group["seed"].n_unique(),
         "n": mean.n,
         "undefined": group["value"].null_count(),
-        "mean": number(group["value"].mean()),
-        "std": number(group["value"].std(ddof=0)),
-        "low": number(mean.low),
-        "high": number(mean.high),
+        "mean": or_none(group["value"].mean()),
+        "std": or_none(group["value"].std(ddof=0)),
+        "low": or_none(mean.low),
+        "high": or_none(mean.high),
         "chance": 0.0,
-        "negative": number(below.mean),
-        "negative_low": number(below.low),
-        "negative_high": number(below.high),
+        "negative": or_none(below.mean),
+        "negative_low": or_none(below.low),
+        "negative_high": or_none(below.high),
     }
 
 

@@ -3,7 +3,7 @@
 A family is one declaration: a name, what its construction says of attention, why, and how its parameters are drawn.
 Whatever it does not draw itself is drawn as in `_language` and `Knobs` below. A draw is keyed by the family's name and
 a number, and is a model and a task that are the same in every process. What a single draw is worth is graded by what
-its words and weights do (exegete.calibration.truth), not by the declaration.
+its words and weights do (exegete.wings.calibration.truth), not by the declaration.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,13 @@
-"""Engines: what runs the independent pieces of a study, chosen by name; another one is one file and one line here."""
+"""Engines: what runs the independent pieces of a study, chosen by name; a package may add another one."""
 
 from exegete.base.arguments import Count, fits, shown
+from exegete.base.catalogue import Catalogue, Entry
 from exegete.base.errors import UsageError
-from exegete.base.names import Catalogue, Entry
 from exegete.runs.engine.contract import Engine
 
 ENGINES = Catalogue(
     "engine",
-    {
-        "local": Entry("exegete.runs.engine.local:LocalEngine", "worker processes on this machine"),
-        "ray": Entry("exegete.runs.engine.ray:RayEngine", "a Ray cluster, or a Ray of this machine"),
-    },
+    {"local": Entry("exegete.runs.engine.local:LocalEngine", "worker processes on this machine")},
 )
 
 

@@ -1,1 +1,0 @@
-"""Annotation: ask people whether attention reads like an explanation."""

@@ -1,1 +1,0 @@
-"""Calibration: audit the audit on models whose truth is known."""

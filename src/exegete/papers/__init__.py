@@ -1,1 +1,0 @@
-"""Papers: published numbers beside ours."""

@@ -1,0 +1,8 @@
+"""The explorer: take hold of attention and see whether the prediction follows. The server imports no torch."""
+
+from exegete.plugins import Entry, Plugin
+
+PLUGIN = Plugin(
+    ours=True,
+    commands={"serve": Entry("exegete.wings.explorer.command:serve", "the explorer")},
+)
