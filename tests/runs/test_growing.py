@@ -271,6 +271,23 @@ def test_the_next_step_must_end_in_time(study: Study, monkeypatch: pytest.Monkey
     assert Asking(Budget(), load_criteria(), silent)(study, empty) is None  # neither texts nor time are given
 
 
+def test_so_many_texts_are_asked_however_long_they_take(study: Study, run: Path, unsettled: None) -> None:
+    """A slow machine gets its answer later, not a poorer one."""
+    audit_study(study, run, engine=LocalEngine(1), budget=Budget(minutes=1e-6, at_least=100))
+    assert asked_of(run) == long_enough(study, 100)
+
+
+def test_a_quick_audit_does_not_count_its_training(
+    study: Study, monkeypatch: pytest.MonkeyPatch, unsettled: None
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("exegete.audits.growing.time.monotonic", lambda: now[0])
+    for quick in (True, False):
+        asking = Asking(Budget(minutes=1, quick=quick), load_criteria(), silent, started=0.0)
+        asking.trained()
+        assert (asking_more(asking, study) is not None) is quick
+
+
 def asking_more(asking: Asking, study: Study) -> Study | None:
     return asking(study, {"mediation": pl.DataFrame()})
 

@@ -35,7 +35,8 @@ class Budget:
 
     texts: int | None = None  # all that the split has, unless given
     minutes: float = 0.0  # 0: no more than the study says, unless `texts` are given
-    quick: bool = False  # of long texts, and of pairs, fewer words are asked
+    quick: bool = False  # of long texts, and of pairs, fewer words are asked; the time is that of the questions
+    at_least: int = 0  # texts that are asked also where they take longer
 
 
 @dataclass
@@ -61,6 +62,11 @@ class Asking:
             self.progress.say(f"{now} texts do not settle it: asking {more - now} more")
         return with_texts(study, more)
 
+    def trained(self) -> None:
+        """Begin to count here where the time is that of the questions: nobody can hurry a training."""
+        if self.budget.quick:
+            self.started = time.monotonic()
+
     def _is_settled(self, study: Study, rows: Mapping[str, pl.DataFrame]) -> bool:
         """Whether more texts would change nothing that is said of any model."""
         asked = [
@@ -79,6 +85,8 @@ class Asking:
         """Whether the next step may end in time, if its texts take as long as those of the last."""
         if not self.budget.minutes:
             return self.budget.texts is not None
+        if more <= self.budget.at_least:
+            return True
         time_now = time.monotonic()
         each = 0.0 if self.last is None else (time_now - self.last[0]) / max(1, now - self.last[1])
         return time_now - self.started + each * (more - now) < REST * 60 * self.budget.minutes

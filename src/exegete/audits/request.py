@@ -33,6 +33,7 @@ from exegete.training.checkpoint import as_read, is_of_hub, is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
 QUICK_TEXTS = 200  # that a quick audit asks at most
+ENOUGH = 150  # texts that a whole audit asks whatever the machine: fewer seldom settle it
 OURS_TAKES = 2.33  # minutes, of the whole audit of one of our own models
 DEFAULT, QUICK = "audit", "audit_quick"
 HUB_DEFAULT, HUB_QUICK = "audit_hf", "audit_hf_quick"  # of a model of Hugging Face
@@ -95,7 +96,8 @@ class AuditRequest:
         minutes = (1.0 if self.quick else 10.0) if hub else (1.0 if self.quick else OURS_TAKES)
         most = min(self.texts, QUICK_TEXTS) if self.quick and self.texts else QUICK_TEXTS if self.quick else self.texts
         by_texts = self.texts is not None and self.minutes is None
-        return Budget(most, 0.0 if by_texts else self.minutes or minutes, self.quick)
+        at_least = 0 if self.quick or self.minutes else ENOUGH
+        return Budget(most, 0.0 if by_texts else self.minutes or minutes, self.quick, at_least)
 
     @property
     def place(self) -> str | Path:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from exegete.base.names import parse
 from exegete.base.processes import at_most
@@ -42,9 +42,16 @@ class Piece(NamedTuple):
 
 
 Known = dict[Cell, list[FoundRows]]
-# More texts for the experiments that grow: from the jobs so far and what is known of their cells to jobs that ask more,
-# or None where it is enough.
-Grow = Callable[[list[Work], Mapping[Cell, Sequence[FoundRows]]], list[Work] | None]
+
+
+class Grow(Protocol):
+    """More texts for the experiments that grow."""
+
+    def trained(self) -> None:
+        """Hear that the only model is trained, and questions begin."""
+
+    def __call__(self, jobs: list[Work], known: Mapping[Cell, Sequence[FoundRows]]) -> list[Work] | None:
+        """From the jobs so far and what is known of their cells, jobs that ask more; None where it is enough."""
 
 
 class Worked(NamedTuple):
@@ -66,7 +73,9 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress, grow: Gr
     aside: list[Piece] = []
     every = queues(jobs, running.workers, isinstance(progress, Speaking), grow is not None)
     *before, last = every if grow is not None else [*every, []]
-    for pieces in before:
+    for number, pieces in enumerate(before):
+        if grow is not None and number == 1 and len(jobs) == 1:
+            grow.trained()
         aside += _work_off(pieces, known, aside, running, progress)
     while grow is not None and not aside and (more := grow(jobs, known)) is not None:
         jobs = more

@@ -4,11 +4,11 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 import polars as pl
@@ -31,7 +31,7 @@ from exegete.runs.integrity import CHECKSUMS, facts_of, set_aside
 from exegete.runs.keys import code_hash, key_of
 from exegete.runs.naming import NAMES, names_of, renamed
 from exegete.runs.needs import own_files
-from exegete.runs.pieces import Grow, work_through
+from exegete.runs.pieces import work_through
 from exegete.runs.remote import FOUND, address_of, remote
 from exegete.runs.seal import Seals, libraries, seals_of
 from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
@@ -41,11 +41,19 @@ from exegete.runs.training import INPUTS
 from exegete.training.checkpoint import is_trained
 from exegete.training.settings import TrainingSettings
 
-# From a study and the rows of its experiments that grow to the study that asks them more texts, or None.
-More = Callable[[Study, Mapping[str, pl.DataFrame]], Study | None]
 MANIFEST, STUDY = "manifest.json", "study.json"
 WORDING = ("title", "notes", "engine")  # what has no effect on a study's numbers
 TOLD = ("task", "model", "seed", "weights", "data", "training", "predict", "experiments", "notes")  # of every cell
+
+
+class More(Protocol):
+    """How a study goes on, with more texts."""
+
+    def trained(self) -> None:
+        """Hear that the only model is trained, and questions begin."""
+
+    def __call__(self, study: Study, rows: Mapping[str, pl.DataFrame]) -> Study | None:
+        """From a study and the rows of its experiments that grow, the study that asks them more texts, or None."""
 
 
 def run_study(
@@ -104,7 +112,7 @@ def _run(
         jobs = [work._replace(cell=cell, seal=by_cell.get(cell, "")) for cell in missing]
         with engine or engine_of(study.engine) as running:
             running.reach(None if address else out, own_files(study))
-            jobs, aside = work_through(jobs, running, progress, None if more is None else _grow(more, out, address))
+            jobs, aside = work_through(jobs, running, progress, None if more is None else _Growth(more, out, address))
             study = jobs[0].study if jobs else study
             seals = seals_of(study, margins_of(out)) if more is not None else seals
             if address:
@@ -127,20 +135,25 @@ def _run(
     return out
 
 
-def _grow(more: More, out: Path, address: str) -> Grow:
+class _Growth(NamedTuple):
     """Jobs with more texts, as the study with them says; it claims the folder before it is asked."""
 
-    def grow(jobs: list[Work], known: Mapping[Cell, Sequence[FoundRows]]) -> list[Work] | None:
-        if address:
-            remote(address).fetch(FOUND)
-        larger = more(jobs[0].study, _rows_of(out, _folders(known))) if jobs else None
+    more: More
+    out: Path
+    address: str
+
+    def trained(self) -> None:
+        self.more.trained()
+
+    def __call__(self, jobs: list[Work], known: Mapping[Cell, Sequence[FoundRows]]) -> list[Work] | None:
+        if self.address:
+            remote(self.address).fetch(FOUND)
+        larger = self.more(jobs[0].study, _rows_of(self.out, _folders(known))) if jobs else None
         if larger is None:
             return None
-        claim(out, larger)
-        seals = seals_of(larger, margins_of(out))
+        claim(self.out, larger)
+        seals = seals_of(larger, margins_of(self.out))
         return [w._replace(study=larger, seal=seals.cells[w.cell] if seals is not None else "") for w in jobs]
-
-    return grow
 
 
 def _folders(known: Mapping[Cell, Sequence[FoundRows]]) -> dict[Cell, dict[str, dict[str, str]]]:
