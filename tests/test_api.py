@@ -5,7 +5,9 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -393,6 +395,20 @@ def test_rationales_may_be_places_of_words(tmp_path: Path) -> None:
     assert load_task(places.deposited(tmp_path)).hash == places.hash  # type: ignore[attr-defined]
     with pytest.raises(ExegeteError, match="row 1 of 'texts': 'rationale' names a word twice"):
         ex.task(texts=texts, labels=labels, rationales=[[0, 0, 1, 1]] * 30)
+
+
+def test_scores_and_words_say_how_far_they_are_and_take_a_device(model: Trained, task: Task) -> None:
+    calls: list[Callable[..., object]] = [
+        partial(ex.score, model, task, ["occlusion"]),
+        partial(ex.words, model, task, ["occlusion"], least=1),
+    ]
+    for call in calls:
+        told: list[tuple[str, int, int]] = []
+        call(progress=lambda *step: told.append(step), device="cpu")  # noqa: B023
+        assert told
+        assert told[-1][1] == told[-1][2]
+        with pytest.raises(UsageError, match="is no device"):
+            call(device="gpu")
 
 
 @pytest.mark.parametrize("number", [-5, 0, True, 2.0, float("nan"), "3"])

@@ -217,17 +217,26 @@ def audit(
 
 @checked
 def score(
-    model: "AnyModel", task: "AnyTask", methods: Sequence[str], split: str = "test", *, texts: Count | None = None
+    model: "AnyModel",
+    task: "AnyTask",
+    methods: Sequence[str],
+    split: str = "test",
+    *,
+    texts: Count | None = None,
+    device: str | None = None,
+    progress: "bool | Progress | None" = None,
 ) -> "pl.DataFrame":
     """What methods say of every word of a split's texts: example, token, word, method, score.
 
-    A model that is only named is trained first. `texts` is how many of them, a keyed choice; all, unless given.
+    A model that is only named is trained or read first, on `device`. `texts` is how many of them, a keyed choice; all,
+    unless given.
 
     >>> score(model, "rotten_tomatoes", ["attention", "lrp"])  # doctest: +SKIP
     """
+    from exegete.base.device import on_device
     from exegete.runs.scored import scores_of
 
-    with _shown(None) as tell:
+    with on_device(device), _shown(progress) as tell:
         return scores_of(model, task, methods, split, texts, tell)
 
 
@@ -238,19 +247,23 @@ def words(
     methods: Sequence[str] = (),
     split: str = "test",
     *,
-    texts: Count | None = None,
+    texts: Count | None = 500,
     least: Count = 5,
+    device: str | None = None,
+    progress: "bool | Progress | None" = None,
 ) -> "Words":
     """The importance of a word averaged over a split's texts, by attention and by other methods, with intervals.
 
-    Words in fewer than `least` texts are left out. The figure holds attention against the first of the methods.
+    `texts` is how many of them, a keyed choice; None is all. Words in fewer than `least` texts are left out. The figure
+    holds attention against the first of the methods.
 
-    >>> found = words(model, "rotten_tomatoes", ["lrp", "gradient:norm=l2"], texts=500)  # doctest: +SKIP
+    >>> found = words(model, "rotten_tomatoes", ["lrp", "gradient:norm=l2"])  # doctest: +SKIP
     >>> found.frame, found.left_out; found.figure(); found.save("words.csv")  # doctest: +SKIP
     """
+    from exegete.base.device import on_device
     from exegete.report.words import words_of_task
 
-    with _shown(None) as tell:
+    with on_device(device), _shown(progress) as tell:
         return words_of_task(model, task, methods, split, texts, least, tell)
 
 

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+import exegete as ex
 from exegete.base.errors import UsageError
 from exegete.cli.app import Device, Json, Quiet, app, print_json
-
-TEXTS = 500  # that are scored of a task
 
 
 @app.command()
@@ -41,18 +40,17 @@ def words(
     from exegete.explanations.question import methods_in
     from exegete.page.theme import to_svg
     from exegete.report.terminal import ProgressBars
-    from exegete.report.words import MOST, enough_words, words_of_task
+    from exegete.report.words import MOST, TEXTS, enough_words
 
     if (folder is None) == (model is None) or (model is None) != (task is None):
         raise UsageError("give either a run folder, or --model and --task")
     if figure is not None and figure.suffix != ".svg":
         raise UsageError(f"'{figure.name}' is no kind of file that can be drawn: choose a name that ends in .svg")
     wanted = [method for written in methods or () for method in methods_in(written)]
-    if model is not None and task is not None:
-        with on_device(device), ProgressBars(quiet) as bars:
-            found = words_of_task(model, task, wanted, split, texts or TEXTS, least, bars)
-    else:
-        with on_device(device), ProgressBars(quiet) as bars:
+    with on_device(device), ProgressBars(quiet) as bars:
+        if model is not None and task is not None:
+            found = ex.words(model, task, wanted, split, texts=texts or TEXTS, least=least, progress=bars)
+        else:
             found = enough_words(folder or Path(), least, cell, wanted, texts or MOST, bars)
     if csv is not None:
         found.save(csv)

@@ -24,6 +24,7 @@ from exegete.runs.scored import scores_of
 from exegete.training.checkpoint import is_of_hub, is_trained
 
 SHOWN = 3  # models of a page
+TEXTS = 500  # that are scored of a task, unless told otherwise
 ENOUGH, STABLE = 50, 0.8  # words that are not in many texts, and ρ of their order with that of half the texts
 FIRST, MOST = 250, 4000  # texts that are scored anew at first, and at most
 SLOW = ("smoothgrad", "flow", "integrated_gradients")  # tens of passes of a text, or as long
