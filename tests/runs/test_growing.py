@@ -22,7 +22,7 @@ from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study, study_of
 from exegete.runs.study import Study
 from exegete.tasks.choosing import chosen, in_steps, keyed_order, looks, steps
-from exegete.tasks.stored import ids_of
+from exegete.tasks.stored import column_of
 from tests.audits.cards import grading_that
 from tests.runs.test_integrity import Heard, flip
 from tests.small import texts
@@ -341,7 +341,7 @@ def test_a_folder_that_an_audit_made_can_be_run(
 def test_texts_come_in_steps_that_stay() -> None:
     """Whoever asks more has the same first steps; each of all texts is asked once."""
     examples = texts(260)
-    order = keyed_order(ids_of(examples)).tolist()
+    order = keyed_order(column_of(examples, "id")).tolist()
     for wanted in (30, 50, 75, 100, 110, 150, 260, None, 900):
         portions = [[e.id for e in some] for some in in_steps(examples, wanted)]
         ends = steps(min(wanted or 260, 260))

@@ -10,7 +10,7 @@ import pytest
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks import spooling
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.data_check import DataCheck, TextColumns, check_data, percent
+from exegete.tasks.data_check import DataCheck, check_data, percent
 from tests.tasks.task_files import labelled, write_jsonl
 
 ROWS = labelled(200)
@@ -135,18 +135,21 @@ def test_the_check_of_a_large_file_is_that_of_memory_and_is_kept(
 def test_counts_are_those_of_a_slow_count() -> None:
     draw = np.random.default_rng(0)
     splits = {
-        name: TextColumns(draw.integers(0, 40, n) / 64, draw.integers(0, 3, n), draw.integers(1, 9, n))
+        name: np.array(
+            [(draw.integers(0, 40) / 64, draw.integers(0, 3), draw.integers(1, 9)) for _ in range(n)],
+            [("place", "f8"), ("label", "i8"), ("longest", "i8")],
+        )
         for name, n in (("train", 60), ("dev", 30), ("test", 30))
     }
     found = check_data(splits, ("a", "b", "c"))
-    train = splits["train"].place.tolist()
+    train = splits["train"]["place"].tolist()
     for each, columns in zip(found.splits, splits.values(), strict=True):
-        places = columns.place.tolist()
+        places = columns["place"].tolist()
         assert each.repeated == sum(place in places[:i] for i, place in enumerate(places))
         assert each.shared == (0 if each.split == "train" else sum(place in train for place in places))
     classes: dict[float, set[int]] = {}
     for columns in splits.values():
-        for place, label in zip(columns.place.tolist(), columns.label.tolist(), strict=True):
+        for place, label in zip(columns["place"].tolist(), columns["label"].tolist(), strict=True):
             classes.setdefault(place, set()).add(label)
     assert f"{sum(len(each) > 1 for each in classes.values())} texts are there more than once" in found.warnings[2]
 

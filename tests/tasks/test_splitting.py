@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exegete.tasks.splitting import by_place, place, take
+from exegete.tasks.splitting import by_place, place
 
 TEXTS = [f"text number {i}" for i in range(20_000)]
 
@@ -45,17 +45,3 @@ def test_equal_texts_land_in_one_split() -> None:
 
 def test_rounding_loses_nothing() -> None:
     assert by_place([0.9999], float, {"a": 0.3, "b": 0.3, "c": 0.3}) == {"a": [], "b": [], "c": [0.9999]}
-
-
-@given(st.lists(st.floats(0, 1)), st.integers(0, 10), st.integers(0, 10))
-def test_take_is_the_smallest_in_order_and_nested(places: list[float], few: int, more: int) -> None:
-    items = list(enumerate(places))
-    small, large = take(items, few, lambda item: item[1]), take(items, few + more, lambda item: item[1])
-    assert len(small) == min(few, len(items))
-    assert small == sorted(small)
-    assert set(small) <= set(large)
-    assert sorted(p for _, p in small) == sorted(places)[: len(small)]
-
-
-def test_take_all() -> None:
-    assert take([3, 1, 2], None, float) == [3, 1, 2]

@@ -20,7 +20,7 @@ from exegete.tasks.batching import batches_of_one_length, collate, with_token_id
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.choosing import chosen
 from exegete.tasks.spooling import SpooledTask, announcement
-from exegete.tasks.stored import Stored, any_marked, ids_of, lengths_of, some_of
+from exegete.tasks.stored import Stored, column_of, index_of, some_of
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.fit import Fit
 from exegete.training.objectives import class_weights
@@ -88,8 +88,10 @@ def test_pairs_rationales_and_unlabelled_rows(monkeypatch: pytest.MonkeyPatch, t
     assert [tuple(spooled.split(split)) for split in held.splits] == list(held.splits.values())
     assert (spooled.kind, spooled.hash, spooled.notes) == ("pair", held.hash, held.notes)
     assert any("no 'label'" in note for note in spooled.notes)
-    assert any(any_marked(split) for split in held.splits.values())
-    assert [any_marked(split) for split in spooled.splits.values()] == [any_marked(s) for s in held.splits.values()]
+    assert any(column_of(split, "marked").any() for split in held.splits.values())
+    for theirs, mine in zip(spooled.splits.values(), held.splits.values(), strict=True):
+        known = index_of(mine)
+        assert index_of(theirs)[list(known.dtype.names or ())].tolist() == known.tolist()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -141,8 +143,8 @@ def test_a_choice_reads_only_what_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp
     few = chosen(train, 9)
     assert isinstance(few, Stored)
     assert tuple(few) == tuple(chosen(held.split("train"), 9))
-    assert ids_of(train).tolist() == [e.id for e in held.split("train")]
-    assert lengths_of(train).tolist() == [len(e) for e in held.split("train")]
+    assert column_of(train, "id").tolist() == [e.id for e in held.split("train")]
+    assert column_of(train, "length").tolist() == [len(e) for e in held.split("train")]
     assert tuple(some_of(train, np.array([5, 2]))) == (held.split("train")[5], held.split("train")[2])
     assert tuple(train[3:6]) == held.split("train")[3:6]
     assert tuple(pickle.loads(pickle.dumps(train))) == tuple(train)

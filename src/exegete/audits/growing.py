@@ -21,7 +21,7 @@ from exegete.experiments.common.contract import Growing
 from exegete.runs.cell import cached_task
 from exegete.runs.study import Study
 from exegete.tasks.choosing import steps
-from exegete.tasks.stored import lengths_of
+from exegete.tasks.stored import column_of
 
 FEWEST = 50  # texts that are asked at least
 LONG = 60  # words of a text in the mean, from which on a quick audit asks fewer words and draws
@@ -115,7 +115,7 @@ def begun(study: Study, budget: Budget) -> Study:
 def _shorter(study: Study) -> Study:
     """A quick study of long texts, or of pairs, with fewer words, texts and draws of what grows."""
     task = cached_task(study.tasks[0])
-    lengths = lengths_of(task.splits.get(study.split, ()))
+    lengths = column_of(task.splits.get(study.split, ()), "length")
     if task.kind == "classification" and (not len(lengths) or lengths.mean() < LONG):
         return study
     entries = tuple(

@@ -28,7 +28,7 @@ from exegete.tasks.catalogue import load_task
 from exegete.tasks.data_check import DataCheck
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
-from exegete.tasks.stored import labels_of
+from exegete.tasks.stored import column_of
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint
 from exegete.training.recipe import Companion, Recipe
 
@@ -78,7 +78,7 @@ def run_cell(work: Work) -> dict[str, Any]:
 
 def majority(examples: Sequence[Example]) -> float:
     """The share of the most frequent class."""
-    return max(Counter(labels_of(examples).tolist()).values()) / len(examples)
+    return max(Counter(column_of(examples, "label").tolist()).values()) / len(examples)
 
 
 def accompanied(jobs: Sequence[Work]) -> list[Work]:

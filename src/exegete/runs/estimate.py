@@ -20,7 +20,7 @@ from exegete.runs.passes import OF_HUB, OURS, Costs, SplitQuestion, passes
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
 from exegete.tasks.example import Example
-from exegete.tasks.stored import Stored, lengths_of
+from exegete.tasks.stored import column_of
 from exegete.training.checkpoint import is_of_hub, is_trained
 from exegete.training.recipe import Recipe
 from exegete.training.settings import TrainingSettings
@@ -158,9 +158,7 @@ class Estimating:
 
 def words_of(examples: Sequence[Example]) -> int:
     """Words of texts, all of their parts."""
-    if isinstance(examples, Stored):  # nothing is read for an estimate
-        return int(lengths_of(examples).sum())
-    return sum(len(e.all_words) for e in examples)
+    return int(column_of(examples, "all_words").sum())
 
 
 def _sentence(seconds: float, workers: int, stop: str) -> str:

@@ -17,7 +17,7 @@ from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.choosing import chosen, in_steps
 from exegete.tasks.example import Example
-from exegete.tasks.stored import Places, lengths_of
+from exegete.tasks.stored import Places, column_of
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
 FEW = 25  # texts of a shard where not all are asked about, for what is asked takes long: workers share them
@@ -60,7 +60,7 @@ class Shards(Portions):
     """
 
     def __init__(self, examples: Sequence[Example], most: int = WORDS, texts: int = SHARD) -> None:
-        lengths = lengths_of(examples)
+        lengths = column_of(examples, "length")
         self.examples, self.mean_length = examples, int(lengths.sum()) / max(1, len(lengths))
         self._order = lengths.argsort(kind="stable")
         self._ends = _ends(lengths[self._order], most, texts)
@@ -92,7 +92,7 @@ class StepShards(Portions):
     def __init__(self, examples: Sequence[Example], texts: int | None) -> None:
         self._steps = [Shards(some, texts=FEW) for some in in_steps(examples, texts)]
         self._places = [(step, number) for step in self._steps for number in range(len(step))]
-        lengths = lengths_of(examples)
+        lengths = column_of(examples, "length")
         self.mean_length = int(lengths.sum()) / max(1, len(lengths))
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +14,7 @@ from exegete.base.noise import uniform
 from exegete.tasks.example import Example
 from exegete.tasks.reader import Reader
 from exegete.tasks.sentences import sentences
-from exegete.tasks.stored import Stored, ids_of, labels_of, sizes_of
+from exegete.tasks.stored import Stored, index_of
 from exegete.tasks.token_ids import Numbered, Record, numbered
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 
@@ -115,14 +116,15 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
     width = max(1, max((len(tokens) for tokens, _, _ in flat), default=1))
     part = _padded([part for _, part, _ in flat], -1, width)
     sentence = _padded([sentence for _, _, sentence in flat], -1, width)
+    index = index_of(examples)
     return Batch(
-        ids=torch.from_numpy(ids_of(examples)),
+        ids=torch.from_numpy(np.array(index["id"], np.int64)),
         tokens=_padded([tokens for tokens, _, _ in flat], PAD, width),
         present=part >= 0,
         words=(sentence >= 0) & (part == _explained(examples)),
         part=part,
         sentence=sentence,
-        label=torch.from_numpy(labels_of(examples)),
+        label=torch.from_numpy(np.array(index["label"], np.int64)),
         reader=vocabulary,
         candidates=_candidates(examples),
     )
@@ -185,7 +187,7 @@ def batches_of_one_length(
     order = list(range(len(examples)))
     if shuffle is not None:
         order = uniform(shuffle, torch.arange(len(examples))).argsort().tolist()
-    sizes = sizes_of(examples)
+    sizes = index_of(examples)[["length", "all_words"]].tolist()
     by_length: dict[int, list[int]] = defaultdict(list)
     for i in sorted(order, key=lambda i: sizes[i][1]):
         by_length[sizes[i][0]].append(i)

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
 from exegete.tasks.example import Example
-from exegete.tasks.stored import Places, ids_of, some_of
+from exegete.tasks.stored import Places, column_of, some_of
 
 
 def chosen(examples: Sequence[Example], texts: int | None) -> Sequence[Example]:
     """A keyed choice of so many texts, the same for every model; in their own order. A smaller one is part of it."""
     if texts is None or texts >= len(examples):
         return examples
-    return some_of(examples, keyed_order(ids_of(examples))[:texts].sort().values.numpy())
+    return some_of(examples, keyed_order(column_of(examples, "id"))[:texts].sort().values.numpy())
 
 
 def keyed_order(ids: Places) -> Tensor:
@@ -44,7 +44,7 @@ def steps(texts: int) -> list[int]:
 
 def in_steps(examples: Sequence[Example], texts: int | None) -> Iterator[Sequence[Example]]:
     """So many texts in their keyed order, some at a time: whoever asks more of them later has the same first steps."""
-    ids = ids_of(examples)
+    ids = column_of(examples, "id")
     ends = steps(len(ids) if texts is None else min(texts, len(ids)))
     order = keyed_order(ids)
     for start, end in pairwise((0, *ends)):

@@ -1,32 +1,25 @@
 """Data check: what a person should know of labelled texts before anything is trained on them.
 
-A text is known by its place, a hash of it (`splitting.place`), its class by a number: so a check needs 24 bytes a text,
-whatever the corpus. What leaves nothing to learn is refused; what makes scores look better than they are, or a class
-hard to learn, is a warning.
+A text is known by its place, a hash of it (`splitting.place`), its class by a number: so a check needs 24 bytes a text
+(columns of `selection`), whatever the corpus. What leaves nothing to learn is refused; what makes scores look better
+than they are, or a class hard to learn, is a warning.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exegete.base.errors import UsageError
 from exegete.tasks.class_names import is_number
+from exegete.tasks.selection import Columns
 
 MANY, NEARLY_ALL = 20, 0.5  # classes, and classes a text, above which labels are no classes
 SCALE = 5  # different numbers with decimals, few of them twice, that are no classes
 RARE = 5  # texts of a class in train below which it is hardly learnt
 NAMED = 3  # rare classes that are named
-
-
-class TextColumns(NamedTuple):
-    """What a check needs of the texts of one split, a value for each."""
-
-    place: NDArray[np.float64]
-    label: NDArray[np.int64]
-    words: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -80,21 +73,21 @@ class DataCheck:
         )
 
 
-def check_data(splits: Mapping[str, TextColumns], labels: Sequence[str]) -> DataCheck:
-    """Count what the splits of a task hold."""
+def check_data(splits: Mapping[str, Columns], labels: Sequence[str]) -> DataCheck:
+    """Count what the splits of a task hold, from the place, the class and the words of every text."""
     train = splits["train"]
     found = tuple(_counted(name, each, train) for name, each in splits.items())
     return DataCheck(found, tuple(_warnings(found, splits, labels)))
 
 
-def _counted(name: str, columns: TextColumns, train: TextColumns) -> SplitCheck:
-    texts, (_, sizes) = len(columns.place), np.unique(columns.label, return_counts=True)
-    shared = 0 if columns is train else int(np.isin(columns.place, train.place).sum())
-    repeated = texts - len(np.unique(columns.place))
-    return SplitCheck(name, texts, float(columns.words.mean()), len(sizes), int(sizes.min()), repeated, shared)
+def _counted(name: str, columns: Columns, train: Columns) -> SplitCheck:
+    texts, (_, sizes) = len(columns["place"]), np.unique(columns["label"], return_counts=True)
+    shared = 0 if columns is train else int(np.isin(columns["place"], train["place"]).sum())
+    repeated = texts - len(np.unique(columns["place"]))
+    return SplitCheck(name, texts, float(columns["longest"].mean()), len(sizes), int(sizes.min()), repeated, shared)
 
 
-def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, TextColumns], labels: Sequence[str]) -> list[str]:
+def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, Columns], labels: Sequence[str]) -> list[str]:
     said = []
     for each in found:
         if each.shared:
@@ -107,7 +100,7 @@ def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, TextColumns], la
     if count := _conflicting(list(splits.values())):
         what = "1 text is" if count == 1 else f"{count:,} texts are"
         said.append(f"{what} there more than once, with different classes: no model can get all of them right.")
-    if rare := _rare(splits["train"].label, labels):
+    if rare := _rare(splits["train"]["label"], labels):
         said.append(rare)
     if len(labels) > MANY and all(map(is_number, labels)):
         said.append(
@@ -117,10 +110,10 @@ def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, TextColumns], la
     return said
 
 
-def _conflicting(splits: Sequence[TextColumns]) -> int:
+def _conflicting(splits: Sequence[Columns]) -> int:
     """Different texts whose copies, in any split, have different classes."""
     both = np.rec.fromarrays(
-        [np.concatenate([each.place for each in splits]), np.concatenate([each.label for each in splits])]
+        [np.concatenate([each["place"] for each in splits]), np.concatenate([each["label"] for each in splits])]
     )
     _, classes = np.unique(np.unique(both)["f0"], return_counts=True)
     return int((classes > 1).sum())

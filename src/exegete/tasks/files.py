@@ -14,9 +14,10 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import question_files
 from exegete.tasks.example import Task
-from exegete.tasks.prepare import SPLITS, SourceRow, left_out, prepare, prepare_unlabelled
+from exegete.tasks.prepare import SourceRow, prepare, prepare_unlabelled
 from exegete.tasks.records import has_class, record
 from exegete.tasks.settings import PairSource, check_pair
+from exegete.tasks.splitting import SPLITS, left_out
 from exegete.tasks.tables import PLAIN, PlacedRow, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}

@@ -8,8 +8,9 @@ from typing import Any
 from exegete.base.errors import ExegeteError
 from exegete.tasks.example import Record
 from exegete.tasks.opening import read_jsonl
-from exegete.tasks.prepare import SPLITS, SourceRow
+from exegete.tasks.prepare import SourceRow
 from exegete.tasks.records import record
+from exegete.tasks.splitting import SPLITS
 from exegete.tasks.word_labels import NOTE, with_weak_rationale
 
 VARIABLE = "EXEGETE_DATA"

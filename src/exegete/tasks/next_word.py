@@ -17,8 +17,8 @@ from functools import partial
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.example import Example, Task
 from exegete.tasks.pieces import MARK
-from exegete.tasks.prepare import left_out
 from exegete.tasks.reader import Reader
+from exegete.tasks.splitting import left_out
 from exegete.tasks.translation import ALL, QUARTILE
 from exegete.tasks.vocabulary import END, SPECIAL
 

@@ -5,38 +5,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
-from exegete.base.errors import ExegeteError, UsageError, unknown
+from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.class_names import in_order, named, plain_names
 from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.scripts import SAMPLE, is_uncut
 from exegete.tasks.settings import TaskSettings
-from exegete.tasks.splitting import PROPORTIONS, by_place, place, take
+from exegete.tasks.splitting import SPLITS, left_out, place
 from exegete.tasks.tokenizers import TOKENIZERS, VERBATIM, Tokenizer, as_written
 
 if TYPE_CHECKING:
-    from exegete.tasks.data_check import TextColumns
+    from exegete.tasks.selection import Columns
 
-SPLITS = ("train", "dev", "test")
 UNCUT = (
     "The texts have no spaces between words, and tokenizer={tokenizer} takes a whole clause for one word: cut them "
     "with tokenizer=characters, or put spaces between words and use tokenizer=whitespace."
 )
 UNLABELLED = 2_000  # texts without labels that are taken
 NO_LABELS = "The texts have no labels: how often the model is right is not known, nor what hangs on that."
-CARVED = 0.1  # the share of the training texts that one missing split gets
-
-
-class Splittable(Protocol):
-    """Something that splits and limits can be cut from."""
-
-    @property
-    def place(self) -> float:
-        """Its hash, in [0, 1)."""
-
-
-P = TypeVar("P", bound=Splittable)
 
 
 class SourceRow(NamedTuple):
@@ -67,28 +54,29 @@ def prepare(
     name: str, rows: Mapping[str, Iterable[SourceRow]], settings: TaskSettings, origin: str, notes: Sequence[str] = ()
 ) -> Task:
     """A task from the rows of the splits that the source has; missing splits are cut from train by hash of the text."""
-    from exegete.tasks.data_check import check_data, refuse_unlearnable  # numpy, which listings don't need
+    from exegete.tasks import selection  # numpy, which listings don't need
+    from exegete.tasks.data_check import check_data, refuse_unlearnable
 
     said = list(notes)
-    drafts = {split: _drafted(split, found, settings, said) for split, found in rows.items()}
-    every = [draft for found in drafts.values() for draft in found]
+    drafts = {split: _drafted(split, each, settings, said) for split, each in rows.items()}
+    every = [draft for each in drafts.values() for draft in each]
+    codes = {label: code for code, label in enumerate(dict.fromkeys(draft.label for draft in every))}
     if every and not any(draft.candidates for draft in every):
-        names = plain_names({draft.label for draft in every})
-        refuse_unlearnable(name, in_order(names.values()), len(every))
-    whole = with_all_splits(name, drafts, said, settings.split_column)
-    kept = {split: _selected(split, whole[split], settings, said) for split in SPLITS}
-    names = plain_names({label for found in kept.values() for d in found for label in (d.label, *d.candidates)})
-    written = in_order(names.values())
-    order = {plain: place for place, plain in enumerate(written)}
-    number = {label: order[plain] for label, plain in names.items()}
+        refuse_unlearnable(name, in_order(plain_names(codes).values()), len(every))
+    whole = selection.with_all_splits(name, _columns(drafts, codes), said, settings.split_column)
+    columns = {}
+    for split in SPLITS:
+        fitting = selection.within_lengths(split, whole[split], settings.lengths, said)
+        columns[split] = selection.first_by_place(fitting, settings.limits[split])
+    kept = {split: [every[at] for at in found["at"].tolist()] for split, found in columns.items()}
+    candidates = {label for each in kept.values() for draft in each for label in draft.candidates}
+    written, number = selection.number_classes(columns, codes, candidates)
     splits = {split: _numbered(found, number, settings.explained) for split, found in kept.items()}
     labels = named(written, name)
-    columns = {split: _columns(found, number) for split, found in kept.items()}
     if settings.planting:
         splits, note = settings.planting(splits, labels, settings.min_df)
         said.append(note)
     check_labels(splits["train"], splits, labels)
-    check = check_data(columns, labels)
     return Task(
         name=name,
         labels=labels,
@@ -100,7 +88,7 @@ def prepare(
         lower=settings.lower,
         tokenizer=settings.tokenizer,
         kind="pair" if len(splits["train"][0].texts) > 1 else "classification",
-        check=check,
+        check=check_data(columns, labels),
     )
 
 
@@ -143,17 +131,16 @@ def prepare_unlabelled(name: str, rows: Iterable[SourceRow], settings: TaskSetti
     )
 
 
-def _columns(drafts: Sequence["NamedExample"], number: Mapping[str, int]) -> "TextColumns":
-    """What a check needs of the texts of a split."""
+def _columns(drafts: Mapping[str, Sequence["NamedExample"]], codes: Mapping[str, int]) -> dict[str, "Columns"]:
+    """What a selection needs of the texts of every split, and where each is among all of them."""
     import numpy as np
 
-    from exegete.tasks.data_check import TextColumns
-
-    return TextColumns(
-        np.array([draft.place for draft in drafts]),
-        np.array([number[draft.label] for draft in drafts]),
-        np.array([len(draft) for draft in drafts]),
-    )
+    columns, start = {}, 0
+    for split, each in drafts.items():
+        rows = [(start + i, draft.place, len(draft), codes[draft.label]) for i, draft in enumerate(each)]
+        columns[split] = np.array(rows, [("at", "i8"), ("place", "f8"), ("longest", "i8"), ("label", "i8")])
+        start += len(each)
+    return columns
 
 
 @dataclass
@@ -241,77 +228,6 @@ def _marked(
     return tuple(sorted(marked))
 
 
-def with_all_splits(
-    name: str, drafts: Mapping[str, list[P]], notes: list[str], column: str | None = None
-) -> dict[str, list[P]]:
-    """Train, dev and test: those of the source, and the missing ones by hash of the text."""
-    found = {split: examples for split, examples in drafts.items() if examples}
-    source, proportions = cut(name, list(found), notes, column)
-    if source is None:
-        return found
-    whole = {**found, **by_place(found[source], place_of, proportions)}
-    check_cut({split: len(examples) for split, examples in whole.items()}, len(set(map(place_of, found[source]))))
-    return whole
-
-
-def check_cut(sizes: Mapping[str, int], different: int) -> None:
-    """Splits by hash of the text must not be empty; equal texts are in one split, however many they are."""
-    empty = [split for split, size in sizes.items() if not size]
-    if empty:
-        texts = "1 different text" if different == 1 else f"{different:,} different texts"
-        raise ExegeteError(
-            f"no text is left for {' and '.join(empty)}: splits are cut from {texts}, and equal texts land in one "
-            "split: give more that are different, or name the splits yourself"
-        )
-
-
-def cut(
-    name: str, found: Sequence[str], notes: list[str], column: str | None = None
-) -> tuple[str | None, Mapping[str, float]]:
-    """Which split of a source is cut into which by hash of the text; none where it has all three.
-
-    `column` is the one that names the split of every row, if there is one.
-    """
-    if not found:
-        raise ExegeteError(f"task '{name}' has no examples: its source is empty")
-    if len(found) == 1 and (column is None or found[0] == "train"):
-        why = "The source has no splits" if column is None else f"Column '{column}' says train of every row"
-        notes.append(f"{why}: its texts were split 80/10/10 by hash of the text.")
-        return found[0], PROPORTIONS
-    for split in found:
-        if split not in SPLITS:
-            raise unknown(f"split of task '{name}'", split, SPLITS)
-    if "train" not in found:
-        raise ExegeteError(f"task '{name}' has {' and '.join(found)} but no train: give the training examples too")
-    missing = [split for split in SPLITS if split not in found]
-    if not missing:
-        return None, {}
-    notes.append(f"The source has no {missing[0]} split: it is {CARVED:.0%} of train, cut off by hash of the text.")
-    return "train", {"train": 1 - CARVED, missing[0]: CARVED}
-
-
-def _selected(
-    split: str, drafts: Sequence[NamedExample], settings: TaskSettings, notes: list[str]
-) -> list[NamedExample]:
-    """The drafts of one split that pass the length filter, at most as many as its limit."""
-    kept, dropped = settings.lengths(drafts)
-    if dropped:
-        notes.append(left_out(dropped, "text", split, " by the length filter"))
-    if not kept:
-        raise none_left(split)
-    return take(kept, settings.limits[split], place_of)
-
-
-def none_left(split: str) -> ExegeteError:
-    """What is wrong where filters leave nothing of a split."""
-    return ExegeteError(f"no text is left in {split}: give it more examples, or widen min_length and max_length")
-
-
-def place_of(draft: Splittable) -> float:
-    """Where a draft falls."""
-    return draft.place
-
-
 def _numbered(drafts: Sequence[NamedExample], number: Mapping[str, int], explained: int) -> tuple[Example, ...]:
     return tuple(
         Example(
@@ -331,9 +247,3 @@ def within(draft: NamedExample, explained: int) -> tuple[int, ...]:
     """The marked words of the explained text, counted in it."""
     before = sum(map(len, draft.texts[:explained]))
     return tuple(i - before for i in draft.rationale if 0 <= i - before < len(draft.texts[explained]))
-
-
-def left_out(count: int, what: str, split: str, how: str = "") -> str:
-    """A note of how many were left out of a split."""
-    plural, verb = ("", "was") if count == 1 else ("s", "were")
-    return f"{count:,} {what}{plural} {verb} left out of {split}{how}."

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SPLITS = ("train", "dev", "test")
+CARVED = 0.1  # the share of the training texts that one missing split gets
 PROPORTIONS = {"train": 0.8, "dev": 0.1, "test": 0.1}
 
 
@@ -34,12 +36,7 @@ def _name_at(where: float, proportions: Mapping[str, float]) -> str:
     return next((name for name, end in zip(proportions, ends, strict=True) if where < end), [*proportions][-1])
 
 
-def take(items: Sequence[T], n: int | None, of: Callable[[T], float]) -> list[T]:
-    """The `n` items with the smallest place (the first of equals), in their original order; all without `n`.
-
-    A smaller sample is part of every larger one, so results on subsamples can be compared.
-    """
-    if n is None or n >= len(items):
-        return list(items)
-    smallest = sorted(range(len(items)), key=lambda i: of(items[i]))[:n]
-    return [items[i] for i in sorted(smallest)]
+def left_out(count: int, what: str, split: str, how: str = "") -> str:
+    """A note of how many were left out of a split."""
+    plural, verb = ("", "was") if count == 1 else ("s", "were")
+    return f"{count:,} {what}{plural} {verb} left out of {split}{how}."

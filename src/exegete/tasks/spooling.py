@@ -13,7 +13,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,11 +28,13 @@ from exegete.base.sharing import shared
 from exegete.base.source import digest_of
 from exegete.tasks.class_names import in_order, named, plain_names
 from exegete.tasks.cut_rows import ROWS, CutRow, Group, cut_rows, groups
-from exegete.tasks.data_check import DataCheck, TextColumns, check_data, refuse_unlearnable
+from exegete.tasks.data_check import DataCheck, check_data, refuse_unlearnable
 from exegete.tasks.example import Task, unlearnt
 from exegete.tasks.opening import is_gzip
-from exegete.tasks.prepare import SPLITS, SourceRow, SplitCounts, check_cut, cut, left_out, none_left
+from exegete.tasks.prepare import SourceRow, SplitCounts
+from exegete.tasks.selection import first_by_place, number_classes, with_all_splits, within_lengths
 from exegete.tasks.settings import TaskSettings
+from exegete.tasks.splitting import SPLITS, left_out
 from exegete.tasks.stored import INDEX, Stored
 from exegete.tasks.word_numbers import KEPT, NUMBERS, SENTENCES, WORDS
 
@@ -167,10 +168,20 @@ class _Spool:
         notes = [left_out(count, "row", split, unlabelled) for split, count in missing.items()]
         for split, found in self.found.items():
             found.seen.tell(split, self.settings, notes)
-        whole = self._with_all_splits(str(spec), notes)
-        kept = self._selected(whole, notes)
-        labels = self._number(kept)
-        check = check_data({split: _columns(index) for split, index in kept.items()}, named(labels, str(spec)))
+        name, columns = str(spec), {split: each.index() for split, each in self.found.items()}
+        if count := sum(map(len, columns.values())):
+            refuse_unlearnable(name, in_order(plain_names(self.classes).values()), count)
+        whole = with_all_splits(name, columns, notes, self.settings.split_column)
+        kept = {}
+        for split in SPLITS:
+            fitting = within_lengths(split, whole[split], self.settings.lengths, notes)
+            kept[split] = first_by_place(fitting, self.settings.limits[split])
+        labels, _ = number_classes(kept, self.classes)
+        for split, each in kept.items():
+            new = ~np.isin(each["label"], kept["train"]["label"])
+            if new.any():
+                raise unlearnt(labels[each["label"][new.argmax()]], split)
+        check = check_data(kept, named(labels, name))
         for split, index in kept.items():
             np.save(self.folder / f"{split}.npy", index[list(INDEX.names or ())].astype(INDEX))
         kind = "pair" if any(found.seen.pairs for found in self.found.values()) else "classification"
@@ -219,51 +230,3 @@ class _Spool:
             file.writelines(f"{word}\n" for word in self.words)
         self.listed += len(self.words)
         self.words.clear()
-
-    def _with_all_splits(self, name: str, notes: list[str]) -> dict[str, NDArray[Any]]:
-        """As `with_all_splits`: those of the source, and the missing ones by hash of the text."""
-        found = {split: index for split, each in self.found.items() if len(index := each.index())}
-        if found:
-            refuse_unlearnable(name, in_order(plain_names(self.classes).values()), sum(map(len, found.values())))
-        source, proportions = cut(name, list(found), notes, self.settings.split_column)
-        if source is None:
-            return found
-        ends = list(accumulate(proportions.values()))
-        part = np.searchsorted(ends, found[source]["place"], side="right").clip(max=len(ends) - 1)
-        whole = found | {split: found[source][part == number] for number, split in enumerate(proportions)}
-        check_cut({split: len(index) for split, index in whole.items()}, len(np.unique(found[source]["place"])))
-        return whole
-
-    def _selected(self, whole: Mapping[str, NDArray[Any]], notes: list[str]) -> dict[str, NDArray[Any]]:
-        """As `_selected` of `prepare`: the length filter, then the smallest places."""
-        kept = {}
-        for split in SPLITS:
-            index, limit = whole[split], self.settings.limits[split]
-            low, high = self.settings.lengths.bounds(index["longest"])
-            right = index[(index["longest"] >= low) & (index["longest"] <= high)]
-            if len(right) < len(index):
-                notes.append(left_out(len(index) - len(right), "text", split, " by the length filter"))
-            if not len(right):
-                raise none_left(split)
-            smallest = np.sort(right["place"].argsort(kind="stable")[:limit])
-            kept[split] = right[smallest]
-        return kept
-
-    def _number(self, kept: Mapping[str, NDArray[Any]]) -> Sequence[str]:
-        """All classes in order; indices get their numbers."""
-        there = {code for index in kept.values() for code in np.unique(index["label"]).tolist()}
-        names = plain_names(label for label, code in self.classes.items() if code in there)
-        labels = in_order(names.values())
-        number = np.array([labels.index(names[label]) if label in names else -1 for label in self.classes])
-        for index in kept.values():
-            index["label"] = number[index["label"]]
-        for split, index in kept.items():
-            unknown = ~np.isin(index["label"], kept["train"]["label"])
-            if unknown.any():
-                raise unlearnt(labels[index["label"][unknown.argmax()]], split)
-        return labels
-
-
-def _columns(index: NDArray[Any]) -> TextColumns:
-    """What a check needs of the texts of a split."""
-    return TextColumns(index["place"], index["label"], index["longest"])

@@ -90,39 +90,17 @@ class Stored(Sequence[Example]):
         return Stored, (self.path, self.rows, self.explained)
 
 
-def ids_of(examples: Sequence[Example]) -> Places:
-    """The ids of examples; of stored ones without reading any."""
+def index_of(examples: Sequence[Example]) -> NDArray[Any]:
+    """What is known of each without its words: id, lengths, class, marks; of stored ones without reading any."""
     if isinstance(examples, Stored):
-        return np.array(examples.rows["id"], np.int64)
-    return np.fromiter((e.id for e in examples), np.int64, len(examples))
+        return examples.rows
+    rows = [(e.id, len(e), e.label, bool(e.rationale), sum(map(len, e.texts))) for e in examples]
+    return np.array(rows, [(name, INDEX[name]) for name in ("id", "length", "label", "marked", "all_words")])
 
 
-def lengths_of(examples: Sequence[Example]) -> Places:
-    """How many words each has; of stored ones without reading any."""
-    if isinstance(examples, Stored):
-        return np.array(examples.rows["length"], np.int64)
-    return np.fromiter(map(len, examples), np.int64, len(examples))
-
-
-def sizes_of(examples: Sequence[Example]) -> list[tuple[int, int]]:
-    """Words of the explained text, and of all texts, of each; of stored ones without reading any."""
-    if isinstance(examples, Stored):
-        return list(zip(examples.rows["length"].tolist(), examples.rows["all_words"].tolist(), strict=True))
-    return [(len(e), sum(map(len, e.texts))) for e in examples]
-
-
-def labels_of(examples: Sequence[Example]) -> Places:
-    """The classes of examples; of stored ones without reading any."""
-    if isinstance(examples, Stored):
-        return np.array(examples.rows["label"], np.int64)
-    return np.fromiter((e.label for e in examples), np.int64, len(examples))
-
-
-def any_marked(examples: Sequence[Example]) -> bool:
-    """Whether people marked words of any; of stored ones without reading any."""
-    if isinstance(examples, Stored):
-        return bool(examples.rows["marked"].any())
-    return any(e.rationale for e in examples)
+def column_of(examples: Sequence[Example], name: str) -> Places:
+    """One column of the index, as whole numbers."""
+    return np.array(index_of(examples)[name], np.int64)
 
 
 def some_of(examples: Sequence[Example], places: Places) -> Sequence[Example]:

@@ -19,9 +19,8 @@ from exegete.base.names import Spec
 from exegete.tasks.alignments import check_links, read_alignments, reversed_links
 from exegete.tasks.example import Example, Links, Task
 from exegete.tasks.pieces import Pieces, learn_pieces, unknown_count, whole_words
-from exegete.tasks.prepare import SPLITS, left_out, place_of, with_all_splits
 from exegete.tasks.settings import Count, SampleSettings
-from exegete.tasks.splitting import place, take
+from exegete.tasks.splitting import SPLITS, left_out, place
 
 Cut = Callable[[str], tuple[str, ...]]
 QUARTILE, ALL = "quartile", "all"  # steps that have a name; any other is a word of the target
@@ -79,8 +78,7 @@ def translation(
     """A task from the pairs of the splits that the source has; missing splits are cut from train by hash."""
     said = list(notes)
     filled = {split: _filled(split, list(found), said) for split, found in pairs.items()}
-    whole = with_all_splits(name, filled, said)
-    taken = {split: take(whole[split], settings.limits[split], place_of) for split in SPLITS}
+    taken = _taken(name, filled, settings, said)
     if settings.reverse:
         taken = {split: [_reversed(p) for p in found] for split, found in taken.items()}
     pieces = _learnt(taken["train"], settings)
@@ -134,6 +132,23 @@ def _filled(split: str, pairs: list[SentencePair], notes: list[str]) -> list[Sen
         how = f" for want of a source or a target (the first is row {empty[0].id + 1:,})"
         notes.append(left_out(len(empty), "pair", split, how))
     return [p for p in pairs if len(p)]
+
+
+def _taken(
+    name: str, pairs: Mapping[str, Sequence[SentencePair]], settings: TranslationSettings, notes: list[str]
+) -> dict[str, list[SentencePair]]:
+    """The pairs of all three splits, at most as many as their limits."""
+    import numpy as np  # which listings don't need
+
+    from exegete.tasks.selection import first_by_place, with_all_splits
+
+    every = [p for each in pairs.values() for p in each]
+    rows = np.array([(at, p.place) for at, p in enumerate(every)], [("at", "i8"), ("place", "f8")])
+    ends = np.cumsum([0, *map(len, pairs.values())])
+    columns = {split: rows[start:end] for split, start, end in zip(pairs, ends, ends[1:], strict=False)}
+    whole = with_all_splits(name, columns, notes)
+    chosen = {split: first_by_place(whole[split], settings.limits[split]) for split in SPLITS}
+    return {split: [every[at] for at in found["at"].tolist()] for split, found in chosen.items()}
 
 
 def _reversed(p: SentencePair) -> SentencePair:

@@ -11,7 +11,7 @@ from exegete.models.contract import Intervention, Predictor
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import labels_of
+from exegete.tasks.stored import column_of
 from exegete.tasks.vocabulary import PAD
 from exegete.training.metrics import Metrics, all_metrics
 from exegete.training.objectives import Objective
@@ -37,7 +37,7 @@ def evaluate(model: Trainable, examples: Sequence[Example], intervene: Intervent
     """All metrics on a split; those of a translation are of its words, each after the right ones before it."""
     if isinstance(model, Writing):
         return _of_words(model, examples, intervene)
-    return all_metrics(predict(model, examples, intervene), torch.from_numpy(labels_of(examples)))
+    return all_metrics(predict(model, examples, intervene), torch.from_numpy(column_of(examples, "label")))
 
 
 def _of_words(model: Writing, examples: Sequence[Example], intervene: Intervention | None) -> Metrics:

@@ -21,7 +21,7 @@ from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length, with_token_ids
 from exegete.tasks.example import Example, Task
 from exegete.tasks.open_words import OpenWords
-from exegete.tasks.stored import lengths_of, some_of
+from exegete.tasks.stored import column_of, some_of
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.adam import Adam
 from exegete.training.evaluation import evaluate, mean_loss
@@ -124,7 +124,10 @@ class Fit:
 
     def _batches(self, examples: Sequence[Example], shuffle: int) -> list[list[int]]:
         size, budget = self.settings.batch, self.settings.budget
-        lengths = self.model.lengths(examples) if isinstance(self.model, Pretrained) else lengths_of(examples).tolist()
+        if isinstance(self.model, Pretrained):
+            lengths = self.model.lengths(examples)
+        else:
+            lengths = column_of(examples, "length").tolist()
         cut = (
             batches_by_cost(lengths, size, budget, shuffle)
             if isinstance(self.model, Pretrained)

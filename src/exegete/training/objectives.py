@@ -17,7 +17,7 @@ from exegete.models.contract import Predictor, Trace
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import labels_of
+from exegete.tasks.stored import column_of
 from exegete.tasks.vocabulary import PAD
 
 
@@ -71,5 +71,5 @@ class Likelihood:
 
 def class_weights(examples: Sequence[Example], classes: int) -> Tensor:
     """N / (C · N_c): for two classes the ratio is J&W's pos_weight N_neg / N_pos."""
-    count = torch.bincount(torch.from_numpy(labels_of(examples)), minlength=classes)
+    count = torch.bincount(torch.from_numpy(column_of(examples, "label")), minlength=classes)
     return len(examples) / (classes * count)

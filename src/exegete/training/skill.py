@@ -19,7 +19,7 @@ from exegete.measures.student import one_sided
 from exegete.models.capabilities import Writing
 from exegete.models.ours.translator import gold
 from exegete.tasks.example import Example
-from exegete.tasks.stored import labels_of
+from exegete.tasks.stored import column_of
 from exegete.tasks.vocabulary import PAD
 from exegete.training.evaluation import passes
 
@@ -65,7 +65,7 @@ def skill_of_classes(probabilities: Tensor, label: Tensor, train: Sequence[Examp
     area = auc_interval(probabilities, label, LEVEL)
     if area.n:
         return _skill("auc", area, 0.5)
-    count = torch.bincount(torch.from_numpy(labels_of(train)), minlength=probabilities.shape[-1])
+    count = torch.bincount(torch.from_numpy(column_of(train, "label")), minlength=probabilities.shape[-1])
     gain = probabilities.double().log() - _log_shares(count)
     return _skill("prior", _mean(gain.gather(-1, label[:, None])[:, 0]), 0.0)
 

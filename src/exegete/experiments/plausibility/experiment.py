@@ -30,7 +30,7 @@ from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.measures.plausibility import auprc, auprc_chance, iou_f1, iou_f1_chance, token_f1, token_f1_chance
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import any_marked
+from exegete.tasks.stored import column_of
 
 MEASURES = ("auprc", "token_f1", "iou_f1")
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")
@@ -71,7 +71,7 @@ class Plausibility(Question):
 
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """Somebody must have marked words."""
-        if any(map(any_marked, task.splits.values())):
+        if any(column_of(split, "marked").any() for split in task.splits.values()):
             return None
         return f"task '{task.name}' has no rationales: {WITH_RATIONALES}"
 

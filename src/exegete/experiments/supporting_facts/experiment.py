@@ -32,7 +32,7 @@ from exegete.measures.plausibility import precision_at, precision_chance
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import sentences
-from exegete.tasks.stored import any_marked
+from exegete.tasks.stored import column_of
 
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")
 PRECISION, FIRST = "precision_at_k", "first"
@@ -62,7 +62,7 @@ class SupportingFacts(Question):
 
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """Whole sentences must be known to support the answer."""
-        if task.kind == "pair" and any_marked(task.split("test")):
+        if task.kind == "pair" and column_of(task.split("test"), "marked").any():
             return None
         return f"it needs passages with supporting sentences, and '{task.name}' has none: use stories or babi"
 
