@@ -276,6 +276,10 @@ def explain(
     of: "Of" = "logit",
     contrast: str | None = None,
     step: Count = 1,
+    *,
+    run: str | Path | None = None,
+    device: str | None = None,
+    progress: "bool | Progress | None" = None,
 ) -> "Explanation":
     """What every method says of the prediction for a text, and whether attention may be read here.
 
@@ -283,17 +287,22 @@ def explain(
     trained into `runs/audit` if it isn't there. `methods` are names of importances with settings, all of them unless
     given; `target` is the class to explain, the predicted one unless given, and `contrast` one that it is set against:
     why this class and not that? For a model of pairs, `text` is (passage, question). Of a translator, word `step` of
-    what it writes is explained, counted from 1, and its words are the classes.
+    what it writes is explained, counted from 1, and its words are the classes. `run` is a run folder or address whose
+    model and leaderboard are taken.
 
     >>> found = explain(None, "a charming and often affecting journey")  # doctest: +SKIP
     >>> found["integrated_gradients"].scores, found.reading.sentences  # doctest: +SKIP
     >>> explain(model, "a charming film", ["lrp"], contrast="negative")  # doctest: +SKIP
     >>> found.save("journey.html")  # doctest: +SKIP
     """
-    from exegete.explanations.explain import explain as run
+    from exegete.base.device import on_device
+    from exegete.explanations.explain import explain as explained
     from exegete.explanations.question import Word
+    from exegete.runs.remote import read_from
 
-    return run(_explained(model), text, methods, Word(step, target, contrast), of)
+    known = None if run is None else read_from(run)
+    with on_device(device), _shown(progress) as tell:
+        return explained(_explained(model), text, methods, Word(step, target, contrast), of, known, tell)
 
 
 @checked

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import exegete as ex
 from exegete.audits.decision import Decision
 from exegete.audits.instead import Readable
 from exegete.base.errors import ExegeteError
@@ -51,6 +52,10 @@ def test_a_run_orders_the_methods(tmp_path: Path) -> None:
     assert [row.numbers[1] for row in found.heatmap().rows] == ["0.30", "0.10", "–"]
     assert f"test texts of {run}" in found.trust.sentence
     assert not found.trust.doubt
+    told: list[str] = []
+    same = ex.explain(None, TEXT, FEW, run=run, device="cpu", progress=lambda label, *_: told.append(label))
+    assert [m.scores for m in same.methods] == [m.scores for m in found.methods]
+    assert "explain · done" in told
 
 
 def test_a_run_stands_for_its_first_model(tmp_path: Path) -> None:
