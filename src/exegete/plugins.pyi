@@ -106,6 +106,7 @@ from exegete.base.files import said_plainly as said_plainly
 from exegete.base.files import whole_file as whole_file
 from exegete.base.files import write_json as write_json
 from exegete.base.files import write_text as write_text
+from exegete.base.memo import key_of as key_of
 from exegete.base.memory import keep_freed as keep_freed
 from exegete.base.names import Spec as Spec
 from exegete.base.names import parse as parse
@@ -255,7 +256,6 @@ from exegete.runs.engine.warm import Tell as Tell
 from exegete.runs.engine.warm import Warm as Warm
 from exegete.runs.estimate import Estimating as Estimating
 from exegete.runs.keys import code_hash as code_hash
-from exegete.runs.keys import key_of as key_of
 from exegete.runs.naming import called as called
 from exegete.runs.naming import names_in as names_in
 from exegete.runs.objects import load as load

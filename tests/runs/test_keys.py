@@ -9,11 +9,6 @@ from exegete.runs import keys, stages
 from tests.small import small_model, texts
 
 
-def test_keys_depend_on_content_not_on_order() -> None:
-    assert keys.key_of(a=1, b=[2, 3]) == keys.key_of(b=[2, 3], a=1)
-    assert keys.key_of(a=1) != keys.key_of(a=2)
-
-
 def test_a_modules_code_reaches_what_it_imports() -> None:
     reached = keys._reached("exegete.importance.leave_one_out")
     assert {"exegete.models.contract", "exegete.tasks.batching", "exegete.base.noise"} <= reached

@@ -21,11 +21,11 @@ from exegete.audits.instead import Readable
 from exegete.audits.readings import Ways
 from exegete.audits.scorecard import Audit
 from exegete.base.errors import ExegeteError
-from exegete.base.files import read_json, write_json
+from exegete.base.files import read_json
+from exegete.base.memo import key_of, read_memo, write_memo
 from exegete.base.source import digest_of, package_hash
 from exegete.experiments.common.test import Goal
 from exegete.page.section import Verdict
-from exegete.runs.keys import key_of
 from exegete.runs.run import read_manifest
 
 JUDGED = "judged.json"
@@ -72,15 +72,15 @@ def keep_judgement(run: Path, key: str | None, audit: Audit) -> None:
     written = _FORM.dump_json(kept)  # what is no number is null, and then doesn't read back
     with suppress(ValidationError):
         if key is not None and _FORM.validate_json(written) == kept:
-            write_json(run / JUDGED, {"key": key, "audit": json.loads(written)})
+            write_memo(run / JUDGED, "audit", key, json.loads(written))
 
 
 def kept_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | None:
     """A judgement that was kept under this key, if there is one."""
-    facts = read_json(run / JUDGED, "audit") if key is not None and (run / JUDGED).is_file() else {}
-    if facts.get("key") != key or key is None:
+    made = None if key is None else read_memo(run / JUDGED, "audit", key)
+    if made is None:
         return None
-    kept = _FORM.validate_python(facts["audit"])
+    kept = _FORM.validate_python(made)
     by_model = {name: dict(getattr(kept, name)) for name in ("decisions", "instead", "readings", "beside")}
     return Audit(**kept._asdict() | by_model, run=run, frame=frame)
 

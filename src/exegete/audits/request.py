@@ -10,12 +10,12 @@ from exegete.audits.gate import names_a_grade
 from exegete.audits.growing import FEWEST, Budget
 from exegete.audits.retrained import RETRAINED
 from exegete.base.errors import UsageError
+from exegete.base.memo import key_of
 from exegete.base.names import Spec, parse
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.test import Goal
 from exegete.importance.given import specs_of
 from exegete.runs.engine.contract import Engine
-from exegete.runs.keys import key_of
 from exegete.runs.objects import (
     AnyModel,
     AnyTask,

@@ -6,10 +6,9 @@ variables on no ground at all. A run keeps its drawings beside its figures, and 
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.base.files import read_json, whole_file, write_text
+from exegete.base.files import whole_file, write_text
 from exegete.page.ink import GROUND, INK, SENTINELS, config
 
 
@@ -86,19 +85,6 @@ def _carried(specification: Mapping[str, Any]) -> str | None:
 
 def _table(carried: str | None) -> pl.DataFrame | None:
     return None if carried is None else pl.read_json(StringIO(carried), infer_schema_length=None)
-
-
-def keep(path: Path, key: str, drawings: Mapping[str, Drawing]) -> None:
-    """Write drawings down, under what determines them."""
-    write_text(path, json.dumps({"key": key, "drawings": {name: asdict(each) for name, each in drawings.items()}}))
-
-
-def kept(path: Path, key: str) -> dict[str, Drawing] | None:
-    """The drawings that were written down under this key; None: there are none, or others."""
-    if not path.is_file():
-        return None
-    found = read_json(path, "drawing")
-    return {name: Drawing(**each) for name, each in found["drawings"].items()} if found["key"] == key else None
 
 
 def _sketched(specification: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ import polars as pl
 from exegete.audits.audit import judge_run
 from exegete.audits.scorecard import Audit
 from exegete.base.catalogue import added
-from exegete.base.files import read_json, whole_file, write_json, write_text
+from exegete.base.files import whole_file, write_text
+from exegete.base.memo import key_of, read_memo, write_memo
 from exegete.base.names import parse
 from exegete.base.source import digest_of, package_hash
 from exegete.page.columns import count, number, share, text
@@ -22,7 +23,6 @@ from exegete.report.citing import bibtex, papers_of
 from exegete.report.groups import groups_section
 from exegete.report.telling import HeatMaps, telling
 from exegete.report.verdicts import for_reader, informing, questions, scorecards, unasked, verdicts
-from exegete.runs.keys import key_of
 from exegete.runs.naming import called, names_in
 from exegete.runs.run import read_manifest, study_of
 from exegete.runs.study import Study
@@ -81,7 +81,7 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
         write_csv(run / "tables" / f"{name}.csv", table.frame)
     write_text(page, render(_report(run, study, manifest, judged, list(tables.values()))))
     if out is None and key is not None:
-        write_json(run / WRITTEN, {"key": key, "page": digest_of(page)})
+        write_memo(run / WRITTEN, "page", key, digest_of(page))
     return page
 
 
@@ -94,10 +94,9 @@ def _key(manifest: dict[str, Any], audit: Audit) -> str | None:
 
 def _is_written(run: Path, key: str | None) -> bool:
     """Whether the page is there, of these very findings, and nobody has changed it."""
-    if key is None or not (run / WRITTEN).is_file() or not (run / PAGE).is_file():
+    if key is None or not (run / PAGE).is_file():
         return False
-    facts = read_json(run / WRITTEN, "report")
-    return bool(facts == {"key": key, "page": digest_of(run / PAGE)})
+    return bool(read_memo(run / WRITTEN, "page", key) == digest_of(run / PAGE))
 
 
 def keep_results(run: Path, folder: Path) -> None:

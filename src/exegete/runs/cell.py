@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from exegete.base.files import write_json
+from exegete.base.memo import key_of
 from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, texts_of, unsuited
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Writing
 from exegete.runs.companions import companions, needed
 from exegete.runs.data import notes_of
-from exegete.runs.keys import code_hash, key_of
+from exegete.runs.keys import code_hash
 from exegete.runs.plugins import load_plugins
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, is_growing, predict_stage, shards_of

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import torch
 
 from exegete.base.errors import UsageError
+from exegete.base.memo import key_of
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
@@ -12,7 +13,7 @@ from exegete.interventions.table import WeightTable
 from exegete.models.build import build_model
 from exegete.models.capabilities import Trainable
 from exegete.models.contract import Intervention
-from exegete.runs.keys import code_of, key_of
+from exegete.runs.keys import code_of
 from exegete.runs.store import stage
 from exegete.runs.study import Work
 from exegete.runs.training import trained_at, training_key

@@ -3,17 +3,11 @@
 import hashlib
 import importlib.util
 import inspect
-import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-
-def key_of(**content: Any) -> str:
-    """A fingerprint of settings and hashes."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
+from exegete.base.memo import key_of
 
 # How a result is shown, or judged, doesn't determine it.
 DRAWING = re.compile(r"exegete\.page\.|exegete\.experiments\..*(figure|section|tests)$")

@@ -19,6 +19,7 @@ from torch import nn
 
 from exegete.base.arguments import shown
 from exegete.base.errors import ExegeteError, UsageError
+from exegete.base.memo import key_of
 from exegete.base.names import Spec, parse
 from exegete.base.parquet import write_parquet
 from exegete.base.progress import Progress, silent
@@ -28,7 +29,6 @@ from exegete.models.own.held import hold
 from exegete.models.settings import FROM_THE_HUB, HUB
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine
-from exegete.runs.keys import key_of
 from exegete.runs.study import Study
 from exegete.runs.training import INPUTS, evaluated, fitting, train_model
 from exegete.tasks.catalogue import as_written, load_task

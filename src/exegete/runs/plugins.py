@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from exegete.base.errors import ExegeteError
-from exegete.runs.keys import key_of
+from exegete.base.memo import key_of
 
 
 def load_plugins(plugins: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ from exegete.base.device import CPU, for_questions, in_use, on_device
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
 from exegete.base.lease import leased
+from exegete.base.memo import key_of
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Growing
@@ -28,7 +29,7 @@ from exegete.experiments.common.parts import AllRows, RowsPart
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.integrity import CHECKSUMS, facts_of, set_aside
-from exegete.runs.keys import code_hash, key_of
+from exegete.runs.keys import code_hash
 from exegete.runs.naming import NAMES, names_of, renamed
 from exegete.runs.needs import own_files
 from exegete.runs.pieces import work_through

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from exegete.base.catalogue import Catalogue
 from exegete.base.device import elsewhere, in_use
+from exegete.base.memo import key_of
 from exegete.base.names import parse
 from exegete.base.source import digest_of, is_ours, package_hash
 from exegete.experiments.catalogue import EXPERIMENTS
@@ -22,7 +23,6 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.measures.catalogue import MEASURES
 from exegete.models.settings import MODELS
-from exegete.runs.keys import key_of
 from exegete.runs.study import Cell, Study
 from exegete.tasks import installed, vectors
 from exegete.tasks.catalogue import files_of, load_task

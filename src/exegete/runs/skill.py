@@ -2,9 +2,10 @@
 
 import torch
 
+from exegete.base.memo import key_of
 from exegete.base.parquet import read_parquet
 from exegete.models.capabilities import Writing
-from exegete.runs.keys import code_hash, key_of
+from exegete.runs.keys import code_hash
 from exegete.runs.stages import Case, predict_stage
 from exegete.runs.store import read_shards, stage
 from exegete.training.evaluation import predict

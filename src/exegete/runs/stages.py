@@ -11,6 +11,7 @@ import polars as pl
 import torch
 
 from exegete.base.device import elsewhere
+from exegete.base.memo import key_of
 from exegete.base.names import parse
 from exegete.base.parquet import read_parquet, write_parquet
 from exegete.experiments.catalogue import EXPERIMENTS
@@ -20,7 +21,7 @@ from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
-from exegete.runs.keys import code_hash, code_of, key_of
+from exegete.runs.keys import code_hash, code_of
 from exegete.runs.scoring import Portions, StepShards, cut, milliseconds, padded, score_frames
 from exegete.runs.store import Stage, has_shards, part, stage, write_shards
 from exegete.tasks.choosing import chosen, grows

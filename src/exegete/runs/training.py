@@ -5,6 +5,7 @@ from pathlib import Path
 
 from exegete.base.device import elsewhere
 from exegete.base.errors import ExegeteError
+from exegete.base.memo import key_of
 from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, heard, silent
 from exegete.base.threads import one_thread
@@ -12,7 +13,7 @@ from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.settings import MODELS
 from exegete.runs.data import notes_of, tell_check, tell_size
-from exegete.runs.keys import code_hash, code_of, key_of
+from exegete.runs.keys import code_hash, code_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work
 from exegete.tasks.catalogue import kind_of, load_task
