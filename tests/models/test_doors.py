@@ -218,6 +218,28 @@ def test_an_adapter_is_merged_and_its_folder_told_how(tmp_path: Path) -> None:
         ex.load(f"hf:{tmp_path}")
 
 
+def test_places_that_no_text_has_are_refused() -> None:
+    import transformers
+
+    class Prompted(transformers.BertForSequenceClassification):
+        """Four embeddings before every text, as prompt tuning has them."""
+
+        def forward(
+            self, input_ids: Any = None, attention_mask: Any = None, token_type_ids: Any = None, **more: Any
+        ) -> Any:
+            rows = self.get_input_embeddings()(input_ids)
+            prompt, seen = rows.new_ones(len(rows), 4, rows.shape[-1]), attention_mask.new_ones(len(rows), 4)
+            both = {
+                "inputs_embeds": torch.cat([prompt, rows], 1),
+                "attention_mask": torch.cat([seen, attention_mask], 1),
+            }
+            return super().forward(**both)
+
+    base, tokenizer = bert()
+    with pytest.raises(UsageError, match=r"attends to places that no text has, .* merged into the weights"):
+        ex.wrap(Prompted(base.config).eval(), tokenizer=tokenizer)
+
+
 def test_a_model_that_hides_its_embeddings_is_told_what_to_add() -> None:
     import transformers
 

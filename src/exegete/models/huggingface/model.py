@@ -223,6 +223,11 @@ class HuggingFace(Model):
 
         with reading(self.base, self.access, at, keep, vectors) as run, around(run):
             output = self.base(**self.inputs(pieces, batch))
+        if any(found.shape[-1] != pieces.ids.shape[1] for found in run.weights.values()):
+            raise UsageError(
+                f"{self.who} attends to places that no text has, as prompt and prefix tuning add them, and they belong "
+                "to no word: take an adapter that is merged into the weights, as LoRA's is"
+            )
         weights = {site: pieces.weights_of_words(found, self.query) for site, found in run.weights.items()}
         return ModelOutput(
             pieces, output, weights, {site: pieces.states_of_words(own) for site, own in run.states.items()}
