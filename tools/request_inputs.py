@@ -2,15 +2,20 @@
 
 import csv
 import random
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import polars as pl
-from torch import nn
+from tests.models.tiny import bert
+from torch import Tensor, nn
 
 import exegete as ex
 from exegete.wings.annotation.draw import Draw, draw
@@ -41,7 +46,13 @@ NONSENSE = (
     "", " ", "nowhere", "--", "-1", "a\nb", "../..", "很好", "nan", "1e999", "*", "file:", "hf:", ":", "a=b",
     "[x]", "/dev/null/x",
 )  # fmt: skip
+MOST = 50  # letters that a tiny BERT has places for
 CLASSES = ("n/a", "sci/tech")
+PUBLISHED = (
+    "jain_wallace_2019", "serrano_smith_2019", "wiegreffe_pinter_2019", "vashishth_2019", "neely_schouten_2020",
+    "meister_2021",
+)  # fmt: skip
+RESULTS = str(Path(__file__).parents[1] / "results")
 ASKED: dict[str, dict[str, Any]] = {
     "agreement": {"draws": 2}, "permutation": {"draws": 3}, "importance_sets": {"orders": 2}, "single_weight": {},
     "decision_flips": {}, "adversary_search": {"steps": 3}, "dispersion": {},
@@ -224,8 +235,42 @@ def _report(chance: random.Random, here: Place, out: Path) -> Request:
     return _command(chance, words, [["--out", here.at("run")], ["--results", here.at("news.csv")]])
 
 
+def _calibrate(chance: random.Random, here: Place, out: Path) -> Request:  # noqa: ARG001
+    """One draw of one family, which is audited once and then read."""
+    words = ["calibrate", "--draws", "1", "--quick", "--family", "sharp cue", "--out", here.at("calibration"), "-q"]
+    wrong = [["--draws", "0"], ["--family", "nothing"], ["--criteria", "x"], ["--out", here.at("news.csv")]]
+    return _command(chance, [*words, "--workers", "1", *_some(chance, "--json")], [*wrong, ["--engine", "x"]])
+
+
+def _reproduce(chance: random.Random, here: Place, out: Path) -> Request:
+    """A paper's numbers beside those that are kept."""
+    words = ["reproduce", chance.choice(PUBLISHED), "--from", RESULTS, "--out", str(out)]
+    words += _some(chance, "--json", f"--results {out}")
+    return _command(chance, words, [["--quick"], ["--from", "nowhere"], ["--out", here.at("news.csv")]])
+
+
+def _serve(chance: random.Random, here: Place, out: Path) -> Request:  # noqa: ARG001
+    """The command in a process of its own; its page is read, and Ctrl-C ends it."""
+    line = ["serve", chance.choice([*here.models, here.at("run")]), "--port", "0", "--no-open"]
+
+    def ask() -> None:
+        command = [sys.executable, "-c", "from exegete.cli import main; main()", *line]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            try:
+                with build_opener(HTTPCookieProcessor()).open(server.stdout.readline().strip()) as page:
+                    assert "</html>" in page.read().decode("utf8")
+            finally:
+                server.send_signal(signal.SIGINT)
+                said = server.communicate()[1]
+        assert server.returncode == 0, said
+        assert "Traceback" not in said, said
+
+    return Request(f"exegete {line}", True, ask)
+
+
 def _refused(chance: random.Random, here: Place, out: Path) -> Request:
-    """Of commands that take long, or don't end, only what they refuse."""
+    """Of commands that take long, or don't end, what they refuse."""
     nonsense = chance.choice(NONSENSE)
     line = chance.choice([
         ["serve", "nowhere"], ["serve", here.models[0], "--port", "x"], ["serve", here.at("news.csv")],
@@ -253,7 +298,50 @@ def _study(chance: random.Random, here: Place, out: Path) -> Request:
     return Request(f"ex.Study({given}).run()", valid, lambda: ex.Study(**given).run(out, workers=1))
 
 
+class Adding(ex.OwnPooling):
+    """Adds up the words' classes, by weights of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes, self.heights = nn.Embedding(500, 2), nn.Linear(2, 1)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """[batch, word, class]."""
+        return self.classes(tokens)
+
+    def states(self, embedded: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
+        """As they are embedded."""
+        return embedded
+
+    def scores(self, states: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
+        """[batch, word]."""
+        return self.heights(states).squeeze(-1)
+
+    def decode(self, context: Tensor) -> Tensor:
+        """As it was pooled."""
+        return context
+
+
 def _wrap(chance: random.Random, here: Place, out: Path) -> Request:  # noqa: ARG001
+    """Models from memory, and one prediction of each explained."""
+    import transformers
+
+    text = chance.choice([text for text in TEXTS if len(text) < MOST])
+    kind = chance.choice(["model", "pipeline", "module"])
+
+    def ask() -> None:
+        if kind == "module":
+            found = ex.wrap(Adding(), task=here.task)
+        else:
+            base, tokenizer = bert(CLASSES)
+            pipe = transformers.pipeline("text-classification", model=base, tokenizer=tokenizer)
+            found = ex.wrap(pipe) if kind == "pipeline" else ex.wrap(base, tokenizer=tokenizer)
+        assert ex.explain(found, text, ["attention"])["attention"].scores
+
+    return Request(f"ex.explain(ex.wrap({kind}), {text!r})", True, ask)
+
+
+def _wrap_nothing(chance: random.Random, here: Place, out: Path) -> Request:  # noqa: ARG001
     """Modules that need an adapter, and adapters that are none."""
     adapter, module = chance.choice([None, 7, int, "x"]), chance.choice([7, "x", nn.Linear(2, 2)])
     return Request(f"ex.wrap({module}, {adapter!r})", False, lambda: ex.wrap(module, adapter))
@@ -328,5 +416,6 @@ CALLS: dict[Maker, int] = {
 }  # fmt: skip
 SHARES: dict[Maker, int] = CALLS | {
     _listing: 3, _help: 2, _train: 3, _explain: 12, _words: 5, _tokens: 4, _annotate: 5, _run: 2, _audit: 2, _report: 2,
-    _refused: 4, _experiment: 4, _study: 1, _read_run: 1, _wrap: 1,
+    _refused: 4, _experiment: 4, _study: 1, _read_run: 1, _wrap: 2, _wrap_nothing: 1, _calibrate: 1, _reproduce: 1,
+    _serve: 1,
 }  # fmt: skip
