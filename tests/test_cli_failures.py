@@ -56,6 +56,19 @@ def test_a_file_and_a_folder_may_have_any_name(
     assert read_study(str(study)).name == name_from(ODD)
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_places_are_printed_with_their_brackets(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (task,), out = read_study(str(study)).tasks, study.parent / "model [bold] [x]"
+    trained = ("--model", MODEL, "--training", "epochs=1", "--out", str(out))
+    assert command(monkeypatch, "train", "--task", task, *trained) == 0
+    assert capsys.readouterr().out.endswith(f"checkpoint in {out}\n")
+    csv = study.parent / "words [x].csv"
+    assert command(monkeypatch, "words", "--model", str(out), "--task", task, "--least", "1", "--csv", str(csv)) == 0
+    assert capsys.readouterr().out.endswith(f"words: {csv}\n")
+
+
 def test_a_run_gets_a_name_from_any_file(tmp_path: Path) -> None:
     path = reviews(tmp_path / "my [1] (2) 😀.csv")
     made = study_for(AuditRequest(task=f"file:{path}:text=review,label=sentiment", model=MODEL, quick=True))

@@ -48,6 +48,18 @@ def test_bars_are_lines_without_a_terminal_and_nothing_where_quiet(capsys: pytes
     assert not capsys.readouterr().err
 
 
+def test_bars_show_names_with_their_brackets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if standard error were a terminal
+    monkeypatch.setenv("COLUMNS", "120")
+    with ProgressBars() as bars:
+        bars("file:my [1] [/b].csv · bilstm · text [2]", 1, 2)
+    said = capsys.readouterr().err
+    assert "my [1] [/b].csv" in said
+    assert "text [2]" in said
+
+
 def test_work_goes_on_where_nobody_can_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", None)
     with Heartbeat() as beat:

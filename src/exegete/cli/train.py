@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from exegete.cli.app import Device, Json, Quiet, app, print_json, show_notes
 
@@ -41,7 +40,6 @@ def train(
         }
         print_json(said)
         return
-    console = Console(highlight=False, soft_wrap=True)
     show_notes(notes)
     best = checkpoint.metrics["best_epoch"]
-    console.print(f"test accuracy {test['accuracy']:.3f} (best epoch {best}); checkpoint in {out}")
+    print(f"test accuracy {test['accuracy']:.3f} (best epoch {best}); checkpoint in {out}")

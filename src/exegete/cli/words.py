@@ -61,7 +61,6 @@ def words(
         return
     from exegete.report.tables import rich_table
 
-    console = Console(highlight=False)
-    console.print(rich_table(found.most(rows)))
+    Console(highlight=False).print(rich_table(found.most(rows)))
     for path in filter(None, (csv, figure)):
-        console.print(f"{'words' if path == csv else 'figure'}: {path}", soft_wrap=True)
+        print(f"{'words' if path == csv else 'figure'}: {path}")

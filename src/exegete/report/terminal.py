@@ -21,10 +21,10 @@ class ProgressBars:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("[dim]{task.fields[now]}"),
+            TextColumn("{task.fields[now]}", style="dim", markup=False),
             TimeElapsedColumn(),
         )
         console = Console(stderr=True)
