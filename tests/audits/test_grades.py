@@ -10,7 +10,17 @@ import torch
 from torch import Tensor
 
 from exegete.audits.criteria import load_criteria
-from exegete.audits.grades import NO_BY_OTHERS, NO_BY_RANKS, DecidingTest, Graded, Grading, grade, graded
+from exegete.audits.grades import (
+    EARLY,
+    NO_BY_OTHERS,
+    NO_BY_RANKS,
+    SHORT,
+    DecidingTest,
+    Graded,
+    Grading,
+    grade,
+    graded,
+)
 from exegete.audits.judge import Unjudged, gradings, judged
 from exegete.audits.rules import ERROR, TEXTS
 from exegete.experiments.common.statistic import Evidence, Varied
@@ -103,6 +113,27 @@ def test_what_forbids_everything_needs_nothing_else() -> None:
     assert not Grading(of(), of(), of()).is_settled
 
 
+@pytest.mark.parametrize(
+    ("gamma", "reads", "texts", "settled"),
+    [
+        (0.2, 0.6, EARLY - 1, False),  # hardly
+        (0.2, 0.6, EARLY, True),
+        (0.6, 0.6, EARLY - 1, False),  # partly
+        (0.6, 0.6, EARLY, True),
+        (0.9, 0.6, 50, True),  # strong
+        (0.2, 0.05, 50, True),  # not read
+    ],
+)
+def test_less_than_strong_is_not_settled_by_the_first_texts(
+    gamma: float, reads: float, texts: int, settled: bool
+) -> None:
+    """Where no more can be asked, it is said all the same."""
+    of_texts = {WAYS[0]: around(gamma, texts)}
+    found = grading(of_texts, reads={WAYS[0]: around(reads, texts)})
+    assert found.is_settled == settled
+    assert grade(found) == ("no" if reads < 0.25 or gamma < 0.5 else "partly" if gamma < 0.7 else "yes")
+
+
 @pytest.mark.parametrize("name", ["reads", "carries"])
 def test_where_weights_are_read_in_one_specification_only_nothing_is_said_of_grades(name: str) -> None:
     """Γ is high throughout: neither a Yes nor anything below it is known."""
@@ -156,6 +187,23 @@ def test_two_that_differ_are_named_and_those_that_lie_furthest_apart() -> None:
     assert of(0.9, 0.6).differing(0.7) == (WAYS[0], WAYS[1])
     assert of(0.9, 0.6).differing(0.5) is None
     assert of(0.9).differing(0.7) is None
+
+
+def test_a_drawn_one_is_lower_only_by_more_than_its_draws_explain() -> None:
+    """With few draws, noise hides a part of the order."""
+    for short, differ in ((0.0, True), (0.15, True), (0.25, False)):
+        test = DecidingTest(values_of(0.8, 0.6), {}, EDGES, 0.03, short={WAYS[1]: short})
+        assert (graded(test).differing(0.7) is not None) == differ
+    assert of(0.8, 0.6).differing(0.7) == graded(test._replace(short={WAYS[0]: 0.25})).differing(0.7)
+
+
+def test_what_is_drawn_is_what_stands_in_a_words_place() -> None:
+    for draws, asks in ((16, {"draws": 16}), (4, {"draws": 4}), (16, {})):
+        study = STUDY.model_copy(update={"experiments": ({"name": "mediation", **asks},)})
+        every = [asked(name, dict(values_of(0.9, 0.9))) for name in ("reads", "ranks", "carries")]
+        (found,) = gradings(every, study).values()
+        assert found.ranks.short == {WAYS[1]: SHORT / draws}
+        assert not found.reads.short
 
 
 def test_two_differ_only_where_the_same_texts_do() -> None:

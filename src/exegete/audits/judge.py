@@ -24,7 +24,7 @@ from exegete.audits.beside import BesideGrade, beside
 from exegete.audits.context import Context, Where
 from exegete.audits.criteria import SEEDS_FOR_A_RECIPE, Criteria, Criterion
 from exegete.audits.goals import USERS, uncalibrated, votes
-from exegete.audits.grades import NO_BY_OTHERS, NO_BY_RANKS, DecidingTest, Graded, Grading, graded
+from exegete.audits.grades import NO_BY_OTHERS, NO_BY_RANKS, SHORT, DecidingTest, Graded, Grading, graded
 from exegete.audits.instead import Readable, readable
 from exegete.audits.readings import readings_of
 from exegete.audits.retrained import left_out, said
@@ -88,13 +88,18 @@ def judge(
     run: Path | None = None,
     frame: pl.DataFrame | None = None,
     context: Context | None = None,
+    *,
+    calibrating: bool = False,
 ) -> Audit:
-    """Every test on every task and model, from the rows of a study's experiments by name."""
+    """Every test on every task and model, from the rows of a study's experiments by name.
+
+    Whether tests may decide is known from calibration; while that is made, all do.
+    """
     context = context or Context()
     asked = [each for name in judged_experiments() if name in rows for each in evidence_of(name, rows, study, criteria)]
     grades = gradings(asked, study, "readings" in rows)
     lines = [*judged(asked, context, grades), *untestable(context, criteria)]
-    voted = tuple(replace(line, votes=votes(line.name, context.goal, criteria, study)) for line in lines)
+    voted = tuple(replace(line, votes=calibrating or votes(line.name, context.goal, criteria, study)) for line in lines)
     doubt = uncalibrated(criteria, study) if any(isinstance(each.measured, Varied) for each in asked) else ""
     first = next(iter(rows))
     known = Known(
@@ -206,8 +211,11 @@ def _graded(asked: Unjudged, study: Study, has_readings: bool) -> Graded:
     if asked.test.name == RANKS:
         assert criterion.partly is not None
         no_error = NO_BY_RANKS - NO_BY_OTHERS if has_readings else NO_BY_RANKS
-        tolerance = float(getattr(study.built_experiments()["mediation"], "tolerance", test.tolerance))
+        built = study.built_experiments()["mediation"]
+        tolerance = float(getattr(built, "tolerance", test.tolerance))
         test = test._replace(edges=(criterion.margin, criterion.partly), no_error=no_error, tolerance=tolerance)
+        drawn = [name for name in test.values if name.startswith("resample")]
+        test = test._replace(short=dict.fromkeys(drawn, SHORT / getattr(built, "draws", 1)))
     return graded(test._replace(least=0.0) if asked.test.name == "carries" else test)
 
 

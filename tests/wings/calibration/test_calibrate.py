@@ -54,6 +54,12 @@ def test_a_copy_that_is_not_read_is_a_no(criteria: Criteria) -> None:
     assert line["verdicts"]["reads"] == "fails"
 
 
+def test_criteria_that_nobody_calibrated_yet_are_asked_as_if_they_were(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text("version = 99\n[ranks]\nmargin = 0.65\n")
+    assert line_of(AuditedDraw("sharp cue", 0, "quick"), load_criteria(own))["answer"] == "yes"
+
+
 def test_answers_at_our_thresholds_are_those_of_the_audit(kept: tuple[Path, Calibration], criteria: Criteria) -> None:
     ours, partly = (criteria[name].margin for name in ("reads", "carries", "ranks")), criteria["ranks"].partly
     lines, at = kept[1].lines, tuple(ours)

@@ -94,10 +94,11 @@ def audited(
     """
     entry = {
         "name": "mediation", "methods": [ATTENTION], "choose_on": "", "tolerance": experiment.tolerance,
+        "draws": experiment.draws,
     }  # fmt: skip
     study = Study(name="calibration", tasks=(task.name,), models=(model.spec,), experiments=(entry,))
     rows, grading = asked(model, task, experiment, study, criteria, most)
-    audit = judge({"mediation": rows}, study, criteria, frame=pl.DataFrame())
+    audit = judge({"mediation": rows}, study, criteria, frame=pl.DataFrame(), calibrating=True)
     (decision,) = audit.decisions.values()
     verdicts = {line.name: line.verdict for line in audit.tests}
     ends = {name: _ends(getattr(grading, name)) for name in DECIDING}
