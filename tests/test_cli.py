@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
+from typer.main import get_command
 
-from exegete.cli import main
+from exegete.cli import app, main
 from tests.studied import reviews, undrawn
 
 SMALL = "size=8,hidden=8"
@@ -53,6 +55,13 @@ def test_ls_lists_names_and_summaries(
     assert call(monkeypatch, "ls", kind) == 0
     shown = capsys.readouterr().out
     assert all(entry["name"] in shown for entry in entries)
+
+
+def test_the_help_of_an_option_is_read_at_a_glance() -> None:
+    """Two lines of a terminal of 80 columns; pages say the rest."""
+    options = get_command(app).commands["audit"].params  # type: ignore[attr-defined]
+    long = {option.name: option.help for option in options if len(wrap(option.help or "", 33)) > 2}
+    assert not long
 
 
 def test_help_and_ls_import_nothing_heavy() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from exegete.audits.criteria import load_criteria
 from exegete.audits.goals import uncalibrated
-from exegete.audits.request import AuditRequest, study_for, with_scores
+from exegete.audits.request import OURS_TAKES, QUICK_TEXTS, AuditRequest, study_for, with_scores
 from exegete.audits.retrained import RETRAINED, left_out, said, trainable
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.runs.cell import cached_task
@@ -41,6 +41,25 @@ def hub_model() -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked", "texts", "minutes"),
+    [
+        ({}, None, OURS_TAKES),
+        ({"quick": True}, QUICK_TEXTS, 1.0),
+        ({"quick": True, "texts": 400}, 400, 0.0),  # more than a quick audit asks by itself
+        ({"quick": True, "texts": 100}, 100, 0.0),
+        ({"quick": True, "minutes": 5.0}, QUICK_TEXTS, 5.0),
+        ({"texts": 400}, 400, 0.0),
+        ({"texts": 400, "minutes": 5.0}, 400, 5.0),
+    ],
+)
+def test_an_audit_asks_as_many_texts_as_it_is_told(asked: dict[str, Any], texts: int | None, minutes: float) -> None:
+    request = AuditRequest(**asked)
+    budget = request.budget(study_for(request))
+    assert budget is not None
+    assert (budget.texts, budget.minutes) == (texts, minutes)
+
+
 def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
     own, hub = (
         study_for(AuditRequest(task="sst", model="average")),

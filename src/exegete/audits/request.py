@@ -32,7 +32,7 @@ from exegete.tasks.catalogue import kind_of
 from exegete.training.checkpoint import as_read, is_of_hub, is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
-QUICK_TEXTS = 200  # that a quick audit asks at most
+QUICK_TEXTS = 200  # that a quick audit asks at most, unless told
 ENOUGH = 150  # texts that a whole audit asks whatever the machine: fewer seldom settle it
 OURS_TAKES = 2.33  # minutes, of the whole audit of one of our own models
 DEFAULT, QUICK = "audit", "audit_quick"
@@ -94,7 +94,7 @@ class AuditRequest:
             return None
         hub = is_of_hub(study.models[0])
         minutes = (1.0 if self.quick else 10.0) if hub else (1.0 if self.quick else OURS_TAKES)
-        most = min(self.texts, QUICK_TEXTS) if self.quick and self.texts else QUICK_TEXTS if self.quick else self.texts
+        most = self.texts or (QUICK_TEXTS if self.quick else None)
         by_texts = self.texts is not None and self.minutes is None
         at_least = 0 if self.quick or self.minutes else ENOUGH
         return Budget(most, 0.0 if by_texts else self.minutes or minutes, self.quick, at_least)

@@ -20,20 +20,14 @@ app = typer.Typer(
     help="May I read this model's attention as an explanation of its predictions, and if not, what should I read?",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="For machines: standard output holds only JSON.")]
+Json = Annotated[bool, typer.Option("--json", help="For machines: print only JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; one per core unless given.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; else one per core.")]
 
-EngineName = Annotated[
-    str | None, typer.Option("--engine", help="What runs it: local, ray (on this machine) or ray:ADDRESS (a cluster).")
-]
+EngineName = Annotated[str | None, typer.Option("--engine", help="What runs it: local, ray or ray:ADDRESS.")]
 
-Out = Annotated[
-    str | None, typer.Option("--out", help="Run folder, or an address (s3://bucket/run); runs/NAME unless given.")
-]
-Device = Annotated[
-    str | None, typer.Option("--device", help="Where models compute: cpu (unless given), cuda, cuda:N, mps or auto.")
-]
+Out = Annotated[str | None, typer.Option("--out", help="Run folder, or s3://…; else runs/NAME.")]
+Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:N, mps or auto.")]
 
 
 def _version(asked: bool) -> None:

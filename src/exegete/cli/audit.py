@@ -35,42 +35,30 @@ if TYPE_CHECKING:
 def audit(
     study: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[STUDY|MODEL]", help="A TOML file or a built-in study; or a trained model, with TEXTS."
-        ),
+        typer.Argument(metavar="[STUDY|MODEL]", help="A study (TOML, or built in), or a model."),
     ] = None,
-    texts: Annotated[
-        str | None, typer.Argument(help="A file of texts (.txt, .csv, .jsonl, …) for MODEL, with labels or without.")
-    ] = None,
-    task: Annotated[str | None, typer.Option(help="A task, with a model.")] = None,
-    model: Annotated[str | None, typer.Option(help="A model's name with settings, or a checkpoint folder.")] = None,
+    texts: Annotated[str | None, typer.Argument(help="A file of texts for MODEL, labels or not.")] = None,
+    task: Annotated[str | None, typer.Option(help="A task's name.")] = None,
+    model: Annotated[str | None, typer.Option(help="A model's name, or its folder.")] = None,
     out: Out = None,
-    criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML), over the built-in ones.")] = None,
-    goal: Annotated[
-        str, typer.Option(help="What for: faithful (which words it rests on), plausible (to a person) or sanity.")
-    ] = "faithful",
-    quick: Annotated[bool, typer.Option("--quick", help="One seed, at most 200 texts, no second training.")] = False,
-    retrain: Annotated[
-        bool, typer.Option("--retrain", help="Of a model of Hugging Face: also what needs further fine-tunings.")
-    ] = False,
+    criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
+    goal: Annotated[str, typer.Option(help="What for: faithful, plausible or sanity.")] = "faithful",
+    quick: Annotated[bool, typer.Option("--quick", help="In a minute: 200 texts, one training.")] = False,
+    retrain: Annotated[bool, typer.Option("--retrain", help="With hf:…: fine-tune again, and ask more.")] = False,
     scores: Annotated[
         list[str] | None,
-        typer.Option(help="Scores of another tool (example, token, score), judged as one more method."),
+        typer.Option(help="Another tool's scores, as one more method."),
     ] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(help="Exit with 3 if one of these tests fails, or attention may be less: reads,'grade<partly'."),
+        typer.Option(help="Exit with 3 if one of these fails: reads,'grade<partly'."),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on: exit with 3 unless all hold.")] = False,
-    most: Annotated[
-        int | None, typer.Option("--texts", help="Ask what decides of so many texts at most; more can be asked later.")
-    ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Go on asking texts for so long, until it is settled.")] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Show all tests and what they found, not only what decides.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="With --fail-on: all must hold.")] = False,
+    most: Annotated[int | None, typer.Option("--texts", help="Ask so many texts at most; more can follow.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Ask more texts for so long at most.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show all tests, not only what decides.")] = False,
     definitions: Annotated[
-        bool, typer.Option("--definitions", help="After the answer, say what every test asks and when it holds.")
+        bool, typer.Option("--definitions", help="Say what every test asks, and when it holds.")
     ] = False,
     workers: Workers = None,
     engine: EngineName = None,
