@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -20,17 +21,20 @@ from rich.console import Console
 from exegete.audits.audit import judge_run
 from exegete.base.files import write_text
 from exegete.explanations.explain import explain_all
+from exegete.page.heatmap import HeatMap
 from exegete.page.ink import FONT, INK
 from exegete.page.labels import method_label
 from exegete.report.explanations import show, write_page
-from exegete.report.heat import heat_svg
+from exegete.report.heat import DARK_HUES, HUES, LINE, heat_svg, wide
 from exegete.runs.run import study_of
 from tools.pages.place import ROOT
 
 ASSETS = ROOT / "docs" / "assets"
 TEXT = "It's a charming and often affecting journey, but the ending is a dull, overlong mess."
 ATTENTION = "attention"
-ACROSS, ROOM, EDGE = 36, 300, 12  # letters of a line of the answer, and pixels of it and left of the words
+ASKED = "May its attention be read as a reason?"
+ACROSS, ROOM, EDGE = 34, 280, 14  # letters of a line of the answer, and pixels of it and around all
+DARK_INK = {"ink": "#ececf0", "muted": "#adaeb8", "rule": "#3b3c44", "paper": "#141417"}  # as on a dark page of ours
 MARKS = "<!-- audit:begin -->", "<!-- audit:end -->"
 
 
@@ -84,40 +88,78 @@ def explained(run: Path) -> None:
         photographed(page, ASSETS / "explain_html.png", 1100)
 
 
-def answered(run: Path) -> str:
-    """One text under attention and under what to read instead, as the run's model has it, with the answer beside."""
+def answered(run: Path) -> dict[str, str]:
+    """One text under attention and under what to read instead, as the run's model has it, with the answer beside.
+
+    A drawing for a light page and one for a dark one.
+    """
     audit = judge_run(study_of(run), run)
     ((where, decision),) = audit.decisions.items()
-    best = audit.instead[where][0].method
-    found = explain_all(None, [TEXT], [ATTENTION, best], run=run)[0]
-    drawn = replace(found.heatmap(), title="One text by attention, and by what to read instead")
-    rows = [next(row for row in drawn.rows if row.main), *(row for row in drawn.rows if not row.main)]
-    far = decision.why.partition(":")[0]
-    words = heat_svg(replace(drawn, rows=tuple(rows)))
-    return beside(words, decision.label, far, f"Read {method_label(best)} instead.")
+    best = audit.instead[where][0]
+    assert decision.gamma is not None
+    found = explain_all(None, [TEXT], [ATTENTION, best.method], run=run)[0].heatmap()
+    order = sorted(found.rows, key=lambda row: not row.main)
+    drawn = replace(found, title="One text by attention, and by what to read instead", rows=tuple(order))
+    name, right = method_label(best.method), pairs(*decision.gamma)
+    said = [
+        f"Of 100 pairs of words attention has {right} in the right order.",
+        f"Read {name} instead: it has {pairs(best.gamma, best.gamma)}.",
+    ]
+    looks = {"light": (INK, HUES), "dark": (DARK_INK, DARK_HUES)}
+    above = f"The model calls this {found.toward}. Which words made it do so?"
+    return {
+        scheme: beside(heat_svg(drawn, ink, hues), above, decision.label, said, ink, legend_of(drawn, hues))
+        for scheme, (ink, hues) in looks.items()
+    }
 
 
-def beside(words: str, grade: str, why: str, read: str) -> str:
-    """A drawing of words, and right of it the answer: the grade large, then two sentences."""
+def pairs(low: float, high: float) -> str:
+    """The share of pairs of words in the right order, by Γ: (1 + Γ) / 2 of 100."""
+    return " to ".join(dict.fromkeys(f"{50 + 50 * end:.0f}" for end in (low, high)))
+
+
+def legend_of(drawn: HeatMap, hues: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Hues and what they stand for."""
+    return [(hues[hue], said) for hue, said in drawn.legend.items()]
+
+
+def beside(
+    words: str, above: str, grade: str, said: Sequence[str], ink: Mapping[str, str], legend: Sequence[tuple[str, str]]
+) -> str:
+    """A drawing of words, a sentence above and hues below, and right of it the answer: the grade large, then why."""
     (height,) = (int(found) for found in re.findall(r'height="(\d+)"', words)[:1])
-    ends = [float(x) + float(wide) for x, wide in re.findall(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"', words)]
-    width = EDGE + round(max(ends, default=0.0))
-    lines = [*wrap(f"{why}.", ACROSS), "", *wrap(read, ACROSS)]
-    tall = EDGE + max(height, 56 + 19 * len(lines))
-    said = "".join(
-        f'<text x="{width + 24}" y="{64 + 19 * place}" font-size="14">{escape(line)}</text>'
-        for place, line in enumerate(lines)
-    )
-    size = f'width="{width + ROOM}" height="{tall}" viewBox="0 0 {width + ROOM} {tall}"'
-    paper = f'<rect width="100%" height="100%" fill="{INK["paper"]}"/>'
-    large = f'<text x="{width + 24}" y="36" font-size="26" font-weight="600">{escape(grade)}.</text>'
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" fill="{INK["ink"]}">'
-    return f'{opening}{paper}<g transform="translate({EDGE} {EDGE})">{words}</g>{large}{said}</svg>\n'
+    ends = [float(x) + float(across) for x, across in re.findall(r'<rect x="([\d.]+)" y="\d+" width="([\d.]+)"', words)]
+    left = EDGE + round(max(ends, default=0.0)) + 28
+    lines = [line for sentence in said for line in (*wrap(sentence, ACROSS), "")][:-1]
+    tall = max(height + 3 * LINE, 100 + 20 * len(lines)) + EDGE
+    size = f'width="{left + ROOM}" height="{tall}" viewBox="0 0 {left + ROOM} {tall}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" fill="{ink["ink"]}">',
+        f'<rect width="100%" height="100%" rx="6" fill="{ink["paper"]}" stroke="{ink["rule"]}"/>',
+        _line(EDGE, 2 * EDGE, above, 14, ink["muted"]),
+        f'<g transform="translate({EDGE} {LINE + EDGE})">{words}</g>',
+        f'<path d="M{left - 14} {EDGE}V{tall - EDGE}" stroke="{ink["rule"]}"/>',
+        _line(left, 2 * EDGE, ASKED, 14, ink["muted"]),
+        _line(left, 66, f"{grade}.", 26, ink["ink"]),
+        *(_line(left, 100 + 20 * place, line, 15, ink["ink"]) for place, line in enumerate(lines)),
+    ]
+    x, y = float(EDGE), height + 2 * LINE + EDGE
+    for hue, meaning in legend:
+        parts += [f'<rect x="{x:.0f}" y="{y - 11}" width="14" height="14" rx="3" fill="{hue}"/>',
+                  _line(x + 20, y, meaning, 13, ink["muted"])]  # fmt: skip
+        x += wide(meaning) + 44
+    return "".join(parts) + "</svg>\n"
+
+
+def _line(x: float, y: float, words: str, size: int, colour: str) -> str:
+    weight = ' font-weight="600"' if size > 20 else ""
+    return f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" fill="{colour}"{weight}>{escape(words)}</text>'
 
 
 if __name__ == "__main__":
     of = Path(sys.argv[1])
-    write_text(ASSETS / "answered.svg", answered(of))
+    for scheme, picture in answered(of).items():
+        write_text(ASSETS / f"answered_{scheme}.svg", picture)
     readme = ROOT / "README.md"
     readme.write_text(written(readme.read_text(encoding="utf8"), last_lines(told(of))), encoding="utf8")
     photographed(of / "report.html", ASSETS / "audit.png", 1280, 1500)

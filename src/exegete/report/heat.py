@@ -4,7 +4,7 @@ Words look as they do in an explanation (`page.html`). Every word has its number
 stand in a table that opens.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -16,8 +16,14 @@ from exegete.page.ink import FONT, INK
 from exegete.page.section import Table, anchor
 from exegete.report.blocks import address, table_block
 
-ACROSS, LETTER, LINE = 84, 7.2, 26  # letters of a line in a file, and pixels
+ACROSS, LETTER, LINE, SIZE_OF_TEXT = 84, 7.2, 26, 13  # letters of a line in a file, and pixels
+EMS = {  # how wide letters of a plain sans serif are, of its size; all others are OTHERS wide
+    **dict.fromkeys("ijl'|.,:;!", 0.26), **dict.fromkeys("ft ()[]/\\-\"", 0.33), **dict.fromkeys("mwMW@%", 0.83),
+    **dict.fromkeys("ckrsvxyz", 0.5), **dict.fromkeys("ABCDEFGHKLNOPQRSTUVXYZ", 0.7),
+}  # fmt: skip
+OTHERS = 0.56
 HUES = {FOR: "#6fb4e4", AGAINST: "#f39a5c", SIZE: "#5fc4a4"}  # as on the page's light ground
+DARK_HUES = {FOR: "#0c659f", AGAINST: "#a84c08", SIZE: "#04765a"}
 MEANINGS = {FOR: "for the class", AGAINST: "against it", SIZE: "matters either way"}
 
 
@@ -38,7 +44,7 @@ def legend(maps: Sequence[HeatMap]) -> Markup:
 
 
 class _Word(NamedTuple):
-    """A word in a file, as wide as its letters on average: `textLength` keeps fonts to it."""
+    """A word in a file, about as wide as its letters: `textLength` keeps fonts to it."""
 
     text: str
     x: float
@@ -48,23 +54,29 @@ class _Word(NamedTuple):
     shade: float
 
 
-def heat_svg(drawn: HeatMap) -> str:
-    """The map as a drawing of its own: words in lines, rows below each other, on white."""
+def wide(words: str, size: float = SIZE_OF_TEXT) -> float:
+    """How many pixels words take in a line, about."""
+    return size * sum(EMS.get(letter, OTHERS) for letter in words)
+
+
+def heat_svg(drawn: HeatMap, ink: Mapping[str, str] = INK, hues: Mapping[str, str] = HUES) -> str:
+    """The map as a drawing of its own: words in lines, rows below each other, on white unless another ink is given."""
     lines = lines_of([len(word) + 1 for word in drawn.words], ACROSS)
     tall = LINE * (1 + len(lines)) + 8
     rows = [
-        (row.name, 21 + i * tall, list(_words(drawn, row, lines, 6 + i * tall))) for i, row in enumerate(drawn.rows)
+        (row.name, 21 + i * tall, list(_words(drawn, row, lines, 6 + i * tall, hues)))
+        for i, row in enumerate(drawn.rows)
     ]
     size = {"width": f"{ACROSS * LETTER + 20:.0f}", "height": 6 + len(rows) * tall}
-    look = {"ink": INK["ink"], "paper": INK["paper"], "font": FONT}
+    look = {"ink": ink["ink"], "paper": ink["paper"], "font": FONT, "font_size": SIZE_OF_TEXT}
     return filled("report/templates/heat.svg", title=drawn.title, rows=rows, **size, **look)
 
 
-def _words(drawn: HeatMap, row: HeatRow, lines: Sequence[range], top: int) -> Iterator[_Word]:
+def _words(drawn: HeatMap, row: HeatRow, lines: Sequence[range], top: int, hues: Mapping[str, str]) -> Iterator[_Word]:
     for below, places in enumerate(lines, start=1):
         x = 0.0
         for place in places:
-            word, hue = drawn.words[place], HUES[row.hue(place)]
-            wide = len(word) * LETTER + 6
-            yield _Word(word, x, top + below * LINE, wide, hue, row.intensity(place))
-            x += wide + 3
+            word, hue = drawn.words[place], hues[row.hue(place)]
+            across = wide(word) + 6
+            yield _Word(word, x, top + below * LINE, across, hue, row.intensity(place))
+            x += across + 3
