@@ -37,6 +37,16 @@ def test_what_was_kept_is_what_the_results_give(name: str) -> None:
         assert found[column].to_list() == pytest.approx(kept[column].to_list(), nan_ok=True)
 
 
+@pytest.mark.parametrize("name", [*PAPERS])
+def test_what_is_reproduced_could_have_failed(name: str) -> None:
+    """No effect, had it been printed, would not be reproduced; or it is what is printed, and the row says so."""
+    kept = _kept(name).filter(pl.col("verdict") == "reproduced", pl.col("reference").is_not_null())
+    margin, level = pl.col("tolerance"), pl.col("reference")
+    of_no_effect = kept.filter(level >= pl.col("low") - margin, level <= pl.col("high") + margin)
+    assert all(reason.startswith("no effect is what is printed") for reason in of_no_effect["reason"])
+    assert of_no_effect.height == {"vashishth_2019": 12}.get(name, 0)
+
+
 def test_every_number_is_on_the_page_once() -> None:
     paper = load_paper("vashishth_2019")
     frame = compare(paper, tuple(paper.tables), ROOT / "results").frame

@@ -107,6 +107,27 @@ table = "t"
 """
 
 
+TOY = """task,model,condition,when,before,change,low,high,n,seeds
+sst,bilstm,uniform,training,0.82,-0.004,-0.018,0.008,1821,3
+sst,bilstm,uniform,inference,0.82,-0.05,-0.06,-0.04,1821,3
+sst,bilstm,random,inference,0.82,-0.016,-0.029,-0.004,1821,3
+"""
+
+
+def test_a_toy_table_has_verdicts_that_fail(tmp_path: Path) -> None:
+    """Printed: uniform −1.0 retrained and −0.8 at inference, random −0.9 at inference; the margin is 2 points."""
+    (tmp_path / "vashishth_2019").mkdir()
+    (tmp_path / "vashishth_2019" / "necessity_summary.csv").write_text(TOY, encoding="utf8")
+    lines = compare(load_paper("vashishth_2019"), ["T1"], tmp_path).lines
+    found = {(line.projection, line.quantity): (line.verdict, line.reason) for line in lines if line.ours is not None}
+    assert found["uniform", "delta_accuracy_train+infer"] == (
+        "reproduced",
+        "no effect is what is printed: one of less than 2 would not be seen",
+    )
+    assert found["uniform", "delta_accuracy_infer"][0] == "deviates"  # [−8, −2] holds neither −0.8 nor 0
+    assert found["random", "delta_accuracy_infer"] == ("too coarse to tell", "")  # [−4.9, 1.6] holds −0.9, and 0
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -189,7 +210,8 @@ def test_units_seeds_and_tolerance_by_hand(tmp_path: Path) -> None:
     found = compare(*asked("vashishth_2019:T1"), _small(tmp_path))
     infer = _of(found, "delta_accuracy_infer", "uniform")
     assert (infer["published"], infer["ours"], infer["low"], infer["high"]) == (-0.8, -2.0, -3.0, -1.0)
-    assert (infer["verdict"], infer["seeds"], infer["n"], infer["tolerance"]) == ("reproduced", 3, 3000, 2.0)
+    assert (infer["seeds"], infer["n"], infer["tolerance"]) == (3, 3000, 2.0)
+    assert infer["verdict"] == "too coarse to tell"  # [−5, 1] holds no change at all, too
     trained = _of(found, "delta_accuracy_train+infer", "uniform")
     assert (trained["ours"], trained["verdict"]) == (-15.0, "deviates")  # a printed −1.0 has no side within 2 points
     own = _of(found, "accuracy", "softmax")

@@ -21,15 +21,27 @@ from exegete.wings.papers.rule import Ours, Yardstick, judge, judge_words
         (0.30, Ours(0.32, 0.29, 0.35), Yardstick(0.0, 0.1, None, None, True), "cannot tell"),
         (12.2, Ours(1.8, 1.0, 3.4), Yardstick(2.0, 5.0, 1.4, 0.6), "direction only"),  # each above its own reference
         (12.2, Ours(1.8, 1.0, 3.4), Yardstick(2.0, 5.0, 1.4, 5.0), "deviates"),
+        (-0.8, Ours(-1.3, -2.4, 0.0), Yardstick(2.8, 5.0, 0.0), "too coarse to tell"),  # 0 is in [-5.2, 2.8], too
+        (-0.8, Ours(-9.0, -9.9, -8.0), Yardstick(2.8, 5.0, 0.0), "deviates"),
+        (-6.5, Ours(-4.0, -6.5, -1.5), Yardstick(2.0, 5.0, 0.0), "direction only"),  # m reaches 0, neither number does
+        (-0.8, Ours(-1.3, -9.4, 7.0), Yardstick(2.8, 5.0, 0.0), "cannot tell"),  # the resolution is asked first
+        (0.8, Ours(0.81, 0.80, 0.82), Yardstick(0.05, 0.1, 0.805), "too coarse to tell"),
+        (0.8, Ours(0.81, 0.80, 0.82), Yardstick(0.05, 0.1, None), "reproduced"),  # an accuracy has no "no effect"
     ],
 )
 def test_the_rule_by_hand(printed: float, ours: Ours, by: Yardstick, verdict: str) -> None:
     assert judge(printed, ours, by)[0] == verdict
 
 
-def test_a_number_may_be_reproduced_and_mean_the_opposite() -> None:
+def test_a_number_may_come_out_and_mean_the_opposite() -> None:
     verdict, reason = judge(0.824, Ours(0.751, 0.718, 0.784), Yardstick(0.05, 0.15, 0.805))
-    assert (verdict, reason) == ("reproduced", "ours lies on the other side of the reference")
+    assert (verdict, reason) == ("too coarse to tell", "ours lies on the other side of the reference")
+
+
+def test_no_effect_is_reproduced_where_it_is_the_claim() -> None:
+    verdict, reason = judge(-1.0, Ours(-0.4, -1.8, 0.8), Yardstick(2.8, 5.0, 0.0, no_effect=True))
+    assert (verdict, reason) == ("reproduced", "no effect is what is printed: one of less than 2.8 would not be seen")
+    assert judge(-1.0, Ours(-9.0, -9.9, -8.0), Yardstick(2.8, 5.0, 0.0, no_effect=True))[0] == "deviates"
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,10 @@ def comparison(study: Study, summary: pl.DataFrame) -> Table | None:
     if not rows:
         return None
     frame = pl.DataFrame(rows, infer_schema_length=None).rename({"0": "published_0", "1": "published_1"})
-    caption = "Ours: mean over texts and seeds; the interval and chance are those of all texts."
+    caption = (
+        "Ours: mean over texts and seeds; the interval and chance are those of all texts. "
+        "Class 0 of a paper need not be ours."
+    )
     return Table("Published and ours", frame, caption, _columns(frame))
 
 

@@ -61,9 +61,7 @@ def place_of(paper: Paper, printed: Mapping[str, Any]) -> PrintedPlace:
     task = next((parse(part.task) for part in parts if part.task), None)
     more = {key: value for part in parts for key, value in part.settings.items()}
     models = tuple(Spec(named.name, named.settings | more) for part in parts for named in map(parse, part.model))
-    rows = dict(quantity.where)
-    for part in parts:
-        rows |= part.where
+    rows = {key: value for part in parts for key, value in part.where.items()} | quantity.where
     return PrintedPlace(quantity, parts, task, models, rows)
 
 

@@ -98,6 +98,7 @@ class PaperTable(_Strict):
     shows: str
     sources: tuple[StudySource, ...] = ()
     figures: tuple[str, ...] = ()  # of our studies: figures/NAME.svg
+    no_effect: tuple[str, ...] = ()  # quantities of which the paper's claim is that nothing changes
     impossible: str = ""
     not_compared: str = ""
 

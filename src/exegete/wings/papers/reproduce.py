@@ -199,14 +199,15 @@ def _yardstick(
     if found.seeds == 1:
         tolerance *= math.sqrt(2)  # two single trainings are further apart than one and a mean
     stand_in = bool(place.first("stand_in"))
+    no_effect = row["quantity"] in paper.tables[row["table"]].no_effect
     if other := place.first("beside"):
         keys = [pl.col(name) == row[name] for name in KEYS if name != "class"]
         theirs = printed.filter(*keys, pl.col("class") == other)["mean"].item()
         ours = _find(kept, place_of(paper, row | {"class": other}))
-        return Yardstick(tolerance, quantity.resolution, theirs, ours.ours.value if ours else None, stand_in)
+        return Yardstick(tolerance, quantity.resolution, theirs, ours.ours.value if ours else None, stand_in, no_effect)
     own = next((part.reference for part in place.parts if part.reference is not None), None)
     reference = found.reference if own is None else own
-    return Yardstick(tolerance, quantity.resolution, reference, None, stand_in)
+    return Yardstick(tolerance, quantity.resolution, reference, None, stand_in, no_effect)
 
 
 def run_for(

@@ -11,13 +11,14 @@ from exegete.plugins import NULL, Column, ExegeteError, Table, count, decimal, t
 from exegete.wings.papers.paper import Paper
 from exegete.wings.papers.rule import VERDICTS
 
-COMPARED = VERDICTS[:4]
+COMPARED = VERDICTS[:5]
 BEGIN, END = "<!-- numbers: begin -->", "<!-- numbers: end -->"
 RULE = (
     "reproduced: the printed number lies in our 95 % interval, widened by what another training may do (tolerance)",
     "direction only: it doesn't, but it and our whole interval lie on the same side of a level that we name",
     "deviates: neither",
     "cannot tell: our interval is too wide, or ours is not worth a verdict, as the note says",
+    "too coarse to tell: as reproduced, but no effect would be reproduced as well",
     "not run, impossible, not compared: there is no number of ours; the reason says why",
 )
 

@@ -10,9 +10,12 @@ large.
 - *reproduced*: l − m ≤ p ≤ h + m. Only for the paper's own data, and only if (h − l) / 2 is no more than the quantity's
   resolution: an interval that holds everything reproduces nothing. The number may be reproduced and mean something
   else: where p and [l, h] lie on different sides of r, the reason says so.
-- *direction only*: p is elsewhere, but p and all of [l, h] lie on the same side of r, p further than m: nearer, another
+- *direction only*: not reproduced, but p and all of [l, h] lie on the same side of r, p further than m: nearer, another
   training might have put it on the other side. On stand-in data and of a claim in words nothing better is possible.
 - *deviates*: neither.
+- *too coarse to tell*: l − m ≤ p ≤ h + m, but l − m ≤ r ≤ h + m, too, so that a paper that printed "no effect" would
+  have been reproduced as well, and not even the direction can be told. Where the paper's claim is that there is no
+  effect, the row stays *reproduced*, and the reason says which effect would not have been seen.
 - *cannot tell*: p lies within, but our interval is wider than the resolution; or ours is not worth a verdict: a model
   that has not learnt the task, an adversary that stayed where it began, a trend over trainings that chance would give
   (p > 0.05); or a claim in words is neither borne out nor contradicted by [l, h].
@@ -24,9 +27,13 @@ large.
 from dataclasses import dataclass
 from typing import Literal
 
-Standing = Literal["reproduced", "direction only", "deviates", "cannot tell", "not run", "impossible", "not compared"]
+Standing = Literal[
+    "reproduced", "direction only", "deviates", "cannot tell", "too coarse to tell", "not run", "impossible",
+    "not compared",
+]  # fmt: skip
 VERDICTS: tuple[Standing, ...] = (
-    "reproduced", "direction only", "deviates", "cannot tell", "not run", "impossible", "not compared",
+    "reproduced", "direction only", "deviates", "cannot tell", "too coarse to tell", "not run", "impossible",
+    "not compared",
 )  # fmt: skip
 RUNS = 2.0  # printed deviations between runs that count as noise
 SIGNIFICANT = 0.05  # p over trainings, where a number rests on few of them
@@ -60,6 +67,7 @@ class Yardstick:
     reference: float | None = None  # of the printed number
     ours: float | None = None  # the reference of ours, where it is another number
     stand_in: bool = False
+    no_effect: bool = False  # whether the paper's claim is that there is none
 
     @property
     def our_reference(self) -> float | None:
@@ -74,20 +82,28 @@ def judge(printed: float, ours: Ours, by: Yardstick) -> tuple[Standing, str]:
     'reproduced'
     >>> judge(0.60, Ours(0.31, 0.28, 0.33), Yardstick(0.05, 0.15, 0.0))[0]
     'direction only'
+    >>> judge(0.04, Ours(0.03, 0.01, 0.05), Yardstick(0.05, 0.15, 0.0))[0]  # 0 would have been reproduced, too
+    'too coarse to tell'
     """
-    within = ours.low - by.tolerance <= printed <= ours.high + by.tolerance
+    low, high = ours.low - by.tolerance, ours.high + by.tolerance
+    counts = low <= printed <= high and not by.stand_in
+    coarse = counts and by.reference is not None and low <= by.reference <= high
     known = by.reference is not None and by.our_reference is not None
     side = ours.side(by.our_reference or 0.0) if known else 0
     apart = printed - (by.reference or 0.0)
     theirs = _sign(apart) if abs(apart) > by.tolerance else 0
-    if within and not by.stand_in:
-        if by.resolution is not None and ours.half > by.resolution:
-            return "cannot tell", f"our interval is ± {ours.half:.3g}, wider than {by.resolution:g}"
-        return "reproduced", "ours lies on the other side of the reference" if side * _sign(apart) < 0 else ""
+    opposite = "ours lies on the other side of the reference" if side * _sign(apart) < 0 else ""
+    if counts and by.resolution is not None and ours.half > by.resolution:
+        return "cannot tell", f"our interval is ± {ours.half:.3g}, wider than {by.resolution:g}"
+    if counts and (by.no_effect or not coarse):
+        unseen = f"no effect is what is printed: one of less than {by.tolerance:.3g} would not be seen"
+        return "reproduced", unseen if coarse else opposite
     if not known:
         return ("cannot tell", "other data, and no direction to judge") if by.stand_in else ("deviates", "")
     if side and side == theirs:
         return "direction only", "other data than the paper's" if by.stand_in else ""
+    if coarse:
+        return "too coarse to tell", opposite
     return "deviates", "" if side else "our interval holds the reference"
 
 
