@@ -12,6 +12,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.common.contract import Subject
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, within
+from exegete.page.theme import numbers
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
 from tests.subjects import subject_of, tensors
@@ -50,6 +51,24 @@ def test_rows_known_by_hand() -> None:
     assert values(rows, "attention", "leave_one_out", "gamma")[1] == 1
     assert values(rows, "attention", "gradient", "fagin", "1")[:2] == [1, -1]
     assert values(rows, "attention", "gradient", "legacy", "1")[:2] == [1, 1]  # the fault: k = 1 is always +1
+
+
+def test_words_against_the_class_count_by_their_size() -> None:
+    against = SCORES | {"gradient": [[-4, 3, -2, 1], *SCORES["gradient"][1:]]}
+    of = subject(scores=tensors(against))
+    assert values(ASK.rows(of), "attention", "gradient", "tau")[0] == pytest.approx(-1 / 3)  # 2 of 6 pairs are in order
+    assert values(replace(ASK, ranking="magnitude").rows(of), "attention", "gradient", "tau")[0] == 1
+
+
+def test_released_coefficients_of_sparse_models_have_a_density() -> None:
+    """Neely & Schouten 2020, figures 1 and 2: three pairs, k the number of words with weight; of softmax, nothing."""
+    rows = ASK.rows(subject()).with_columns(task=pl.lit("hand"), seed=0, model=pl.lit("bilstm"))
+    sparse = rows.with_columns(model=pl.lit("bilstm:projection=sparsemax"))
+    drawn = ASK.figures(sparse.filter(ASK.shown), ASK.summary(sparse))["topk_density"]
+    table = numbers(drawn)
+    assert table is not None
+    assert table.filter(pl.col("kind") == "density")["pair"].n_unique() == 3
+    assert "topk_density" not in ASK.figures(rows.filter(ASK.shown), ASK.summary(rows))
 
 
 def test_every_pair_and_noise_are_there() -> None:

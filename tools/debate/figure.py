@@ -11,9 +11,8 @@ from exegete.wings.papers.rule import VERDICTS
 from tools.debate.claims import NONE
 
 OTHER = "no number of ours"
-COARSE = "#C9A400"  # beside the palette: its last colour is too near that of what deviates
 SHOWN = (*(name for name in VERDICTS if name not in NONE), OTHER)
-COLOURS = (PALETTE[2], PALETTE[0], PALETTE[1], PALETTE[3], COARSE, NEUTRAL)
+COLOURS = (PALETTE[2], PALETTE[0], PALETTE[1], PALETTE[3], PALETTE[4], NEUTRAL)
 WIDTH, STEP = 230, 21
 
 

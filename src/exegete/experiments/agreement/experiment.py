@@ -17,6 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.marking import Ranking, ranked
 from exegete.experiments.common.parts import AllRows
 from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.experiments.common.tallies import ALL, class_of
@@ -27,6 +28,7 @@ TOPK = {"fagin": fagin, "bucket": bucket, "legacy": legacy}
 KEYS = ("task", "model", "first", "second", "measure", "k")
 PAIR = ("task", "model", "first", "second")
 NUMBERS = ("seed", "example", "value", "p", "chance", "maximum")
+RELEASED = (pl.col("measure") == "legacy") & (pl.col("k") == "nonzeros")  # of Neely & Schouten's figures 1 and 2
 
 
 class _Found(NamedTuple):
@@ -61,6 +63,7 @@ class Agreement(Question):
     topk: tuple[Literal["fagin", "bucket", "legacy"], ...] = ("fagin", "bucket", "legacy")
     draws: int = 10  # shuffles per text and coefficient; chance is their mean over all texts
     by: Literal["predicted", "gold"] = "predicted"
+    ranking: Ranking = "signed"  # magnitude: words against the class are as important as those for it
     seed: int = 0
     texts: int | None = None  # all, unless given
 
@@ -94,7 +97,7 @@ class Agreement(Question):
         return pl.concat(parts).sort("example", maintain_order=True)
 
     def _pair(self, subject: Subject, first: str, second: str) -> list[pl.DataFrame]:
-        a, b = subject.scores[first], subject.scores[second]
+        a, b = ranked(subject, first, self.ranking), ranked(subject, second, self.ranking)
         found = [*_over_all_words(a, b), *self._over_top_k(subject, a, b)]
         return [_frame(subject, first, second, measured) for measured in found]
 
@@ -122,8 +125,8 @@ class Agreement(Question):
 
     @property
     def shown(self) -> pl.Expr:
-        """τ, of which its charts show the distribution."""
-        return pl.col("measure") == "tau"
+        """τ, and the released top-k coefficient of as many words as have weight: charts show their distribution."""
+        return (pl.col("measure") == "tau") | (RELEASED & (pl.col("first") != self.noise))
 
     @property
     def judged(self) -> pl.Expr:
@@ -154,7 +157,7 @@ class Agreement(Question):
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
-        from exegete.experiments.agreement.figure import histogram, ties, topk
+        from exegete.experiments.agreement.figure import histogram, of_sparse, ties, topk
         from exegete.page.density import density
 
         attention, *others = self.against
@@ -166,7 +169,9 @@ class Agreement(Question):
         }
         if not (self.topk and self.ks):
             return charts
-        return charts | {"topk": topk(summary, attention, others[0], self.noise)}
+        charts["topk"] = topk(summary, attention, others[0], self.noise)
+        sparse = of_sparse(informed.filter(RELEASED))
+        return charts if sparse.is_empty() else charts | {"topk_density": density(sparse, "legacy", "nonzeros")}
 
 
 def _frame(subject: Subject, first: str, second: str, found: _Found) -> pl.DataFrame:

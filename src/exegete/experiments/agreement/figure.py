@@ -137,6 +137,12 @@ def _told(summary: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def of_sparse(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of models whose attention may be exactly 0: with softmax all words have weight, and top k is all."""
+    sparse = [model for model in in_order(rows["model"]) if _is_sparse(model)]
+    return rows.filter(pl.col("model").is_in(sparse))
+
+
 def _is_sparse(model: str) -> bool:
     return parse(model).settings.get("projection", "softmax") != "softmax"
 

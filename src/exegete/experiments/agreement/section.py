@@ -24,6 +24,7 @@ TIES = (
     "for it."
 )
 TAU, OF_ALL = pl.col("measure") == "tau", pl.col("class") == ALL
+RELEASED = (pl.col("measure") == "legacy") & pl.col("k").is_in(["average", "nonzeros"])
 
 
 def _tau(found: Found) -> Table:
@@ -63,6 +64,16 @@ def _topk(found: Found) -> Table:
     return shown("Top-k τ with gradient", text("measure"), text("k"), *both, caption=caption).on(wide)
 
 
+def _topk_by_class(found: Found) -> Table:
+    table = shown(
+        "Top-k τ by class",
+        text("pair"), text("k"), text("class", "class"), spread("mean", "std"), number("chance"), count("n"),
+        caption="The released coefficient: mean ± standard deviation over texts, and what unrelated rankings score.",
+        where=RELEASED & ~OF_ALL & (pl.col("first") != found.experiment.noise), first=with_pair,
+    )  # fmt: skip
+    return table(found)
+
+
 def _ties(found: Found) -> Table:
     index = ["task", "model", "first", "second"]
     kept = found.summary.filter(pl.col("k") == ALL, OF_ALL, pl.col("first") != found.experiment.noise)
@@ -87,8 +98,11 @@ headline, sections = chapter(
     Passage(
         "Top-k agreement and its chance level",
         [TOP_K],
-        [_topk],
-        {"topk": "Attention and random scores against gradient"},
+        [_topk, _topk_by_class],
+        {
+            "topk": "Attention and random scores against gradient",
+            "topk_density": ("Top-k coefficients of the pairs", "Densities of the released coefficient, k non-zeros."),
+        },
     ),
     Passage("What ties allow", [TIES], [_ties], {"ties": "τ-b, its attainable maximum, and what remains"}),
 )
