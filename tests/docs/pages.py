@@ -1,6 +1,8 @@
 """The project's pages, and the blocks of code in them."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,3 +32,13 @@ def blocks(language: str) -> list[Block]:
 
 def _line(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
+
+
+@contextmanager
+def shown_at(where: str) -> Iterator[None]:
+    """A failure inside says where on the pages it is: one test loops over many."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise

@@ -21,13 +21,10 @@ from exegete.tasks.catalogue import ImdbTask, NewsgroupsTask, check_task
 from exegete.tasks.files import FileTask
 from exegete.tasks.hub import HubTask
 from exegete.training.settings import TrainingSettings
-from tests.docs.pages import PAGES, ROOT, Block, blocks
+from tests.docs.pages import PAGES, ROOT, blocks, shown_at
 
+OWN = [*EXPERIMENTS], [*IMPORTANCES]  # before studies on pages bring their plugins
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-
-
-def _named(block: Block) -> str:
-    return block.where
 
 
 def _quoted() -> list[tuple[str, str]]:
@@ -44,16 +41,17 @@ def test_there_are_commands_on_the_pages() -> None:
     assert len(_quoted()) > 20
 
 
-@pytest.mark.parametrize(("where", "line"), _quoted())
-def test_a_quoted_command_parses(where: str, line: str) -> None:
-    name, *arguments = shlex.split(line.partition("  #")[0])[1:]
-    assert name in COMMANDS, f"{where}: {line}"
-    if arguments:  # alone it is only a name
-        parameters = COMMANDS[name].make_context(name, arguments).params
-        _check_names(parameters.get("task"), parameters.get("model"), where)
+def test_quoted_commands_parse() -> None:
+    for where, line in _quoted():
+        name, *arguments = shlex.split(line.partition("  #")[0])[1:]
+        assert name in COMMANDS, f"{where}: {line}"
+        if arguments:  # alone it is only a name
+            with shown_at(f"{where}: {line}"):
+                parameters = COMMANDS[name].make_context(name, arguments).params
+                _check_names(parameters.get("task"), parameters.get("model"))
 
 
-def _check_names(task: object, model: object, where: str) -> None:
+def _check_names(task: object, model: object) -> None:
     """A task and a model with settings, not the patterns of `run`."""
     if isinstance(task, str):
         check_task(task)
@@ -61,54 +59,58 @@ def _check_names(task: object, model: object, where: str) -> None:
         MODELS.make(model)
 
 
-@pytest.mark.parametrize("block", blocks("toml"), ids=_named)
-def test_a_study_on_a_page_is_valid(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studies_on_pages_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples")  # where its plugin is
     path = tmp_path / "study.toml"
-    path.write_text(block.text, encoding="utf8")
-    assert load_study(str(path)).cells
+    for block in blocks("toml"):
+        path.write_text(block.text, encoding="utf8")
+        with shown_at(block.where):
+            assert load_study(str(path)).cells
 
 
-@pytest.mark.parametrize("block", blocks("python"), ids=_named)
-def test_code_on_a_page_compiles_and_its_imports_exist(block: Block) -> None:
-    for node in ast.walk(ast.parse(block.text)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            module = import_module(node.module)
-            assert all(hasattr(module, alias.name) for alias in node.names), block.where
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                import_module(alias.name)
+def test_code_on_pages_compiles_and_its_imports_exist() -> None:
+    for block in blocks("python"):
+        with shown_at(block.where):
+            for node in ast.walk(ast.parse(block.text)):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    module = import_module(node.module)
+                    assert all(hasattr(module, alias.name) for alias in node.names)
+                elif isinstance(node, ast.Import):
+                    for alias in node.names:
+                        import_module(alias.name)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_relative_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+def test_relative_links_lead_somewhere() -> None:
+    links = [(page, target) for page in PAGES for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", _text(page))]
+    assert len(links) > 100
+    assert [(p.name, target) for p, target in links if "://" not in target and not (p.parent / target).exists()] == []
 
 
 HISTORY = {"LOG.md", "CHANGELOG.md", "whats-changed-0.2.md"}  # these may name what is no more
 PROSE = [page for page in PAGES if page.name not in HISTORY]
 
 
-def _spoken(page: Path, pattern: str) -> set[str]:
-    """What a page puts between backticks in its text."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.MULTILINE | re.DOTALL)
-    return set(re.findall(rf"`({pattern})`", text))
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf8")
 
 
-@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_file_that_a_page_names_is_there(page: Path) -> None:
-    rooms = "src|docs|tests|tools|results|examples|benchmarks"
-    for path in _spoken(page, rf"(?:{rooms})/[\w./-]+"):
-        if not re.search(r"my_|NAME|PAPER", path):  # yours, or one of many
-            assert (ROOT / path).exists(), path
+def _spoken(pattern: str) -> set[tuple[str, str]]:
+    """What pages put between backticks in their text, each with its page."""
+    prose = {p: re.sub(r"^```.*?^```$", "", _text(p), flags=re.MULTILINE | re.DOTALL) for p in PROSE}
+    return {(page.name, found) for page, text in prose.items() for found in re.findall(rf"`({pattern})`", text)}
 
 
-@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_name_of_ours_that_a_page_speaks_of_is_there(page: Path) -> None:
-    for name in _spoken(page, r"exegete(?:\.\w+)+"):
-        assert resolve_name(name) is not None
+def test_files_that_pages_name_are_there() -> None:
+    named = _spoken(r"(?:src|docs|tests|tools|results|examples|benchmarks)/[\w./-]+")
+    assert len(named) > 20
+    yours = re.compile(r"my_|NAME|PAPER")  # or one of many
+    assert [(page, path) for page, path in named if not yours.search(path) and not (ROOT / path).exists()] == []
+
+
+def test_names_of_ours_that_pages_speak_of_are_there() -> None:
+    for page, name in _spoken(r"exegete(?:\.\w+)+"):
+        with shown_at(page):
+            assert resolve_name(name) is not None
 
 
 def test_the_reference_has_every_option() -> None:
@@ -121,39 +123,39 @@ def test_the_reference_has_every_option() -> None:
                     assert f"`{option}" in section, f"{name} {option}"
 
 
-@pytest.mark.parametrize("settings", [FileTask, HubTask, ImdbTask, NewsgroupsTask, TrainingSettings, Study])
-def test_the_reference_has_every_setting(settings: type) -> None:
-    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8")
-    for field in settings.model_fields:  # type: ignore[attr-defined]
-        assert f"`{field}`" in page or f"[{field}]" in page, field
+SETTINGS = ROOT / "docs/reference/settings.md"
 
 
-@pytest.mark.parametrize("name", [*MODELS])
-def test_the_reference_has_every_setting_of_a_model(name: str) -> None:
-    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8").partition("## Models")[2]
-    for field, facts in MODELS[name].load().model_fields.items():
-        row = re.search(rf"^\| `{field}` \| (.*?) \|", page, re.MULTILINE)
-        assert row, field
-        default = "required" if facts.is_required() else facts.default
-        told = re.findall(r"[\w.-]+", row[1])  # whole words: "" would be in any sentence
-        assert default is None or str(default).lower() in told or (default == "" and told[0] in ("none", "required")), (
-            field
-        )
+def test_the_reference_has_every_setting_of_tasks_trainings_and_studies() -> None:
+    page = _text(SETTINGS)
+    for settings in (FileTask, HubTask, ImdbTask, NewsgroupsTask, TrainingSettings, Study):
+        assert [f for f in settings.model_fields if f"`{f}`" not in page and f"[{f}]" not in page] == [], settings
 
 
-@pytest.mark.parametrize("name", [*EXPERIMENTS])
-def test_the_reference_has_every_setting_of_an_experiment(name: str) -> None:
-    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8")
-    for field in EXPERIMENTS[name].load().__dataclass_fields__:
-        assert f"| `{field}` |" in page, field
+def test_the_reference_has_every_setting_of_models_with_its_default() -> None:
+    page = _text(SETTINGS).partition("## Models")[2]
+    for name in MODELS:
+        for field, facts in MODELS[name].load().model_fields.items():
+            row = re.search(rf"^\| `{field}` \| (.*?) \|", page, re.MULTILINE)
+            assert row, f"{name}: {field}"
+            default = "required" if facts.is_required() else facts.default
+            words = re.findall(r"[\w.-]+", row[1])  # whole words: "" would be in any sentence
+            unset = default == "" and words[0] in ("none", "required")
+            assert default is None or str(default).lower() in words or unset, f"{name}: {field}"
 
 
-@pytest.mark.parametrize("name", [*IMPORTANCES])
-def test_the_reference_has_every_setting_of_an_importance(name: str) -> None:
-    page = (ROOT / "docs/reference/settings.md").read_text(encoding="utf8")
-    assert f"`{name}" in page
-    for field in fields(IMPORTANCES[name].load()):  # class variables are no settings
-        assert f"`{field.name}`" in page or f"`{field.name}=" in page, field.name
+def test_the_reference_has_every_setting_of_experiments() -> None:
+    page = _text(SETTINGS)
+    for name in OWN[0]:
+        assert [f for f in EXPERIMENTS[name].load().__dataclass_fields__ if f"| `{f}` |" not in page] == [], name
+
+
+def test_the_reference_has_every_setting_of_importances() -> None:
+    page = _text(SETTINGS)
+    for name in OWN[1]:
+        assert f"`{name}" in page
+        names = [field.name for field in fields(IMPORTANCES[name].load())]  # class variables are no settings
+        assert [field for field in names if f"`{field}`" not in page and f"`{field}=" not in page] == [], name
 
 
 def test_the_citation_is_of_this_version() -> None:

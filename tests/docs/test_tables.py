@@ -2,11 +2,9 @@
 
 import re
 from html import unescape
-from pathlib import Path
 from typing import NamedTuple
 
 import markdown  # type: ignore[import-untyped]
-import pytest
 import yaml
 
 from exegete.experiments.tests import built_in
@@ -15,6 +13,7 @@ from tests.docs.pages import PAGES, ROOT
 # The site's own configuration, of which permalinks alone would add text of their own.
 EXTENSIONS = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf8"))["markdown_extensions"]
 NAMES = [extension if isinstance(extension, str) else next(iter(extension)) for extension in EXTENSIONS]
+MARKDOWN = markdown.Markdown(extensions=NAMES)  # to set it up takes longer than to render a line
 FENCE = re.compile(r"^([ \t]*)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 RULE = re.compile(r"[\s|:-]+")
 CODE = re.compile(r"(`+).*?\1")
@@ -50,7 +49,7 @@ def source_tables(text: str) -> list[SourceTable]:
 
 def rendered_rows(text: str) -> list[str]:
     """The rows of all tables of a page as HTML, in order."""
-    return re.findall(r"<tr>(.*?)</tr>", markdown.markdown(text, extensions=NAMES), re.DOTALL)
+    return re.findall(r"<tr>(.*?)</tr>", MARKDOWN.reset().convert(text), re.DOTALL)
 
 
 def _letters(html: str) -> str:
@@ -60,22 +59,22 @@ def _letters(html: str) -> str:
 
 def _as_paragraph(line: str) -> str:
     """A row rendered as a line of text, in which no bar means anything."""
-    return str(markdown.markdown(" ".join(_split(line)).replace("|", " "), extensions=NAMES))
+    return str(MARKDOWN.reset().convert(" ".join(_split(line)).replace("|", " ")))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_row_of_a_table_has_the_cells_of_its_header_and_loses_no_text(page: Path) -> None:
-    text = page.read_text(encoding="utf8")
-    tables = source_tables(text)
-    for table in tables:
-        header, *rows = table.cells
-        for line, row in zip(table.lines[1:], rows, strict=True):
-            assert len(row) == len(header), line
-    lines = [line for table in tables for line in table.lines]
-    rows_there = rendered_rows(text)
-    assert len(rows_there) == len(lines), "a table is not rendered as one"
-    for line, html in zip(lines, rows_there, strict=True):
-        assert _letters(html) == _letters(_as_paragraph(line))
+def test_every_row_of_a_table_has_the_cells_of_its_header_and_loses_no_text() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf8")
+        tables = source_tables(text)
+        for table in tables:
+            header, *rows = table.cells
+            for line, row in zip(table.lines[1:], rows, strict=True):
+                assert len(row) == len(header), f"{page.name}: {line}"
+        lines = [line for table in tables for line in table.lines]
+        rows_there = rendered_rows(text)
+        assert len(rows_there) == len(lines), f"{page.name}: a table is not rendered as one"
+        for line, html in zip(lines, rows_there, strict=True):
+            assert _letters(html) == _letters(_as_paragraph(line)), page.name
 
 
 def test_text_that_is_lost_is_noticed() -> None:
@@ -85,11 +84,11 @@ def test_text_that_is_lost_is_noticed() -> None:
     assert _letters(rendered_rows(text)[1]) != _letters(_as_paragraph(table.lines[1]))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_table_of_tests_asks_what_the_tests_ask(page: Path) -> None:
+def test_a_table_of_tests_asks_what_the_tests_ask() -> None:
     """One definition of a test on all pages: the declared one."""
     tests = built_in()
-    for header, *rows in (table.cells for table in source_tables(page.read_text(encoding="utf8"))):
+    tables = [table.cells for page in PAGES for table in source_tables(page.read_text(encoding="utf8"))]
+    for header, *rows in tables:
         if header[0] == "test" and header[1] in ("asks", "question"):
             for name, question, *_ in rows:
                 assert question == tests[re.findall(r"`(\w+)`", name)[0]].question
