@@ -24,29 +24,10 @@ from exegete.tasks.example import Example
 from tests.small import SPECS, batch_of, small_model, texts
 
 KINDS = (SPECS[0], SPECS[4], SPECS[5])  # bilstm, average, cnn
-METHODS = (
-    "gradient_x_input", "gradient_x_input:of=probability,detach=true", "smoothgrad:samples=2,seed=2",
-    "smoothgrad:samples=2,norm=input,of=probability", "attention_x_gradient", "attention_x_gradient:of=probability",
-    "attention_x_norm",
-)  # fmt: skip
 
 
 def predicts(model: PoolingClassifier, batch: Batch) -> Callable[[Tensor], Tensor]:
     return lambda embedded: model.trace(batch, embedded=embedded).logits
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-@pytest.mark.parametrize("spec", KINDS)
-@pytest.mark.parametrize("method", METHODS)
-def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str, method: str, wrap: bool) -> None:
-    examples = texts(6)
-    model, importance = small_model(spec, examples, wrap), IMPORTANCES.make(method)
-    batch = batch_of(model, examples)
-    whole = importance(model, batch).values
-    assert torch.equal(whole.isnan(), ~batch.words)
-    for i in (0, 4):
-        alone = importance(model, batch_of(model, [examples[i]])).values[0]
-        assert torch.allclose(whole[i, : len(alone)], alone, atol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("spec", KINDS)

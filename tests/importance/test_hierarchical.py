@@ -1,4 +1,4 @@
-"""Importances of documents: batch = single on hierarchical and flat models, and what attention means at two levels."""
+"""Importances of documents: what attention means at two levels."""
 
 import pytest
 import torch
@@ -8,7 +8,6 @@ from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
 from exegete.importance.attention_x_gradient import AttentionXGradient
 from exegete.importance.attention_x_norm import AttentionXNorm
-from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.importance.deeplift import DeepLift
 from exegete.importance.leave_one_out import LeaveOneOut
@@ -17,52 +16,10 @@ from exegete.models.contract import Site
 from exegete.models.ours.hierarchical import SENTENCE, WORD
 from exegete.tasks.example import Example
 from exegete.tasks.sentences import split_sentences
-from tests.documents import FLAT, HIERARCHICAL, SMALL, document_model, documents, hierarchical, last_state
+from tests.documents import HIERARCHICAL, SMALL, document_model, documents, hierarchical, last_state
 from tests.small import batch_of
 
 DOCUMENTS = documents(7, sentences=3, longest=3)
-CHEAP = {
-    "smoothgrad": "smoothgrad:samples=4",
-    "integrated_gradients": "integrated_gradients:steps=6,bound=0",
-    "lime": "lime:samples=12",
-    "kernel_shap": "kernel_shap:samples=12",
-}
-METHODS = tuple(CHEAP.get(name, name) for name in computed() if name != "attention")
-AT_SITES = tuple(f"{m}{s}" for m in ("attention", "attention_x_norm") for s in ("", ":site=word", ":site=sentence"))
-SPECS = (HIERARCHICAL[0], f"hierarchical:{SMALL},encoder=conv", HIERARCHICAL[3])
-ON_FLAT = ("attention", "attention_x_gradient", "gradient", "lrp", "deeplift", "leave_one_out")
-
-
-def scores_alone(spec: str, method: str) -> None:
-    model, importance = document_model(spec, DOCUMENTS), IMPORTANCES.make(method)
-    batch = batch_of(model, DOCUMENTS)
-    if refusal(importance, model):
-        with pytest.raises(UsageError, match=r"use it on|use lrp"):
-            importance(model, batch)
-        return
-    whole = importance(model, batch).values
-    assert torch.equal(whole.isnan(), ~batch.words)
-    assert whole[batch.words].abs().max() > 0
-    for i, e in enumerate(DOCUMENTS):
-        alone = importance(model, batch_of(model, [e])).values[0]
-        assert torch.allclose(whole[i, : len(alone)], alone.to(whole.dtype), atol=1e-5, equal_nan=True)
-
-
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("method", METHODS)
-def test_a_document_scores_the_same_alone_and_in_any_batch(spec: str, method: str) -> None:
-    scores_alone(spec, method)
-
-
-@pytest.mark.parametrize("spec", FLAT)
-@pytest.mark.parametrize("method", ON_FLAT)
-def test_it_does_so_on_flat_models(spec: str, method: str) -> None:
-    scores_alone(spec, method)
-
-
-@pytest.mark.parametrize("method", [*AT_SITES, "attention_x_gradient:site=sentence", "gradient:detach=true"])
-def test_it_does_so_at_both_sites(method: str) -> None:
-    scores_alone(HIERARCHICAL[0], method)
 
 
 @torch.no_grad()

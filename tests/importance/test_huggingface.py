@@ -1,4 +1,4 @@
-"""Every importance on models of transformers: scored on words, alone as in a batch, or refused with a sentence."""
+"""Every importance on models of transformers: by hand, and all of a real one alone as in a batch."""
 
 import os
 from dataclasses import replace
@@ -34,7 +34,6 @@ AT_SITES = ("attention:site=encoder.0", "attention_x_gradient:site=all", "attent
 METHODS = (*(CHEAP.get(name, name) for name in computed()), "lrp:attention=half", *BASELINES, *AT_SITES)
 REFUSED = ("deeplift",)
 NOT_ALWAYS = ("blocking",)  # refused where a head reads the mean of all states
-TINY = "bert", "roberta", "mean", "attention"  # the last two: heads of ours
 
 
 @cache
@@ -65,12 +64,6 @@ def checked(model: HuggingFace, method: str, examples: tuple[Example, ...]) -> N
         torch.testing.assert_close(
             alone, whole.values[i, : len(alone)], atol=1e-5, rtol=1e-5, equal_nan=True, check_dtype=False
         )
-
-
-@pytest.mark.parametrize("name", TINY)
-@pytest.mark.parametrize("method", METHODS)
-def test_alone_as_in_a_batch(name: str, method: str) -> None:
-    checked(model_of(name), method, EXAMPLES)
 
 
 def test_attention_x_gradient_of_all_layers_is_the_sum_of_each() -> None:

@@ -232,24 +232,6 @@ def test_shares_add_up_to_what_the_words_change(spec: str, settings: str) -> Non
     assert gain.abs().max() > 0.05
 
 
-@pytest.mark.parametrize("wrap", [False, True])
-@pytest.mark.parametrize("spec", KINDS)
-@pytest.mark.parametrize(
-    "method", ["integrated_gradients:most=16", "integrated_gradients:baseline=mean,rule=riemann,most=16"]
-)
-def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str, method: str, wrap: bool) -> None:
-    examples = texts(5)
-    model, importance = small_model(spec, examples, wrap).double(), IMPORTANCES.make(method)
-    batch = batch_of(model, examples)
-    whole = importance(model, batch)
-    assert torch.equal(whole.values.isnan(), ~batch.words)
-    for i in (0, 3):
-        alone = importance(model, batch_of(model, [examples[i]]))
-        width = alone.values.shape[1]
-        assert torch.allclose(whole.values[i, :width], alone.values[0], atol=1e-5, equal_nan=True)
-        assert torch.equal(whole.cost.backward[i], alone.cost.backward[0])
-
-
 def test_a_text_without_words_has_no_shares_and_no_error() -> None:
     examples = (Example(0, ((),), 0), *texts(2))
     model = small_model(SPECS[0], examples)

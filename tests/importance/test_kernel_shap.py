@@ -139,18 +139,6 @@ def test_lime_and_kernel_shap_run_each_text_once(monkeypatch: pytest.MonkeyPatch
         torch.testing.assert_close(found.values, alone(model, batch).values, atol=1e-6, rtol=0, equal_nan=True)
 
 
-@pytest.mark.parametrize("method", [KernelShap(30), Lime(30)])
-@pytest.mark.parametrize("spec", [SPECS[0], SPECS[5]])
-def test_a_text_scores_the_same_alone_and_in_any_batch(method: KernelShap | Lime, spec: str) -> None:
-    examples = texts(5, longest=18)
-    model = small_model(spec, examples, wrap=True)
-    batch = batch_of(model, examples)
-    together = method(model, batch).values
-    for i, e in enumerate(examples):
-        alone = method(model, batch_of(model, [e])).values[0]
-        assert torch.allclose(together[i, : len(alone)], alone, atol=1e-5, equal_nan=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [KernelShap(200), Lime(200)])
 def test_a_text_of_five_thousand_words(method: KernelShap | Lime) -> None:

@@ -77,22 +77,6 @@ def test_conservation_under_other_weights_and_large_ones(spec: str, seed: int) -
     assert error.max() < 1e-9
 
 
-@pytest.mark.parametrize("spec", ZOO)
-def test_a_text_scores_the_same_alone_and_in_any_batch(spec: str) -> None:
-    examples = texts(4, longest=5)
-    model = small_classifier(spec, examples, wrap="dot" not in spec)
-    batch = batch_of(model, examples)
-    whole = Lrp()(model, batch)
-    assert whole.signed
-    assert torch.equal(whole.values.isnan(), ~batch.words)
-    assert whole.error is not None
-    for i, e in enumerate(examples):
-        alone = Lrp()(model, batch_of(model, [e]))
-        width = alone.values.shape[1]
-        assert torch.allclose(whole.values[i, :width], alone.values[0], atol=1e-9, equal_nan=True)
-        assert whole.target.label[i] == alone.target.label[0]
-
-
 def without_biases(spec: str) -> PoolingClassifier:
     model = small_classifier(spec, texts(12))
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Importances of a Transformer: all of them alone and in batches; rollout in loops, flow against linear programmes."""
+"""Importances of a Transformer: rollout in loops, flow against linear programmes."""
 
 import itertools
 
@@ -14,54 +14,21 @@ from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
 from exegete.importance.attention_x_gradient import AttentionXGradient
 from exegete.importance.attention_x_norm import AttentionXNorm
-from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import refusal
 from exegete.importance.flow import Flow, flows, maximum
 from exegete.importance.gradient import Gradient
 from exegete.importance.rollout import Graph, Rollout
 from exegete.models.contract import Site
 from exegete.models.ours.transformer import Transformer
-from tests.small import SEPARATING, SPECS, TRANSFORMERS, batch_of, small_model, texts
+from tests.small import SPECS, TRANSFORMERS, batch_of, small_model, texts
 
 EXAMPLES = texts(6, longest=6)
-CHEAP = {
-    "smoothgrad": "smoothgrad:samples=3",
-    "integrated_gradients": "integrated_gradients:steps=4,bound=0",
-    "lime": "lime:samples=8",
-    "kernel_shap": "kernel_shap:samples=8",
-}
-AT_SITES = tuple(
-    f"{m}:site={s}" for m in ("attention", "attention_x_norm", "attention_x_gradient") for s in ("encoder.0",)
-)
-METHODS = (*(CHEAP.get(name, name) for name in computed()), *AT_SITES, "gradient:detach=true")
 
 
 def transformer(spec: str = TRANSFORMERS[0], wrap: bool = False) -> Transformer:
     model = small_model(spec, EXAMPLES, wrap).double()
     assert isinstance(model, Transformer)
     return model
-
-
-@pytest.mark.parametrize(("spec", "wrap"), [(TRANSFORMERS[0], True), (TRANSFORMERS[1], False)])
-@pytest.mark.parametrize("method", METHODS)
-def test_a_text_scores_the_same_alone_and_in_any_batch(method: str, spec: str, wrap: bool) -> None:
-    model, importance = transformer(spec, wrap), IMPORTANCES.make(method)
-    batch = batch_of(model, EXAMPLES)
-    if method in ("lrp", "deeplift", *SEPARATING):
-        assert "Transformer" in str(refusal(importance, model))
-        with pytest.raises(UsageError, match="Transformer"):
-            importance(model, batch)
-        return
-    assert refusal(importance, model) is None
-    whole = importance(model, batch)
-    assert torch.equal(whole.values.isnan(), ~batch.words)
-    assert whole.values[batch.words].abs().max() > 0
-    assert whole.cost is not None
-    for i, e in enumerate(EXAMPLES):
-        alone = importance(model, batch_of(model, [e])).values[0]
-        torch.testing.assert_close(
-            whole.values[i, : len(alone)].double(), alone.double(), equal_nan=True, atol=1e-6, rtol=1e-6
-        )
 
 
 def test_gradients_against_finite_differences() -> None:

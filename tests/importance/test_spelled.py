@@ -1,4 +1,4 @@
-"""Every importance on a model whose words have several pieces: alone as in a batch, padded, and some by hand."""
+"""Every importance on a model whose words have several pieces: who refuses it, and some by hand."""
 
 import pytest
 import torch
@@ -17,32 +17,12 @@ from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import UNKNOWN
-from tests.models.spelled_models import FIRST, MEAN, POOLED, SPELLED, sentences, spelled_model
-from tests.small import SEPARATING, padded
+from tests.models.spelled_models import FIRST, MEAN, POOLED, sentences, spelled_model
+from tests.small import SEPARATING
 
 EXAMPLES = (*sentences(5, seed=8), Example(90, (("a",),), 0), Example(91, (("charming", "", "xyzzy"),), 1))
 FAST = ("integrated_gradients:steps=8,most=32", "smoothgrad:samples=4", "lime:samples=20", "kernel_shap:samples=20")
 METHODS = (*(name for name in computed() if name not in {spec.partition(":")[0] for spec in FAST}), *FAST)
-BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for name in ("unknown", "padding", "mean"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", SPELLED)
-@pytest.mark.parametrize("method", [*METHODS, *BASELINES])
-def test_alone_as_in_a_batch(spec: str, method: str) -> None:
-    model, importance = spelled_model(spec).double(), IMPORTANCES.make(method)
-    if (reason := refusal(importance, model)) is not None:
-        assert method in ("lrp", "deeplift", *SEPARATING) or (method == "blocking" and spec == MEAN), reason
-        return
-    batch = model.collate(EXAMPLES)
-    whole = importance(model, batch)
-    assert whole.values[batch.words].isfinite().all()
-    assert whole.values[~batch.words].isnan().all()
-    wide = importance(model, padded(batch, 0, 3)).values
-    torch.testing.assert_close(wide[:, :-3], whole.values, atol=1e-5, rtol=1e-5, equal_nan=True)
-    for i, e in enumerate(EXAMPLES):
-        alone = importance(model, model.collate([e])).values[0]
-        torch.testing.assert_close(alone, whole.values[i, : len(alone)], atol=1e-5, rtol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("method", METHODS)

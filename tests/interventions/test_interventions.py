@@ -24,7 +24,7 @@ from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.interventions.sites import PROJECTIONS, random_site, site_of
-from tests.small import SPECS, batch_of, padded, pooling, small_model, small_task, texts, without_repeats
+from tests.small import SPECS, batch_of, pooling, small_model, small_task, texts
 
 SETTINGS = (
     "uniform", "random", "random:fresh=false", "permute", "remove", "remove:which=bottom,count=2",
@@ -54,26 +54,6 @@ def is_distribution(weights: Tensor, mask: Tensor) -> None:
     assert bool((((total - 1).abs() < 1e-5) | (weights == 0).all(-1)).all())
 
 
-@pytest.mark.parametrize("text", [*SETTINGS, *OTHERS])
-@pytest.mark.parametrize("wrap", [False, True])
-def test_a_model_under_it(text: str, wrap: bool) -> None:
-    """A distribution over the words, the same alone and in a padded batch; one-word texts and sparse weights too."""
-    examples = (*texts(6, longest=7), Example(90, (("a",),), 0), Example(91, (("b", "c"),), 1))
-    for spec in (SPECS[0], SPECS[1]):
-        model = small_model(spec, examples, wrap)
-        at = made(text, model, examples)
-        batch = batch_of(model, examples)
-        with torch.no_grad():
-            together = model.trace(batch, intervene=at)
-            alone = [model.trace(batch_of(model, [e]), intervene=at) for e in examples]
-        weights = together.attention["attention"]
-        is_distribution(weights, batch.words[:, None, None])
-        for row, one in zip(weights, alone, strict=True):
-            single = one.attention["attention"][0]
-            torch.testing.assert_close(row[..., : single.shape[-1]], single, atol=1e-5, rtol=0)
-        torch.testing.assert_close(together.logits, torch.cat([one.logits for one in alone]), atol=1e-4, rtol=0)
-
-
 @pytest.mark.parametrize("text", SETTINGS)
 @given(seed=st.integers(0, 10_000), sparse=st.booleans())
 @settings(max_examples=5, deadline=None)
@@ -87,18 +67,6 @@ def test_many_heads_and_queries(text: str, seed: int, sparse: bool) -> None:
     assert bool((weights[1, :, -1] == 0).all())
     kept = "share=1" not in text and "remove" not in text
     assert not kept or torch.allclose(weights[0].sum(-1), torch.ones(2, 3))
-
-
-@pytest.mark.parametrize("text", [*SETTINGS, "impose"])
-def test_padding_on_the_left_changes_nothing(text: str) -> None:
-    examples = without_repeats(texts(5))
-    model = small_model("average:size=4,hidden=4,scale=1", examples)
-    at = made(text, model, examples)
-    batch = batch_of(model, examples)
-    with torch.no_grad():
-        plain, wide = (model.trace(b, intervene=at) for b in (batch, padded(batch, 3, 0)))
-    torch.testing.assert_close(wide.attention["attention"][..., 3:], plain.attention["attention"])
-    torch.testing.assert_close(wide.logits, plain.logits)
 
 
 @pytest.mark.parametrize("text", [*SETTINGS, *OTHERS])

@@ -4,63 +4,26 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.base.names import parse
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.search import Search, find
 from exegete.interventions.table import BESIDE, WeightTable
-from exegete.models.contract import Intervention, Site
 from exegete.models.opened import decoder
 from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
-from tests.interventions.test_interventions import LIGHT, is_distribution
 from tests.models.slow_pair import LABELS, slow
 from tests.small import PAIRS, batch_of, pairs, small_model
 
 EXAMPLES = pairs(6, candidates=True)
-NAMES = tuple(LIGHT.get(name, name) for name in INTERVENTIONS)
 
 
 def a_pair(spec: str = PAIRS[0], examples: tuple[Example, ...] = EXAMPLES, wrap: bool = False) -> Pair:
     model = small_model(spec, examples, wrap, LABELS)
     assert isinstance(model, Pair)
     return model
-
-
-def made(text: str, model: Pair) -> Intervention:
-    if parse(text).name == "impose":
-        return bound(Impose(table=WeightTable.of(a_pair(PAIRS[1]), EXAMPLES)), model)
-    intervention: Intervention = bound(INTERVENTIONS.make(text), model)
-    return intervention
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_stay_on_the_passage_and_do_not_depend_on_the_batch(name: str, wrap: bool) -> None:
-    model = a_pair(PAIRS[0], wrap=wrap)
-    intervene = made(name, model)
-    sites: list[Site] = []
-
-    def watched(site: Site) -> Tensor:
-        sites.append(site)
-        weights: Tensor = intervene(site)
-        is_distribution(weights, site.mask)
-        return weights
-
-    batch = batch_of(model, EXAMPLES)
-    trace = model.trace(batch, intervene=watched)
-    assert [site.name for site in sites] == ["attention"]
-    assert sites[0].mask.sum().item() == sum(len(e.texts[0]) for e in EXAMPLES)
-    for row, e in enumerate(EXAMPLES):
-        alone = model.trace(batch_of(model, [e]), intervene=intervene)
-        keys = alone.attention["attention"].shape[-1]
-        weights = trace.attention["attention"][row, 0, 0, :keys]
-        assert torch.allclose(weights, alone.attention["attention"][0, 0, 0], atol=1e-5)
-        assert torch.allclose(trace.logits[row], alone.logits[0], atol=1e-4)
 
 
 @pytest.mark.parametrize("spec", PAIRS)

@@ -9,14 +9,12 @@ from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import WeightTable
 from exegete.models.build import build
-from exegete.models.contract import Intervention
 from exegete.models.ours.transformer import Transformer
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.interventions.test_interventions import OTHERS, SETTINGS, is_distribution
-from tests.small import TRANSFORMERS, batch_of, padded, small_model, small_task, texts
+from tests.small import TRANSFORMERS, batch_of, small_model, small_task, texts
 
 EXAMPLES = (*texts(5, longest=6), Example(90, (("a",),), 0))
 SITES = ("encoder.0", "encoder.1", "attention")
@@ -26,31 +24,6 @@ def transformer(wrap: bool) -> Transformer:
     model = small_model(TRANSFORMERS[0], EXAMPLES, wrap).double()
     assert isinstance(model, Transformer)
     return model
-
-
-def made(text: str, model: Transformer) -> Intervention:
-    if text == "impose":
-        return bound(Impose("attention", WeightTable.of(model, EXAMPLES)), model)
-    return bound(INTERVENTIONS.make(text), model)
-
-
-@pytest.mark.parametrize("text", [*SETTINGS, *OTHERS])
-@pytest.mark.parametrize("wrap", [False, True])
-@torch.no_grad()
-def test_a_model_under_it(text: str, wrap: bool) -> None:
-    model = transformer(wrap)
-    at, batch = made(text, model), batch_of(model, EXAMPLES)
-    whole, wide = model.trace(batch, intervene=at), model.trace(padded(batch, 2, 1), intervene=at)
-    pairs = batch.present[:, None, :, None] & batch.present[:, None, None]
-    for site in SITES:
-        pool = site == "attention"
-        is_distribution(whole.attention[site], batch.words[:, None, None] if pool else pairs)
-        inside = wide.attention[site][..., 2:-1] if pool else wide.attention[site][..., 2:-1, 2:-1]
-        torch.testing.assert_close(inside, whole.attention[site])
-    torch.testing.assert_close(wide.logits, whole.logits)
-    for i, e in enumerate(EXAMPLES):
-        one = model.trace(batch_of(model, [e]), intervene=at)
-        torch.testing.assert_close(one.logits[0], whole.logits[i])
 
 
 @pytest.mark.parametrize("site", SITES)

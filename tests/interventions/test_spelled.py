@@ -52,9 +52,6 @@ def test_under_it(spec: str, text: str) -> None:
                 own = site.query_owner[0] == word
                 slow = weights[0, :, own].mean(1) if own.any() else torch.zeros_like(folded[0, :, word])
                 torch.testing.assert_close(folded[0, :, word], slow, atol=1e-6, rtol=1e-5)
-    for i, e in enumerate(EXAMPLES):
-        one = model.trace(model.collate([e]), intervene=at)
-        torch.testing.assert_close(one.logits[0], under.logits[i], atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from exegete.tasks.vocabulary import fit_vocabulary
 from tests.models.own_models import GENERAL, POOLING, written
 from tests.models.small_translation import sentences as translations
 from tests.models.spelled_models import MEAN, POOLED, sentences
-from tests.models.tiny import bert_folder
+from tests.models.tiny import bert_folder, in_memory, roberta
 from tests.small import pairs, texts
 
 SIZES = "size=7,hidden=6,scale=1"
@@ -97,19 +97,23 @@ KINDS: dict[str, Callable[[], Case]] = {
     "flat": partial(long, f"flat:{SIZES}"),
     "flat without encoder": partial(long, f"flat:{SIZES},encoder=none"),
     "hierarchical": partial(long, f"hierarchical:{SIZES}"),
+    "hierarchical, dot": partial(long, f"hierarchical:{SIZES},attention=dot,projection=entmax,learned=true"),
     "hierarchical, convolutions": partial(long, f"hierarchical:{SIZES},encoder=conv,projection=sparsemax"),
     "rationale": partial(ours, f"rationale:{SIZES},share=0.6"),
     "ladder": partial(ours, f"ladder:{SIZES},room=4"),
     "ladder, blind": partial(ours, f"ladder:{SIZES},share=0"),
     "transformer": partial(ours, f"transformer:{LAYERS}"),
     "transformer, wrapped": partial(ours, f"transformer:{LAYERS},wrap=true,norm=post,projection=entmax"),
+    "transformer, last layer": partial(ours, f"transformer:{LAYERS},projection=sparsemax,every=false,outputs=classes"),
     "pair": partial(paired, f"pair:{SIZES}"),
     "pair, conditional": partial(paired, f"pair:{SIZES},encoder=bigru,encoding=conditional,reads=context"),
     "pair, convolutions": partial(paired, "pair:size=7,hidden=8,scale=1,encoder=cnn,attention=dot,shared=true"),
     "spelled": partial(spelled, POOLED),
+    "spelled, two pieces": partial(spelled, f"{POOLED},width=2,projection=sparsemax,wrap=false"),
     "spelled, first": partial(spelled, f"{POOLED},pool=first"),
     "spelled, mean": partial(spelled, MEAN),
     "hf": pretrained,
+    "hf, roberta": lambda: Case(in_memory(*roberta()), sentences(6)),
     "hf, mean": partial(pretrained, ":head=mean"),
     "hf, attention": partial(pretrained, ":head=attention"),
     "hf, pair": partial(pretrained, ":pair=true", pairs(6)),
@@ -121,6 +125,9 @@ KINDS: dict[str, Callable[[], Case]] = {
     "next word": partial(next_word, TRANSLATOR),
     "next word of a transformer": partial(next_word, f"{TRANSLATOR},architecture=transformer,heads=2,layers=1"),
 }  # fmt: skip
+
+
+FROM_THE_LEFT = {"bilstm", "bilstm, wrapped", "bilstm without attention", "bigru", "flat", "rationale"}  # padded behind
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import torch
 
 from exegete.importance.catalogue import IMPORTANCES
@@ -48,20 +47,6 @@ def test_states_are_those_of_the_formulas() -> None:
             )
             expected = torch.tensor([a + b for a, b in zip(ahead, back[::-1], strict=True)])
             assert torch.allclose(model.trace(batch).states[SITE][0], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-def test_padding_and_batching_change_nothing(wrap: bool) -> None:
-    examples = texts(25)
-    model = small_model(SPEC, examples, wrap)
-    batch = batch_of(model, examples)
-    whole = model.trace(batch)
-    assert batch.ragged
-    assert whole.states[SITE][~batch.present].abs().sum() == 0
-    for i, e in enumerate(examples):
-        alone = model.trace(batch_of(model, [e]))
-        assert (whole.logits[i] - alone.logits[0]).abs().max() < 1e-5
-    assert (whole.logits.amax(0) - whole.logits.amin(0)).min() > 0.1  # texts do differ
 
 
 def test_a_name_builds_it_and_importances_take_it() -> None:

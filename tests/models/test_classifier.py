@@ -58,24 +58,6 @@ def test_a_bilstm_predicts_as_the_paper_says() -> None:
             assert trace.attention[SITE][0, 0, 0].tolist() == pytest.approx(alpha, abs=1e-5)
 
 
-@pytest.mark.parametrize("wrap", [False, True])
-@pytest.mark.parametrize("spec", SPECS)
-def test_padding_and_batching_change_nothing(spec: str, wrap: bool) -> None:
-    examples = texts(25)
-    model = small_model(spec, examples, wrap)
-    whole = model.trace(batch_of(model, examples))
-    for i, e in enumerate(examples):
-        alone = model.trace(batch_of(model, [e]))
-        width = alone.attention[SITE].shape[-1]
-        assert (whole.logits[i] - alone.logits[0]).abs().max() < 1e-5
-        assert (whole.attention[SITE][i, ..., :width] - alone.attention[SITE][0]).abs().max() < 1e-5
-        assert (
-            whole.attention[SITE][i, ..., width:].abs().max(dim=-1).values.sum() == 0
-            if width < whole.attention[SITE].shape[-1]
-            else True
-        )
-
-
 @pytest.mark.parametrize("spec", SPECS)
 def test_weights_lie_on_words_and_sum_to_one(spec: str) -> None:
     examples = texts(25)

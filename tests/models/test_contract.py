@@ -15,7 +15,7 @@ from exegete.models.opened import opened, unopened
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
-from tests.models.contracted import KINDS, Case, case
+from tests.models.contracted import FROM_THE_LEFT, KINDS, Case, case
 from tests.small import padded
 
 CLOSE = 1e-5
@@ -154,6 +154,13 @@ def test_padding_does_not_matter(model: Predictor, batch: Batch) -> None:
     for site in model.sites:
         for weights, wider in zip(own.attention[site], other.attention[site], strict=True):
             assert same(own_part(wider, weights), weights)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in FROM_THE_LEFT])
+def test_padding_before_a_text_does_not_matter(kind: str) -> None:
+    model, examples = case(kind)
+    batch = model.collate(examples)
+    assert same(model.logits(padded(batch, 2, 3)), model.logits(batch))
 
 
 def test_a_batch_of_another_reader_is_refused(model: Predictor, batch: Batch) -> None:

@@ -128,20 +128,6 @@ def test_shapes_owners_and_sums() -> None:
     assert trace.attention[WORD][:, 0][outside].abs().sum() == 0
 
 
-@pytest.mark.parametrize("spec", [*HIERARCHICAL, *FLAT])
-def test_padding_and_batching_change_nothing(spec: str) -> None:
-    model = document_model(spec, DOCUMENTS)
-    whole = model.trace(batch_of(model, DOCUMENTS))
-    for i, e in enumerate(DOCUMENTS):
-        alone = model.trace(batch_of(model, [e]))
-        assert (whole.logits[i] - alone.logits[0]).abs().max() < 1e-5
-        for site in model.sites:
-            _, _, queries, keys = alone.attention[site].shape
-            weights = whole.attention[site][i, :, :queries, :keys]
-            assert (weights - alone.attention[site][0]).abs().max() < 1e-5
-            assert (whole.attention[site][i].sum() - weights.sum()).abs() < 1e-5
-
-
 @pytest.mark.parametrize("spec", HIERARCHICAL)
 def test_encode_once_decode_many_is_trace(spec: str) -> None:
     model = hierarchical(spec, DOCUMENTS)

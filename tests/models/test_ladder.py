@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.catalogue import IMPORTANCES, computed
-from exegete.importance.contract import Importance, Target, refusal
+from exegete.importance.catalogue import IMPORTANCES
+from exegete.importance.contract import Importance, Target
 from exegete.measures.rank import kendall
 from exegete.models.build import build, make_classifier
 from exegete.models.contract import Site
@@ -27,7 +27,7 @@ from exegete.training.checkpoint import Checkpoint, load_checkpoint, save_checkp
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import SEPARATING, batch_of, padded, small_task, texts
+from tests.small import batch_of, small_task, texts
 
 TEXTS = texts(12)
 SHARES = (0.0, 0.25, 1.0)
@@ -86,21 +86,6 @@ def test_it_predicts_as_the_formula_says(share: float, room: int) -> None:
         assert weights[1:-1] == pytest.approx(alpha, abs=1e-12)
         assert (weights[0], weights[-1]) == pytest.approx((1 - sum(alpha), 0), abs=1e-12)  # null key, end symbol
         assert trace.owner[SITE][0].tolist() == [-1, *range(1, 1 + len(e)), -1]
-
-
-@pytest.mark.parametrize("share", SHARES)
-def test_alone_in_a_batch_and_with_more_padding(share: float) -> None:
-    model = made(share)
-    batch = batch_of(model, TEXTS)
-    width = batch.tokens.shape[1]
-    wider = padded(batch, 2, 3)  # to the left as well
-    whole, wide = model.trace(batch), model.trace(wider)
-    assert (wide.logits - whole.logits).abs().max() < 1e-12
-    assert (wide.attention[SITE][..., 2 : 2 + width] - whole.attention[SITE]).abs().max() < 1e-12
-    assert (whole.attention[SITE].sum(-1) - 1).abs().max() < 1e-12
-    for i, e in enumerate(TEXTS):
-        alone = model.trace(batch_of(model, [e])).logits[0]
-        assert (alone - whole.logits[i]).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize(
@@ -224,25 +209,6 @@ def test_null_key_gradients_are_exact() -> None:
     torch.manual_seed(0)
     for shift in (-2.0, 3.0):  # below and above room
         assert torch.autograd.gradcheck(weights, ((torch.randn(3, 4, dtype=torch.float64) + shift).requires_grad_(),))
-
-
-@pytest.mark.parametrize("share", [0.5, 1.0])
-@pytest.mark.parametrize("name", computed())
-def test_importances_score_words_alone_and_in_a_batch_or_refuse(name: str, share: float) -> None:
-    model = made(share).float()
-    samples = ":samples=20" if name in ("lime", "kernel_shap", "smoothgrad") else ""
-    importance: Importance = IMPORTANCES.make(name + samples)
-    reason = refusal(importance, model)
-    refused = ("rollout", "flow", "reading", "lrp", "deeplift", "integrated_gradients", *SEPARATING)
-    blocked = name == "blocking" and share < 1  # the words' own leaning acts beside attention
-    assert (reason is not None) == (name in refused or blocked)
-    if reason is None:
-        batch = batch_of(model, TEXTS[:4])
-        whole = importance(model, batch).values
-        assert torch.equal(whole.isnan(), ~batch.words)
-        for i, e in enumerate(TEXTS[:4]):
-            alone = importance(model, batch_of(model, [e])).values[0]
-            assert torch.allclose(whole[i, : len(alone)], alone.to(whole.dtype), atol=1e-4, equal_nan=True)
 
 
 def test_straight_through_gradients() -> None:

@@ -18,7 +18,7 @@ from exegete.tasks.vocabulary import END, START, fit_vocabulary
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from tests.small import SEPARATING, batch_of, padded, small_task, texts
+from tests.small import SEPARATING, batch_of, small_task, texts
 
 TEXTS = texts(14)
 KINDS = ("bilstm", "bigru", "average", "cnn", "flat:encoder=none")
@@ -104,18 +104,6 @@ def test_the_decoder_reads_the_last_state(kind: str, wrap: bool) -> None:
         assert logits.tolist() == pytest.approx(slow(model, e.words), abs=1e-10)
     assert (trace.attention, trace.states, trace.owner) == ({}, {}, {})
     assert float(trace.logits[:, 0].std()) > 0.01  # texts do differ
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_padding_and_batching_change_nothing(kind: str, wrap: bool) -> None:
-    model = made(kind, wrap)
-    batch = batch_of(model, TEXTS)
-    wider = padded(batch, 0, 4)
-    whole = model.trace(batch).logits
-    assert (model.trace(wider).logits - whole).abs().max() < 1e-12
-    for e, logits in zip(TEXTS, whole, strict=True):
-        assert (model.trace(batch_of(model, [e])).logits[0] - logits).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,9 +13,7 @@ from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.pooling import pooled
-from exegete.importance.catalogue import IMPORTANCES, computed
-from exegete.importance.checks import finite
-from exegete.importance.contract import Scores, refusal
+from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
@@ -29,7 +27,6 @@ from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, SPECIAL
 from exegete.training.evaluation import evaluate, predict
 from tests.models.small_translation import BAHDANAU, LUONG, sentences, small_translator
-from tests.small import SEPARATING
 from tests.subjects import cell, subject_of
 
 SENTENCES = sentences(12, seed=4)
@@ -110,31 +107,6 @@ def test_accuracy_is_the_share_of_right_words() -> None:
 
 
 # Importances: every one scores the source's words, or says why not.
-
-SMALL = {"lime": "lime:samples=40", "kernel_shap": "kernel_shap:samples=40", "smoothgrad": "smoothgrad:samples=3"}
-
-
-FEW = ("attention", "attention_x_gradient", "gradient", "leave_one_out", "lime", "rollout")
-
-
-@pytest.mark.parametrize(
-    ("spec", "name"),
-    [*((BAHDANAU, name) for name in computed()), *((spec, name) for spec in SPECS[1:] for name in FEW)],
-)
-def test_importances_score_source_words_alone(spec: str, name: str) -> None:
-    model, importance = next_word(translator(spec)), IMPORTANCES.make(SMALL.get(name, name))
-    batch = model.collate(EXAMPLES[:3] + EXAMPLES[-1:])
-    if (reason := refusal(importance, model)) is not None:
-        assert name in ("lrp", "deeplift", "rollout", "flow", "reading", "blocking", *SEPARATING)
-        assert "NextWord" in reason
-        return
-    scores: Scores = importance(model, batch)
-    finite(name, scores, batch)
-    assert bool((scores.values.isfinite() == ((batch.part == 0) & (batch.sentence >= 0))).all())
-    assert scores.target.label.tolist() == model.trace(batch).logits.argmax(-1).tolist()
-    alone = model.collate(EXAMPLES[:1])
-    single = importance(model, alone).values[alone.words]
-    assert torch.allclose(single.double(), scores.values[0][batch.words[0]].double(), atol=1e-4)
 
 
 def test_leave_one_out_deletes_from_the_source() -> None:

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.pooling import pooled
-from exegete.importance.catalogue import IMPORTANCES, computed
-from exegete.importance.contract import refusal
+from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
@@ -23,11 +22,9 @@ from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 from tests.models.own_models import EXAMPLE, GENERAL, POOLING, own, pooled_own, written
-from tests.small import SEPARATING, texts
+from tests.small import texts
 
 EXAMPLES = (*texts(6, longest=7), Example(6, (("a",),), 0), Example(7, (tuple("abcde"),), 1))
-CHEAP = {"lime": "lime:samples=20", "kernel_shap": "kernel_shap:samples=20", "smoothgrad": "smoothgrad:samples=3"}
-REFUSED = {"lrp", "deeplift", "rollout", "flow", "reading", *SEPARATING}
 
 
 @pytest.fixture(params=["example", "pooling", "general"])
@@ -63,23 +60,6 @@ def test_logits_are_those_of_the_module_as_its_author_runs_it() -> None:
     batch = _batch(model)
     theirs: Tensor = model.own.module(batch.tokens, batch.lengths)  # type: ignore[operator]
     assert torch.allclose(model.trace(batch).logits, theirs, atol=1e-6)
-
-
-def test_batch_is_single_and_padding_changes_nothing(model: Own) -> None:
-    batch = _batch(model)
-    whole = model.trace(batch)
-    more = collate([*EXAMPLES, Example(9, (tuple("abcdefghij"),), 0)], model.vocabulary).rows(torch.arange(8))
-    wide = model.trace(more)
-    assert more.tokens.shape[1] == batch.tokens.shape[1] + 3
-    assert torch.allclose(wide.logits, whole.logits, atol=1e-5)
-    for i, e in enumerate(EXAMPLES):
-        alone = model.trace(collate([e], model.vocabulary))
-        assert torch.allclose(alone.logits[0], whole.logits[i], atol=1e-5)
-        for site in model.sites:
-            one, all_ = alone.attention[site][0], whole.attention[site][i]
-            assert torch.allclose(one, all_[:, : one.shape[1], : len(e)], atol=1e-5)
-            assert float(all_[..., len(e) :].abs().sum()) == 0
-            assert torch.allclose(wide.attention[site][i, :, : all_.shape[1], : all_.shape[2]], all_, atol=1e-5)
 
 
 def test_sites_are_the_names_that_attend_was_called_with(tmp_path: Path) -> None:
@@ -120,22 +100,6 @@ def test_interventions_of_the_catalogue_stay_inside_the_mask(model: Own, name: s
     for weights in trace.attention.values():
         assert float(weights.masked_fill(batch.words[:, None, None], 0.0).abs().sum()) == 0
     assert bool(trace.logits.isfinite().all())
-
-
-@pytest.mark.parametrize("model", ["example", "general"], indirect=True)
-@pytest.mark.parametrize("name", computed())
-def test_importances_score_words_alone_and_in_a_batch_or_refuse(model: Own, name: str) -> None:
-    importance = IMPORTANCES.make(CHEAP.get(name, name))
-    refused = refusal(importance, model) is not None
-    assert refused == (name in REFUSED) or name == "blocking"  # it depends on whether words act through attention alone
-    if refused:
-        return
-    batch = _batch(model)
-    scores = importance(model, batch)
-    assert torch.equal(scores.values.isnan(), ~batch.words)
-    for i in (0, 6):
-        alone = importance(model, collate([EXAMPLES[i]], model.vocabulary)).values[0]
-        assert torch.allclose(scores.values[i, : len(alone)].double(), alone.double(), atol=1e-4)
 
 
 @pytest.mark.parametrize("baseline", ["zero", "mean"])

@@ -86,18 +86,6 @@ def test_attention_lies_on_selected_words_alone(wrap: bool) -> None:
     assert torch.equal(scores[batch.words] > 0, selected[batch.words])
 
 
-@pytest.mark.parametrize("wrap", [False, True])
-def test_batch_is_single(wrap: bool) -> None:
-    model = made(wrap=wrap)
-    whole = batch_of(model, EXAMPLES)
-    trace, selected = model.trace(whole), model.selected(whole)
-    for i, e in enumerate(EXAMPLES):
-        alone = batch_of(model, [e])
-        width = alone.tokens.shape[1]
-        assert (trace.logits[i] - model.trace(alone).logits[0]).abs().max() < 1e-5
-        assert torch.equal(selected[i, :width], model.selected(alone)[0])
-
-
 def test_nothing_selected_leaves_the_bias() -> None:
     model = made()
     shut(model)

@@ -197,17 +197,6 @@ def test_rows_of_a_writing_are_its_examples() -> None:
     assert torch.allclose(some, every[which], atol=1e-6)
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("intervene", [None, Permute(seed=3)])
-def test_batch_is_single(spec: str, intervene: Intervention | None) -> None:
-    model = recurrent(spec)
-    whole = model.trace(collate(EXAMPLES, model.vocabulary), intervene=intervene)
-    for i, example in enumerate(EXAMPLES):
-        single = model.trace(collate([example], model.vocabulary), intervene=intervene)
-        n = single.logits.shape[1]
-        assert torch.allclose(whole.logits[i, :n], single.logits[0], atol=1e-5)
-
-
 def test_source_and_target_words_come_from_tables_of_their_own() -> None:
     same = (Example(0, (("a", "b"), ("a", "b")), 0),)
     model = recurrent(BAHDANAU, same)

@@ -103,25 +103,6 @@ def test_another_width_is_another_reader() -> None:
         model.trace(collate(EXAMPLES, Chunks(model.vocabulary.words, True, 2)))
 
 
-@pytest.mark.parametrize("spec", SPELLED)
-@torch.no_grad()
-def test_alone_batched_and_padded(spec: str) -> None:
-    model = spelled_model(spec).double()
-    batch = model.collate(EXAMPLES)
-    whole, wide = model.trace(batch), model.trace(padded(batch, 2, 1))
-    torch.testing.assert_close(wide.logits, whole.logits)
-    for i, e in enumerate(EXAMPLES):
-        one = model.trace(model.collate([e]))
-        torch.testing.assert_close(one.logits[0], whole.logits[i])
-        for site, weights in one.attention.items():
-            n, q = weights.shape[-1], weights.shape[-2]
-            torch.testing.assert_close(weights[0], whole.attention[site][i, :, :q, :n])
-            assert (whole.attention[site][i, :, :, n:] == 0).all()
-    readout = model.readout
-    assert readout is not None
-    torch.testing.assert_close(wide.read(readout)[..., 2:-1], whole.read(readout))
-
-
 def sites(model: Predictor, batch: Batch) -> dict[str, Site]:
     """What an intervention sees."""
     found = {}

@@ -24,7 +24,7 @@ from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.models.test_self_attention import slow_feed, slow_heads, slow_norm
-from tests.small import TRANSFORMERS, batch_of, padded, small_model, small_task, texts, vocabulary
+from tests.small import TRANSFORMERS, batch_of, small_model, small_task, texts, vocabulary
 
 EXAMPLES = texts(9)
 SITES = ("encoder.0", "encoder.1", "attention")
@@ -74,27 +74,6 @@ def test_it_predicts_as_the_formulas_say(labels: tuple[str, ...], wrap: bool, mo
         expected = slow(model, batch.tokens[row][there].tolist(), batch.words[row][there].tolist())
         torch.testing.assert_close(logits[row], expected, atol=1e-6, rtol=1e-6)  # positions are float32
     assert logits.std(0).min() > 0.05
-
-
-@pytest.mark.parametrize("wrap", [False, True])
-@pytest.mark.parametrize("spec", TRANSFORMERS)
-@torch.no_grad()
-def test_alone_in_a_batch_and_padded_on_both_sides(spec: str, wrap: bool) -> None:
-    model = transformer(spec, wrap)
-    batch = batch_of(model, EXAMPLES)
-    whole, wide = model.trace(batch), model.trace(padded(batch, 2, 3))
-    torch.testing.assert_close(wide.logits, whole.logits)
-    for site in model.sites:
-        inside = wide.attention[site][..., 2:-3]
-        inside = inside[:, :, 2:-3] if site != "attention" else inside
-        torch.testing.assert_close(inside, whole.attention[site])
-        torch.testing.assert_close(wide.states[site][:, 2:-3], whole.states[site])
-        assert bool((wide.attention[site].sum((1, 2))[:, [0, 1, -1]] == 0).all())
-    for row, e in enumerate(EXAMPLES):
-        one = model.trace(batch_of(model, [e]))
-        torch.testing.assert_close(whole.logits[row], one.logits[0])
-    plain = model.float().trace(batch).logits
-    torch.testing.assert_close(plain.double(), whole.logits, atol=1e-4, rtol=1e-4)
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.models.slow_transformer import slow_logits
-from tests.small import padded, vocabulary
+from tests.small import vocabulary
 
 SMALL = "translator:architecture=transformer,hidden=8,heads=2,inner=12,layers=2,scale=0.7"
 SPECS = (
@@ -173,27 +173,6 @@ def test_beams_are_rows_of_what_is_remembered() -> None:
             _, one = model.advance(model.begin(alone, intervene=at), start[:1])
             logits, _ = model.advance(one, torch.tensor([token]))
             torch.testing.assert_close(mixed[row], logits[0], atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("spec", "intervene"), [*((spec, Permute()) for spec in SPECS), (SMALL, None), (SMALL, Random())]
-)
-def test_alone_in_a_batch_and_padded(spec: str, intervene: Intervention | None) -> None:
-    model = translator(spec).double()
-    batch = collate(TEXTS, model.vocabulary)
-    wide = padded(batch, 3, 2)
-    with torch.no_grad():
-        together, spread = (model.trace(b, intervene=intervene) for b in (batch, wide))
-        for row, example in enumerate(TEXTS):
-            alone = collate([example], model.vocabulary)
-            one = model.trace(alone, intervene=intervene)
-            for many in (together, spread):
-                torch.testing.assert_close(real(many, batch, row), one.logits[0], atol=1e-9, rtol=1e-9)
-                for site, weights in one.attention.items():
-                    _, _, queries, keys = weights.shape
-                    torch.testing.assert_close(
-                        many.attention[site][row, :, :queries, :keys], weights[0], atol=1e-9, rtol=1e-9
-                    )
 
 
 def test_later_words_change_nothing() -> None:

@@ -145,6 +145,8 @@ class IntegratedGradients:
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass per text and point, and one forward for every end of a piece."""
+        if (reason := self.refuses(model)) is not None:
+            raise UsageError(f"importance 'integrated_gradients': {reason}")
         path, steps = self._path(model, batch, target), self._steps(model)
         pieces = self._asked(model, path, _whole(path), steps)
         run = torch.full_like(batch.ids, steps)
