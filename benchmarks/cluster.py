@@ -1,7 +1,7 @@
 """Cluster: what two workers are worth, on this machine and on Ray, and what handing out a piece takes; when idle.
 
     python benchmarks/cluster.py                       prints what was measured
-    python benchmarks/cluster.py results/scheduling    also keeps it, for `python -m tools.scheduling`
+    python benchmarks/cluster.py results/scheduling    also keeps it
     python benchmarks/cluster.py --small               tiny pieces: that nothing here has rotted
 
 A piece is a whole cheap study: a BiLSTM that is trained, scored and asked in its worker. Efficiency is the time of one

@@ -1,4 +1,4 @@
-"""Pictures of every view of the explorer, light and dark, wide and on a phone, for the how-to.
+"""Pictures of every view of the explorer for the how-to; of the lab also in the dark and on a phone.
 
     python -m tools.explorer_pictures RUN HF_RUN TRANSLATOR [VIEW …]
 
@@ -6,15 +6,12 @@ RUN is a complete default audit, HF_RUN one of a transformer, TRANSLATOR a train
 needs chromium and playwright (extra `dev`), and pillow, which makes the files small. Look at what it writes.
 """
 
-import json
 import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from io import BytesIO
-from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -70,8 +67,6 @@ def ablated(tab: Any) -> None:
 
 def views(run: str, transformer: str, translator: str) -> list[View]:
     """All of them."""
-    cell = json.loads(Path(run, "manifest.json").read_text(encoding="utf8"))["cells"][0]
-    first = Path(run, "stages", f"train-{cell['training']}", "checkpoint")
     said, heat = {"text": TEXT}, ".exegete-heatmap table.map"
     return [
         View("lab", (run,), said, heat, taken_in_hand),
@@ -80,7 +75,6 @@ def views(run: str, transformer: str, translator: str) -> list[View]:
         View("data", (run,), {"view": "data"}, "exegete-data tbody tr"),
         View("words", (run,), {"view": "data"}, "exegete-words svg", top="exegete-words"),
         View("scorecard", (run,), {"view": "scorecard"}, "exegete-scorecard table"),
-        View("audit", (str(first),), {"view": "scorecard"}, "exegete-scorecard button", tall=420),
         View("translator", (translator,), {"text": SOURCE, "step.0": "3"}, heat),
         View("layers", (transformer,), {"text": "a charming film with a dull end"}, heat, ablated, top="exegete-grid"),
         View("two", (run, transformer), {"text": "a charming film with a dull end"}, heat),
@@ -99,8 +93,9 @@ def small(picture: bytes, tall: int | None) -> bytes:
 
 
 def photographed(browser: Any, server: Background, view: View) -> None:
-    """One view, four times."""
-    for (place, size), scheme in product((("", WIDE), ("_phone", PHONE)), ("light", "dark")):
+    """One view wide and light; the lab also in the dark, and on a phone."""
+    more = (("_dark", WIDE, "dark"), ("_phone", PHONE, "light")) if view.name == "lab" else ()
+    for place, size, scheme in (("", WIDE, "light"), *more):
         tab = browser.new_page(viewport=size, color_scheme=scheme)
         fragment = urlencode(view.address, quote_via=quote)
         tab.goto(f"http://127.0.0.1:{server.door.port}/?token={server.door.token}#{fragment}")
@@ -113,7 +108,7 @@ def photographed(browser: Any, server: Background, view: View) -> None:
         if view.top is not None:
             tab.evaluate("name => document.querySelector(name).scrollIntoView({ block: 'start' })", view.top)
         tab.wait_for_timeout(800)
-        name = f"explorer_{view.name}{place}{'_dark' if scheme == 'dark' else ''}.png"
+        name = f"explorer_{view.name}{place}.png"
         (ASSETS / name).write_bytes(small(tab.screenshot(), view.tall if size is WIDE else None))
         tab.close()
         print(name, (ASSETS / name).stat().st_size, flush=True)
