@@ -113,6 +113,53 @@ def test_a_weight_is_dragged_by_the_mouse(browser: Browser, server: Running, fol
         assert panel(tab).locator(".facts dd").all_inner_texts()[:2] == [f"{found.tvd:.3f}", f"{found.jsd:.3f}"]
 
 
+@pytest.mark.parametrize("size", [(1280, 500), (390, 700)])
+def test_the_prediction_stays_in_view_and_says_what_an_edit_did(
+    browser: Browser, server: Running, folders: tuple[Path, Path], size: tuple[int, int]
+) -> None:
+    wide, tall = size
+    with opened(browser, server, f"#text={TEXT}", viewport={"width": wide, "height": tall}) as tab:
+        now = panel(tab).locator("exegete-now")
+        own = shown(tab)
+        assert f"{max(own):.2f}" in now.locator(".now-value").inner_text()
+        assert "by the model’s own weights" in now.inner_text()
+        panel(tab).locator("exegete-heat").scroll_into_view_if_needed()
+        box = now.bounding_box()
+        assert 0 <= box["y"] < tall / 3
+        assert box["x"] + box["width"] <= wide
+        drag(tab, 1, 0.9)
+        found = exegete.lab(folders[0], TEXT).weigh({0: weights(tab)})
+        until(lambda: "shuffled ones by" in now.inner_text())
+        assert f"Your weights change it by {found.tvd:.2f}, shuffled ones by" in now.inner_text()
+        panel(tab).evaluate(
+            """(m) => {
+            const own = m.opened, other = Object.keys(own.probabilities).find((one) => one !== own.prediction);
+            m.result = {...m.result, flipped: true, prediction: other}; m.effect(); }"""
+        )
+        assert now.locator(".now-flip").inner_text() == "flipped"
+        assert "It was" in now.inner_text()
+
+
+def test_what_a_measure_means_is_told_by_pointer_and_key(browser: Browser, server: Running) -> None:
+    with opened(browser, server, f"#text={TEXT}", viewport={"width": 390, "height": 700}) as tab:
+        for place, word in enumerate(("TVD", "JSD")):
+            term = panel(tab).locator(".facts .term").nth(place)
+            meaning = term.locator(".meaning")
+            assert not meaning.is_visible()
+            term.hover()
+            meaning.wait_for(state="visible")
+            tab.mouse.move(2, 2)
+            meaning.wait_for(state="hidden")
+            tab.keyboard.press("Tab")  # from here on, focus is by key
+            term.focus()
+            meaning.wait_for(state="visible")
+            assert {"TVD": "variation", "JSD": "Jensen"}[word] in meaning.inner_text()
+            box = meaning.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
+            term.blur()
+
+
 def test_a_weight_is_moved_by_keys_and_a_locked_one_stays(
     browser: Browser, server: Running, folders: tuple[Path, Path]
 ) -> None:

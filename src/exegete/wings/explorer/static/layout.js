@@ -6,6 +6,7 @@ import "./diff.js";
 import "./heat.js";
 import "./knockout.js";
 import "./matrix.js";
+import { term } from "./now.js";
 import "./output.js";
 import "./plane.js";
 import "./prediction.js";
@@ -50,6 +51,7 @@ export function layout(model) {
   const past = make("div", { className: "buttons", role: "group", "aria-label": "Undo" }, parts.undo, parts.redo, parts.reset,
     make("span", { className: "check" }, whole, make("label", { htmlFor: whole.id }, "others share what is left")));
   parts.knockout = make("exegete-knockout", { hidden: true });
+  parts.now = make("exegete-now", { hidden: true });
   parts.prediction = make("exegete-prediction");
   parts.plane = make("exegete-plane");
   parts.game = make("p", { className: "game" });
@@ -57,8 +59,8 @@ export function layout(model) {
   parts.steps = make("p", { className: "small steps" });
   parts.held = make("exegete-prediction");
   parts.frozen = make("div", { className: "frozen", hidden: true }, make("p", { className: "small" }, "Above, later layers follow. With all other layers held as they were:"), parts.held);
-  const fact = (name, said) => { parts.numbers[name] = make("dd"); return make("div", {}, make("dt", {}, said), parts.numbers[name]); };
-  const facts = make("dl", { className: "facts" }, fact("tvd", "TVD of the prediction"), fact("jsd", "JSD of the weights"), fact("decision", "decision"));
+  const fact = (name, ...said) => { parts.numbers[name] = make("dd"); return make("div", {}, make("dt", {}, ...said), parts.numbers[name]); };
+  const facts = make("dl", { className: "facts" }, fact("tvd", term("TVD"), " of the prediction"), fact("jsd", term("JSD"), " of the weights"), fact("decision", "decision"));
   parts.take = make("div", { className: "buttons take", role: "group", "aria-label": "Take it away" },
     button("Copy Python", () => model.takeAway("python")), button("Copy command", () => model.takeAway("command")), button("Save JSON", () => model.takeAway("json")),
     button("Save HTML", () => model.takeAway("html")), button("Save SVG", () => model.takeAway("svg")), button("Save PNG", () => model.takeAway("png")));
@@ -74,6 +76,6 @@ export function layout(model) {
   parts.bench = make("div", { className: "bench", hidden: true }, parts.output, parts.diff, hand, effect, parts.heat);
   model.setAttribute("role", "region");
   model.setAttribute("aria-labelledby", heading);
-  model.replaceChildren(parts.title, parts.answer, parts.state, parts.trouble, parts.bench);
+  model.replaceChildren(parts.title, parts.answer, parts.state, parts.trouble, parts.now, parts.bench);
   return parts;
 }

@@ -20,6 +20,7 @@ export class Model extends HTMLElement {
     this.reading = latest((signal) => this.begun(signal));
     this.opening = latest((signal) => this.open(signal));
     this.weighing = newest(() => this.weigh());
+    this.comparing = newest(() => this.compareShuffled());
   }
 
   /** How far it is, or what it is; whether it became ready by this. @param {any} about */
@@ -100,7 +101,7 @@ export class Model extends HTMLElement {
     if (!opened && asked.site && !signal.aborted) opened = await ask("open", { ...asked, site: null }, signal).catch(() => null);
     if (signal.aborted) return; // a newer one is on its way
     this.classList.remove("stale");
-    this.parts.hand.hidden = this.parts.effect.hidden = !opened;
+    this.parts.hand.hidden = this.parts.effect.hidden = this.parts.now.hidden = !opened;
     this.trouble(opened ? "" : trouble);
     if (!opened) return;
     if (trouble) {
@@ -127,6 +128,7 @@ export class Model extends HTMLElement {
     plane.clear();
     for (const bars of [prediction, this.parts.held]) bars.open(Object.keys(opened.probabilities));
     this.result = { probabilities: opened.probabilities, tvd: 0, jsd: 0, flipped: false, prediction: opened.prediction, frozen: null };
+    this.shuffled = null;
     this.drawn();
     this.weighing();
   }
@@ -213,12 +215,24 @@ export class Model extends HTMLElement {
     const { plane, outcomes } = this.parts;
     try {
       const found = await ask("permute", this.asked);
+      this.shuffled = found.median;
       plane.drawn = found.tvd.map((tvd, i) => ({ tvd, jsd: found.jsd[i] }));
       plane.show();
       const flips = found.flipped.filter(Boolean).length;
       outcomes.textContent = `${found.tvd.length} permutations of the model’s own weights: median TVD ${number(found.median)}, ${flips} flip the decision.`;
+      this.effect();
       say(outcomes.textContent);
     } catch (error) { this.trouble(error.message); }
+  }
+
+  /** How much shuffled weights change the prediction: what an edit is seen beside. Where a weighting is a whole pass, on demand alone. */
+  async compareShuffled() {
+    if (this.shuffled !== null) return;
+    const { opened } = this, asked = this.asked;
+    const found = await ask("permute", asked).catch(() => null);
+    if (!found || opened !== this.opened) return;
+    this.shuffled = found.median;
+    this.effect();
   }
 
   async weigh() {
@@ -227,6 +241,7 @@ export class Model extends HTMLElement {
       const found = await ask("weigh", asked);
       if (rows !== this.rows || asked.text !== this.text.text || asked.site !== this.chosen.site) return;
       this.result = found;
+      if (rows.size && this.shuffled === null && this.opened.pools) this.comparing();
       this.parts.plane.add(found, rows !== this.search.rows);
       this.effect();
       this.trouble("");
@@ -252,6 +267,7 @@ export class Model extends HTMLElement {
   effect() {
     const { prediction, numbers, game, frozen } = this.parts, own = this.opened.probabilities, now = this.result;
     prediction.show(own, now.probabilities);
+    this.parts.now.show({ own, was: this.opened.prediction, result: now, edited: this.rows.size > 0, shuffled: this.shuffled });
     const off = Math.abs(sum(this.weights(this.row)) - sum(this.opened.rows[this.row])) > 1e-6;
     numbers.tvd.textContent = number(now.tvd);
     numbers.jsd.textContent = now.jsd === null ? (off ? "– (another sum)" : "–") : number(now.jsd);
