@@ -12,6 +12,7 @@ from exegete.audits.rules import ERROR
 from exegete.experiments.mediation.statistics import name_of
 from exegete.measures.betting import Bets
 from exegete.tasks.choosing import keyed_order
+from tests.audits.cards import readable as made_up
 
 ONE, TWO = ("delete", "alone", "log-odds"), ("resample", "company", "log-odds")
 NAMES = [name_of(*ONE), name_of(*TWO)]
@@ -151,3 +152,23 @@ def test_as_machines_read_it() -> None:
     assert best.said.endswith("; 2 passes and 2.5 ms a text)")
     (bare,) = found(rows(means, means))
     assert bare.to_json()["cost"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "signed"),
+    [
+        ("gradient:norm=l2", False),
+        ("gradient", False),
+        ("gradient_x_input", True),
+        ("smoothgrad", False),
+        ("smoothgrad:norm=input", True),
+        ("attention_x_gradient", True),
+        ("attention_x_norm", False),
+        ("rollout", False),
+        ("lrp", True),
+        ("given:file=gone.csv", True),
+        ("of_a_plugin_that_is_gone", True),
+    ],
+)
+def test_which_methods_say_for_which_class_a_word_speaks(method: str, signed: bool) -> None:
+    assert made_up(method, 0.8).signed == signed

@@ -312,6 +312,20 @@ def test_the_answer_fits_a_screen(grades: Grading, beside: BesideGrade) -> None:
     assert len(shown) <= 8 + open_ + (beside == LONG), said
 
 
+def test_for_the_sign_a_method_is_named_that_has_one() -> None:
+    """The norm of a gradient has none."""
+    lines = [verdict(name, "holds") for name in ("reads", "ranks", "carries")]
+    norm, other = readable("gradient:norm=l2", 0.9, better=0.0), readable("gradient_x_input", 0.8, better=0.0)
+    for gamma, opening in ((0.9, "Attention has no sign: "), (0.6, "No method that was asked is surely better. ")):
+        for best, rest in (
+            ((norm, other), "or the class that a word speaks for, read gradient × input (Γ 0.80"),
+            ((norm,), "radient, which orders words best, has none either."),
+        ):
+            said = answer(lines, None, Known({WHERE: best}, {}, {WHERE: grading(values_of(gamma))}))
+            assert said.split("\n\n")[1].startswith(opening)
+            assert rest in said
+
+
 def test_a_model_that_guesses_has_nothing_to_read_instead() -> None:
     lines = [replace(verdict(name, "cannot tell"), doubt=GUESS) for name in ("reads", "ranks", "carries")]
     best = {WHERE: (readable("lrp", 0.8),)}

@@ -133,17 +133,26 @@ def to_read(decision: Decision, instead: Sequence[Readable]) -> str:
         return ""
     first, *others = instead
     if decision.answer.startswith("yes"):
-        return f"Attention has no sign: for the class that a word speaks for, read {first.said}."
-    alike = listed_in_words([method_label(each.method) for each in others]) if others else ""
-    also = f" {alike[0].upper()}{alike[1:]} can't be told from it." if alike else ""
+        return f"Attention has no sign: {_for_the_sign(instead)}."
     if max(each.gamma for each in instead) < decision.edges[0]:
         return (
             f"Nothing that was asked orders words well; the best is {first.said}. Leave-one-out is the yardstick "
             "itself: read it where you can afford a pass for every word."
         )
     if decision.answer != "no" and first.better.low is not None and first.better.low <= 0:
-        return f"No method that was asked is surely better. For the sign, read {first.said}.{also}"
+        sign = _for_the_sign(instead)
+        return f"No method that was asked is surely better. {sign[0].upper()}{sign[1:]}."
+    alike = listed_in_words([method_label(each.method) for each in others]) if others else ""
+    also = f" {alike[0].upper()}{alike[1:]} can't be told from it." if alike else ""
     return f"Read {first.said} instead.{also}"
+
+
+def _for_the_sign(instead: Sequence[Readable]) -> str:
+    """What says for which class a word speaks: not every method does."""
+    best = next((each for each in instead if each.signed), None)
+    if best is None:
+        return f"{method_label(instead[0].method)}, which orders words best, has none either"
+    return f"for the class that a word speaks for, read {best.said}"
 
 
 def in_short(decision: Decision, instead: Sequence[Readable]) -> str:
@@ -152,7 +161,8 @@ def in_short(decision: Decision, instead: Sequence[Readable]) -> str:
         return decision.label
     best = method_label(instead[0].method)
     if decision.answer.startswith("yes"):
-        return f"{decision.label}; for the class that a word speaks for, read {best}"
+        signed = [method_label(each.method) for each in instead if each.signed]
+        return f"{decision.label}; for the class that a word speaks for, read {signed[0]}" if signed else decision.label
     if decision.edges and max(each.gamma for each in instead) < decision.edges[0]:
         return f"{decision.label}; nothing that was asked orders words well, the best is {best}"
     return f"{decision.label}; read {best} instead"

@@ -21,6 +21,7 @@ from exegete.base.names import parse
 from exegete.experiments.faithfulness.leaderboard import removal_of
 from exegete.experiments.mediation.experiment import ATTENTION, TEST
 from exegete.experiments.mediation.statistics import gammas
+from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.betting import Bets
 from exegete.page.labels import method_label
 from exegete.page.section import Outcome, Variant
@@ -40,6 +41,15 @@ class Readable:
     better: Variant  # than attention: the paired difference of Γ
     specifications: tuple[Variant, ...] = ()  # the same by specification
     cost: MethodCost | None = None  # per text, where it is known
+
+    @property
+    def signed(self) -> bool:
+        """Whether its scores say for which class a word speaks; a norm of a gradient does not, for one.
+
+        Scores from a file, which may be gone by now, and methods that nobody knows any more are taken to have one.
+        """
+        name = parse(self.method).name
+        return name == "given" or name not in IMPORTANCES or getattr(IMPORTANCES.make(self.method), "signed", True)
 
     @property
     def said(self) -> str:

@@ -22,6 +22,7 @@ class AttentionXNorm:
     """α_t ‖h_t‖₂ at one site, with α averaged over heads and queries where there are several."""
 
     family: ClassVar[str] = "attention"
+    signed: ClassVar[bool] = False
 
     site: str | None = None  # the model's last one, or all levels of a hierarchy, unless named
 
@@ -38,4 +39,4 @@ class AttentionXNorm:
         norms = of_tokens(trace.states[sites[0]].norm(dim=-1), trace.owner[sites[0]])  # [batch, token]
         values = weight_of_tokens(trace, sites, model.readout) * norms
         target = target or predicted(trace.logits)
-        return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
+        return Scores(on_words(values, batch), signed=self.signed, target=target, cost=cost(batch, forward=1))

@@ -35,6 +35,7 @@ class Contribution:
     """What the last attention adds to the state that is read, word by word."""
 
     family: ClassVar[str] = "attention"
+    signed: ClassVar[bool] = False
 
     by: Literal["norm", "alignment"] = "norm"
 
@@ -51,4 +52,6 @@ class Contribution:
         found = taken(self._way, model, batch)
         values = (found.graph.pool[:, None] @ found.graph.layers[-1])[:, 0]
         target = target or predicted(found.logits)
-        return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=found.passes))
+        return Scores(
+            on_words(values, batch), signed=self.signed, target=target, cost=cost(batch, forward=found.passes)
+        )

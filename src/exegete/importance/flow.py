@@ -41,6 +41,7 @@ class Flow:
     """The maximum flow between the pool and each word, through all layers."""
 
     family: ClassVar[str] = "attention"
+    signed: ClassVar[bool] = False
 
     def refuses(self, model: Predictor) -> str | None:
         """Only where layers of self-attention are pooled is there something that flows."""
@@ -55,7 +56,7 @@ class Flow:
         values = flows(graph(model, trace), batch.present, batch.words)
         target = target or predicted(trace.logits)
         once = cost(batch, forward=1)
-        return Scores(on_words(values, batch), signed=False, target=target, cost=once, caution=_caution(model))
+        return Scores(on_words(values, batch), signed=self.signed, target=target, cost=once, caution=_caution(model))
 
 
 def _caution(model: Predictor) -> str | None:

@@ -23,6 +23,7 @@ class Gradient:
     """
 
     family: ClassVar[str] = "gradients"
+    signed: ClassVar[bool] = False
 
     norm: Norm = "input"
     detach: bool = False  # attention weights as constants (Jain & Wallace), or part of the function (Neely & Schouten)
@@ -32,7 +33,7 @@ class Gradient:
         """One forward and one backward pass for the whole batch."""
         found = derivative(model, batch, target or self.of, detach=self.detach)
         values = size(found.gradient, found.embedded, self.norm).abs()
-        return Scores(on_words(values, batch), signed=False, target=found.target, cost=cost(batch, 1, 1))
+        return Scores(on_words(values, batch), signed=self.signed, target=found.target, cost=cost(batch, 1, 1))
 
 
 def size(gradient: Tensor, embedded: Tensor, norm: Norm) -> Tensor:

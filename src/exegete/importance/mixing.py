@@ -67,6 +67,7 @@ class Mixing:
     """A method that takes layers apart in its way, and follows them from what is read down to the words."""
 
     family: ClassVar[str] = "attention"
+    signed: ClassVar[bool] = False
     way: ClassVar[Way]
 
     def refuses(self, model: Predictor) -> str | None:
@@ -78,4 +79,4 @@ class Mixing:
         found = taken(self.way, model, batch)
         row = followed(found.graph._replace(layers=list(map(shares, found.graph.layers))))
         target = target or predicted(found.logits)
-        return Scores(on_words(row, batch), signed=False, target=target, cost=cost(batch, forward=found.passes))
+        return Scores(on_words(row, batch), signed=self.signed, target=target, cost=cost(batch, forward=found.passes))

@@ -46,6 +46,7 @@ class Reading:
     """Weights at some sites, in one head or the mean of all, of the query that is read or of every one."""
 
     family: ClassVar[str] = "attention"
+    signed: ClassVar[bool] = False
 
     how: Literal["mean", "rollout", "flow"] = "mean"
     site: str = READOUT  # or one layer, a window of layers, or `every` layer (exegete.interventions.where)
@@ -68,7 +69,7 @@ class Reading:
             trace = model.trace(batch)
         values = self.of(model, trace, batch)
         target = target or predicted(trace.logits)
-        return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
+        return Scores(on_words(values, batch), signed=self.signed, target=target, cost=cost(batch, forward=1))
 
     def sites(self, model: Predictor) -> tuple[str, ...]:
         """Those that it reads, from the words up."""

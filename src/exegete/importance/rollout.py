@@ -35,6 +35,7 @@ class Rollout:
     """The product of all layers' weights, with the residual in each, from the pool down to the words."""
 
     family: ClassVar[str] = "attention"
+    signed: ClassVar[bool] = False
 
     def refuses(self, model: Predictor) -> str | None:
         """Only where layers of self-attention are pooled is there something to follow."""
@@ -48,7 +49,7 @@ class Rollout:
             trace = model.trace(batch)
         row = followed(graph(model, trace))
         target = target or predicted(trace.logits)
-        return Scores(on_words(row, batch), signed=False, target=target, cost=cost(batch, forward=1))
+        return Scores(on_words(row, batch), signed=self.signed, target=target, cost=cost(batch, forward=1))
 
 
 def without_layers(name: str, model: Predictor) -> str | None:

@@ -40,6 +40,11 @@ class SmoothGrad:
         if not self.noise >= 0:
             raise UsageError(f"importance 'smoothgrad' needs noise of 0 or more, not {self.noise}")
 
+    @property
+    def signed(self) -> bool:
+        """A norm has no sign."""
+        return self.norm == "input"
+
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One forward and one backward pass per sample; one more forward where the class is not given."""
         with torch.no_grad():
@@ -48,7 +53,7 @@ class SmoothGrad:
         gradient = self._mean_gradient(model, batch, target, embedded)
         values = size(gradient, embedded, self.norm)
         spent = cost(batch, self.samples, self.samples)
-        return Scores(on_words(values, batch), signed=self.norm == "input", target=target, cost=spent)
+        return Scores(on_words(values, batch), signed=self.signed, target=target, cost=spent)
 
     def _mean_gradient(self, model: Predictor, batch: Batch, target: Target, embedded: Tensor) -> Tensor:
         """ĝ, [batch, token, size]."""
