@@ -17,7 +17,6 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import WeightTable
-from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Site
 from exegete.tasks.example import Example
 from tests.models.contracted import FROM_THE_LEFT, KINDS, Case, case
@@ -41,12 +40,10 @@ METHODS = (
 )  # fmt: skip
 AT_SITES = ("attention:site=SITE", "attention_x_norm:site=SITE", "attention_x_gradient:site=SITE")
 SEVERAL = ("hierarchical", "hierarchical, convolutions", "transformer", "spelled", "hf", "hf, mean")
-TRANSFORMERS = {kind for kind in KINDS if kind.startswith(("transformer", "spelled", "hf"))} - {
-    "transformer translator"
-}
+BLIND, WRITING = {"bilstm without attention"}, {"bahdanau", "luong", "transformer translator"}
+TRANSFORMERS = {kind for kind in KINDS if kind.startswith(("transformer", "spelled", "hf"))} - WRITING
 OF_LAYERS = {kind for kind in KINDS if kind.startswith("hf")}
 RELEVANT = {kind for kind in KINDS if kind.startswith(("bi", "average", "cnn", "flat", "pair", "hf"))}
-BLIND = {"bilstm without attention"}
 LADDERS = {"ladder", "ladder, blind"}
 # Methods that some models refuse, and the kinds that they take.
 TAKEN: dict[str, set[str]] = {
@@ -61,7 +58,7 @@ TAKEN: dict[str, set[str]] = {
         *(TRANSFORMERS - {"spelled, mean", "hf, mean"}),
     },
 }  # fmt: skip
-ASKED = [kind for kind in KINDS if not isinstance(case(kind).model, Writing)]  # one score per word and prediction
+ASKED = [kind for kind in KINDS if kind not in WRITING]  # one score per word and prediction
 
 REWRITINGS = (
     *({"adversarial": "adversarial:steps=3"}.get(name, name) for name in INTERVENTIONS),

@@ -163,6 +163,7 @@ def noisy(mean: float, n: int, spread: float = 0.25) -> Tensor:
     return (2 * drawn[0] / (drawn[0] + drawn[1]) - 1)[None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 def test_six_specifications_that_are_the_same_are_rarely_said_to_differ(shared: float) -> None:
     """All at .70, with noise of their own or of the texts: looked at as an audit does, until 300 texts."""

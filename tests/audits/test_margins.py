@@ -91,6 +91,7 @@ OF_READINGS = {("M", THEIRS["reads"]), ("Γ", THEIRS["ranks"])}
 WANTED = OF_READINGS | {("F", THEIRS["carries"])}
 
 
+@pytest.mark.slow
 def test_figures_in_the_folder_and_in_python_show_the_margins_of_the_run(judged: Judged) -> None:
     assert margins_shown(judged.run) == drawn_of(THEIRS)
     every = zip(DRAWN, judged.rules, rules(judged.run), drawn_of(THEIRS), strict=True)
@@ -101,6 +102,7 @@ def test_figures_in_the_folder_and_in_python_show_the_margins_of_the_run(judged:
         assert thresholds(chart["usermeta"]["numbers"]) == wanted
 
 
+@pytest.mark.slow
 def test_every_page_says_the_margins_of_the_run(judged: Judged) -> None:
     captions = [table.caption for table in headlines(judged.run)]
     assert [said_in(caption) for caption in captions] == [WANTED, OF_READINGS]

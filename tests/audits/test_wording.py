@@ -187,7 +187,7 @@ def replacing(decision: Decision, instead: Sequence[Readable], to_choose: bool) 
 TEXTS, ASKED = 777, 333  # of the split, and those that were asked
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(scorecards(), readables(), gradings(), besides())
 def test_the_answer_says_what_its_scorecard_says(
     card: tuple[Goal, list[Verdict]], instead: tuple[Readable, ...], grades: Grading, beside: BesideGrade

@@ -14,7 +14,7 @@ from exegete.models.huggingface.model import HuggingFace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.importance import slow_transformer_lrp as slow
-from tests.models.architectures import MADE, NO_CLASSIFIER, classifier
+from tests.models.architectures import MADE, NO_CLASSIFIER, classifier, each_of
 from tests.small import SPECS, batch_of, small_model, texts
 
 TEXTS = ("an unbelievably charming movie of plot", "bad", "a dull ok", "terrific movie of a bad plot")
@@ -58,7 +58,7 @@ def test_a_llama_by_hand(text: int) -> None:
     assert float(pieces.sum()) == pytest.approx(float(logit), abs=1e-6)  # without constants, its pieces share all
 
 
-@pytest.mark.parametrize("model_type", CLASSIFIERS)
+@pytest.mark.parametrize("model_type", each_of(CLASSIFIERS))
 def test_relevance_is_conserved(model_type: str) -> None:
     model = classifier(model_type)
     scores = Lrp()(model, model.collate(EXAMPLES))

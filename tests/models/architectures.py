@@ -3,10 +3,11 @@
 A line makes a model of `transformers`; its `model_type` must be in `exegete.models.huggingface.architectures`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+import pytest
 import torch
 
 from exegete.models.huggingface.model import HuggingFace
@@ -108,6 +109,15 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "falcon": ("FalconConfig", "FalconForCausalLM", SMALL),
     "fnet": ("FNetConfig", "FNetForSequenceClassification", SMALL),
 }
+
+
+# One of each way to attend: encoders, one that looks back, shared keys, sinks, encoder and decoder, and softmaxes.
+OFTEN = ("bert", "modernbert", "gpt2", "llama", "gpt_oss", "t5", "deberta-v2", "bloom")
+
+
+def each_of(names: Iterable[str]) -> list[Any]:
+    """Names of architectures to ask about: few in the default tier, all in the slow one."""
+    return [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 @cache

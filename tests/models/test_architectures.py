@@ -13,12 +13,10 @@ from exegete.models.huggingface.attention import CROSS, NAME, AttentionPass, inp
 from exegete.models.huggingface.sites import Access, probed, reading
 from exegete.models.ours.self_attention import Hook
 from exegete.models.projections import Projection
-from tests.models.architectures import LENGTHS, MADE, REFUSED, inputs, tiny
+from tests.models.architectures import LENGTHS, MADE, REFUSED, each_of, inputs, tiny
 
 EQUAL, CLOSE, FELT = 1e-6, 1e-5, 1e-4
-# One of each way to attend: encoders, one that looks back, shared keys, sinks, encoder and decoder, and softmaxes.
-OFTEN = ("bert", "modernbert", "gpt2", "llama", "gpt_oss", "t5", "deberta-v2", "bloom")
-READ = [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in sorted(MADE)]
+READ = each_of(sorted(MADE))
 
 
 @pytest.fixture(params=READ)

@@ -53,7 +53,7 @@ def with_more_tensors() -> tuple[Any, Any]:
     return own, tokenizer
 
 
-@pytest.mark.parametrize("made", [averaging, with_more_tensors])
+@pytest.mark.parametrize("made", [averaging, pytest.param(with_more_tensors, marks=pytest.mark.slow)])
 def test_a_forward_of_ones_own_is_asked_in_this_process(made: Any, tmp_path: Path) -> None:
     own, tokenizer = made()
     given, task = ex.wrap(own, tokenizer=tokenizer), reviews()

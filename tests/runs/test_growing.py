@@ -73,6 +73,19 @@ def direct(study: Study, home: Path) -> Path:
         return run_study(with_texts(study, 100), home / "direct", engine=LocalEngine(1))
 
 
+@pytest.fixture(scope="module")
+def of_100(study: Study, of_50: Path, home: Path) -> Path:
+    """The same run after 50 more."""
+    copy = Path(shutil.copytree(of_50, home / "of_100"))
+    with patch("exegete.experiments.common.drawn.draw"), patch.object(Asking, "_is_settled", lambda *_: False):
+        return grown(study, copy, 100)
+
+
+@pytest.fixture
+def larger(of_100: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(of_100, tmp_path / "larger"))
+
+
 @pytest.fixture
 def run(of_50: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(of_50, tmp_path / "run"))
@@ -154,15 +167,14 @@ def test_a_run_that_is_killed_between_steps_goes_on(
     same_tables(tmp_path / "run", direct)
 
 
-def test_a_smaller_number_later_keeps_what_is_there(study: Study, run: Path, unsettled: None) -> None:
-    grown(study, run, 100)
-    before, table = parts(run), (run / TABLE).read_bytes()
+def test_a_smaller_number_later_keeps_what_is_there(study: Study, larger: Path, unsettled: None) -> None:
+    before, table = parts(larger), (larger / TABLE).read_bytes()
     with patch("exegete.runs.pieces.run_cell", side_effect=AssertionError("a cell was run again")):
-        grown(study, run, 50)
-    assert parts(run) == before
-    assert (run / TABLE).read_bytes() == table
-    run_study(study, run, engine=LocalEngine(1))
-    assert asked_texts(study_of(run)) == 100
+        grown(study, larger, 50)
+    assert parts(larger) == before
+    assert (larger / TABLE).read_bytes() == table
+    run_study(study, larger, engine=LocalEngine(1))
+    assert asked_texts(study_of(larger)) == 100
 
 
 def test_how_many_texts_it_begins_with(study: Study) -> None:
@@ -204,7 +216,7 @@ def test_what_is_asked_without_a_number_is_all(study: Study, run: Path) -> None:
         assert asked_of(run) == long_enough(study, None)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_every_look_sees_the_texts_asked_so_far_whoever_asked_them(
     study: Study, tmp_path: Path, direct: Path, unsettled: None, workers: int
 ) -> None:
@@ -240,7 +252,7 @@ def test_it_goes_on_until_every_model_is_graded(study: Study) -> None:
 
 def test_all_models_are_asked_the_same_texts(study: Study, tmp_path: Path, unsettled: None) -> None:
     both = study.model_copy(update={"models": tuple(MODELS)})
-    grown(both, tmp_path / "run", 100, workers=2)
+    grown(both, tmp_path / "run", 100)
     rows = pl.read_parquet(tmp_path / "run" / TABLE).filter(pl.col("split") == "test")
     by_model = {name: set(own["example"]) for (name,), own in rows.group_by("model")}
     assert set(by_model) == set(MODELS)
@@ -292,12 +304,11 @@ def asking_more(asking: Asking, study: Study) -> Study | None:
     return asking(study, {"mediation": pl.DataFrame()})
 
 
-@pytest.mark.parametrize("by", ["check", "run"])
-@pytest.mark.parametrize("which", [0, -1])
+@pytest.mark.parametrize(("by", "which"), [("check", 0), ("run", -1)])
 def test_a_damaged_part_of_what_grew_is_computed_again(
-    study: Study, run: Path, direct: Path, unsettled: None, monkeypatch: pytest.MonkeyPatch, by: str, which: int
+    study: Study, larger: Path, direct: Path, unsettled: None, monkeypatch: pytest.MonkeyPatch, by: str, which: int
 ) -> None:
-    grown(study, run, 100)
+    run = larger
     (stage,) = {path.parent for path in run.glob("stages/experiment-*/part-00002.parquet")}
     flip(sorted(stage.glob("part-*.parquet"))[which])
     if by == "check":

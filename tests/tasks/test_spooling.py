@@ -196,7 +196,11 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spooling, "hands", lambda: 2)
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, ":question=why,explain=question", ":question=why"])
+OFTEN = ("", ":min_length=3,max_length=9,split_seed=4", ":question=why,explain=question")
+SELDOM = [pytest.param(each, marks=pytest.mark.slow) for each in (*SETTINGS, ":question=why") if each not in OFTEN]
+
+
+@pytest.mark.parametrize("settings", [*OFTEN, *SELDOM])
 def test_two_processes_make_the_task_of_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: str) -> None:
     in_pieces(monkeypatch)
     lines = [
