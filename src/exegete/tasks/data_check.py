@@ -1,7 +1,7 @@
 """Data check: what a person should know of labelled texts before anything is trained on them.
 
 A text is known by its place, a hash of it (`splitting.place`), its class by a number: so a check needs 24 bytes a text
-(columns of `selection`), whatever the corpus. What leaves nothing to learn is refused; what makes scores look better
+(columns of `partition`), whatever the corpus. What leaves nothing to learn is refused; what makes scores look better
 than they are, or a class hard to learn, is a warning.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exegete.base.errors import UsageError
 from exegete.tasks.class_names import is_number
-from exegete.tasks.selection import Columns
+from exegete.tasks.partition import Columns
 
 MANY, NEARLY_ALL = 20, 0.5  # classes, and classes a text, above which labels are no classes
 SCALE = 5  # different numbers with decimals, few of them twice, that are no classes

@@ -16,7 +16,7 @@ from exegete.tasks.splitting import SPLITS, left_out, place
 from exegete.tasks.tokenizers import TOKENIZERS, VERBATIM, Tokenizer, as_written
 
 if TYPE_CHECKING:
-    from exegete.tasks.selection import Columns
+    from exegete.tasks.partition import Columns
 
 UNCUT = (
     "The texts have no spaces between words, and tokenizer={tokenizer} takes a whole clause for one word: cut them "
@@ -54,7 +54,7 @@ def prepare(
     name: str, rows: Mapping[str, Iterable[SourceRow]], settings: TaskSettings, origin: str, notes: Sequence[str] = ()
 ) -> Task:
     """A task from the rows of the splits that the source has; missing splits are cut from train by hash of the text."""
-    from exegete.tasks import selection  # numpy, which listings don't need
+    from exegete.tasks import partition  # numpy, which listings don't need
     from exegete.tasks.data_check import check_data, refuse_unlearnable
 
     said = list(notes)
@@ -63,14 +63,14 @@ def prepare(
     codes = {label: code for code, label in enumerate(dict.fromkeys(draft.label for draft in every))}
     if every and not any(draft.candidates for draft in every):
         refuse_unlearnable(name, in_order(plain_names(codes).values()), len(every))
-    whole = selection.with_all_splits(name, _columns(drafts, codes), said, settings.split_column)
+    whole = partition.with_all_splits(name, _columns(drafts, codes), said, settings.split_column)
     columns = {}
     for split in SPLITS:
-        fitting = selection.within_lengths(split, whole[split], settings.lengths, said)
-        columns[split] = selection.first_by_place(fitting, settings.limits[split])
+        fitting = partition.within_lengths(split, whole[split], settings.lengths, said)
+        columns[split] = partition.first_by_place(fitting, settings.limits[split])
     kept = {split: [every[at] for at in found["at"].tolist()] for split, found in columns.items()}
     candidates = {label for each in kept.values() for draft in each for label in draft.candidates}
-    written, number = selection.number_classes(columns, codes, candidates)
+    written, number = partition.number_classes(columns, codes, candidates)
     splits = {split: _numbered(found, number, settings.explained) for split, found in kept.items()}
     labels = named(written, name)
     if settings.planting:

@@ -31,8 +31,8 @@ from exegete.tasks.cut_rows import ROWS, CutRow, Group, cut_rows, groups
 from exegete.tasks.data_check import DataCheck, check_data, refuse_unlearnable
 from exegete.tasks.example import Task, unlearnt
 from exegete.tasks.opening import is_gzip
+from exegete.tasks.partition import first_by_place, number_classes, with_all_splits, within_lengths
 from exegete.tasks.prepare import SourceRow, SplitCounts
-from exegete.tasks.selection import first_by_place, number_classes, with_all_splits, within_lengths
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.splitting import SPLITS, left_out
 from exegete.tasks.stored import INDEX, Stored

@@ -140,7 +140,7 @@ def _taken(
     """The pairs of all three splits, at most as many as their limits."""
     import numpy as np  # which listings don't need
 
-    from exegete.tasks.selection import first_by_place, with_all_splits
+    from exegete.tasks.partition import first_by_place, with_all_splits
 
     every = [p for each in pairs.values() for p in each]
     rows = np.array([(at, p.place) for at, p in enumerate(every)], [("at", "i8"), ("place", "f8")])

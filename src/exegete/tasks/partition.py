@@ -1,4 +1,4 @@
-"""Selection: which texts of a source are in which split, and which number each class has.
+"""Partition: which texts of a source are in which split, and which number each class has.
 
 A text is a row of columns: `place` (a hash of it in [0, 1)), `longest` (words of its longest text) and `label` (its
 class). So the texts that are held in memory and those that are written to disk are cut, filtered and limited alike.
