@@ -28,8 +28,8 @@ from exegete.models.contract import Predictor
 from exegete.runs.training import train_model
 from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
+from exegete.tasks.selection import chosen
 
 METHODS = {name: name for name in computed()} | {
     "gradient": "gradient:norm=l2", "leave_one_out": "leave_one_out:of=logit", "lime": "lime:samples=200",

@@ -22,10 +22,10 @@ from correctness import METHODS, ORACLES, error_of, from_captum, keep, scores_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
+from exegete.tasks.selection import chosen
 
 TEXTS = 2 if SMALL else 12
 BOUNDS = {"integrated_gradients": 0.01, "lrp": 1e-4, "kernel_shap": 1e-6}

@@ -19,7 +19,7 @@ import torch
 import transformers
 
 from correctness import keep
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict

@@ -37,10 +37,10 @@ from exegete.importance.sharing import sharing
 from exegete.interventions.permute import permuted_together
 from exegete.measures.faithfulness import FRACTIONS, Curves, curves, order_of, prefixes, sizes
 from exegete.models.contract import Site
+from exegete.models.huggingface.build import made
 from exegete.models.huggingface.heads import OurHead
-from exegete.models.huggingface.make import made
 from exegete.models.huggingface.model import HuggingFace
-from exegete.models.opened import Pass, opened
+from exegete.models.openings import Pass, opened
 from exegete.models.spelling import SpelledRows
 from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task

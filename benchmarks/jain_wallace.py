@@ -30,9 +30,9 @@ from exegete.experiments.common.pooling import pooled
 from exegete.experiments.permutation.experiment import Permutation
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.ours.classifier import Classifier
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.scoring import padded, score_frames
+from exegete.runs.shards import padded, score_frames
 from exegete.tasks.example import Example, Task
 from trained import Read, packed, read, trained
 

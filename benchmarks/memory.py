@@ -25,7 +25,7 @@ import polars as pl
 
 from exegete import __version__
 from exegete.base.files import write_json, write_text
-from exegete.page.theme import figure, inline, to_svg
+from exegete.report.theme import figure, inline, to_svg
 from exegete.runs.tables import write_csv
 
 SIZES, SMALL = (1_000, 10_000, 100_000), (50, 100)

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from exegete.experiments.common.pooling import Pooled
 from exegete.models.build import build, make_classifier
 from exegete.models.contract import Predictor
-from exegete.models.opened import OpenedPooling
+from exegete.models.openings import OpenedPooling
 from exegete.models.ours.classifier import Classifier, PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task

@@ -77,5 +77,5 @@ def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def undrawn() -> Iterator[None]:
     """Figures take longer than all else in a small run, and are looked at elsewhere."""
-    with patch("exegete.experiments.common.drawn.draw"):
+    with patch("exegete.experiments.common.charts.draw"):
         yield

@@ -18,8 +18,8 @@ from torch import nn
 
 import exegete
 import exegete as ex
-from exegete.audits.gate import AuditFailedError
-from exegete.audits.request import AuditRequest, study_for
+from exegete.answers.gate import AuditFailedError
+from exegete.answers.request import AuditRequest, study_for
 from exegete.base.errors import DataWarning, ExegeteError, UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.runs.objects import Trained, name_of_scores
@@ -208,10 +208,10 @@ def test_a_wrapped_module_is_audited_in_this_process(
     assert "</html>" in result.report("report.html").read_text(encoding="utf8")
     with pytest.raises(UsageError, match="unknown test 'agree': did you mean 'agrees'"):
         ex.audit(wrapped, task, **asked, fail_on="agree")
-    monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: result)
+    monkeypatch.setattr("exegete.answers.audit.audit_study", lambda *_: result)
     assert ex.audit(wrapped, task, **asked, fail_on=["agrees", "used"]) is result  # so few texts can't tell
     failing = replace(result, tests=tuple(replace(test, verdict="fails") for test in result.tests))
-    monkeypatch.setattr("exegete.audits.audit.audit_study", lambda *_: failing)
+    monkeypatch.setattr("exegete.answers.audit.audit_study", lambda *_: failing)
     with pytest.raises(AuditFailedError, match="used fails for own:wrapped"):
         ex.audit(wrapped, task, **asked, fail_on="used")
     said = ex.explain(ex.wrap(BagAdapter(module), task=task), "a fine b", ["attention"])

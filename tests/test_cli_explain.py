@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.explanations.explained_model import TEXT, saved
+from tests.answers.explained_model import TEXT, saved
 from tests.test_cli import call
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import exegete as ex
-from exegete.report.words import enough_words, words_of_run
+from exegete.answers.pages.words import enough_words, words_of_run
 from tests.studied import reviews
 from tests.test_cli import call
 

@@ -27,12 +27,12 @@ import numpy as np
 import polars as pl
 
 from exegete.base.noise import stable_seed
+from exegete.models.truths.classifier import HandSet
 from exegete.models.truths.families import FAMILIES, Dice, DrawnFamily, Family, drawn
-from exegete.models.truths.hand_set import HandSet
-from exegete.models.truths.wired import WIRED, wired
+from exegete.models.truths.transformers import WIRED, wired
 from exegete.runs.tables import write_csv
 from exegete.wings.calibration.families import draw
-from exegete.wings.calibration.trained import TRAINED
+from exegete.wings.calibration.training import TRAINED
 from exegete.wings.calibration.truth import MATTERS, Arithmetic, Floats, Passes, Rows, TextFunction, effects, of_bases
 
 DRAWS, HALVES, TEXTS = 16, 8, 60

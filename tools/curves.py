@@ -7,9 +7,9 @@ import altair as alt
 import polars as pl
 
 from exegete.base.files import write_text
-from exegete.page.labels import task_labels
-from exegete.page.panels import series
-from exegete.page.theme import inline, themed, to_svg
+from exegete.report.labels import task_labels
+from exegete.report.panels import series
+from exegete.report.theme import inline, themed, to_svg
 from tools.pages.place import ROOT
 
 SHOWN = ("vashishth_2019_snli_learnt", "vashishth_2019_babi_learnt")

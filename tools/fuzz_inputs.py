@@ -14,14 +14,14 @@ import polars as pl
 from hypothesis import strategies as st
 from rich.console import Console
 
+from exegete.answers.explain import explain
+from exegete.answers.pages.explanations import show, write_page
 from exegete.base.files import whole_file
 from exegete.base.names import parse
-from exegete.explanations.explain import explain
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.given import tokens_of
 from exegete.models.build import build_model
 from exegete.models.settings import MODELS
-from exegete.report.explanations import show, write_page
 from exegete.runs.study import load_study
 from exegete.runs.training import train_model
 from exegete.tasks.catalogue import TASKS, check_task, load_task

@@ -25,8 +25,8 @@ import polars as pl
 
 from exegete.base.errors import ExegeteError
 from exegete.cli import main as front_door
-from exegete.runs import scored
-from exegete.runs.scoring import score_frames
+from exegete.runs import word_scores
+from exegete.runs.shards import score_frames
 from exegete.training.fit import Fit
 from tools.fuzz import Hang, bounded
 from tools.request_inputs import Request, drawn, place
@@ -50,7 +50,7 @@ def computing(done: list[str]) -> Iterator[None]:
         done.append("scored")
         return answer
 
-    with patch.object(Fit, "run", run), patch.object(scored, "score_frames", frames):
+    with patch.object(Fit, "run", run), patch.object(word_scores, "score_frames", frames):
         yield
 
 

@@ -16,13 +16,13 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.audits.criteria import load_criteria
-from exegete.audits.grades import NO_BY_RANKS, DecidingTest, Graded, Grading, grade, graded
-from exegete.audits.judge import evidence_of
+from exegete.answers.criteria import load_criteria
+from exegete.answers.grades import NO_BY_RANKS, DecidingTest, Graded, Grading, grade, graded
+from exegete.answers.judge import evidence_of
 from exegete.experiments.common.statistic import Varied
 from exegete.runs.run import study_of
 from exegete.runs.tables import write_csv
-from exegete.tasks.choosing import looks
+from exegete.tasks.selection import looks
 from exegete.wings.calibration.count import DIFFER, excludes
 
 AUDITS, TEXTS = 200, 800

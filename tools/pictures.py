@@ -18,14 +18,14 @@ from textwrap import wrap
 
 from rich.console import Console
 
-from exegete.audits.audit import judge_run
+from exegete.answers.audit import judge_run
+from exegete.answers.explain import explain_all
+from exegete.answers.pages.explanations import show, write_page
 from exegete.base.files import write_text
-from exegete.explanations.explain import explain_all
-from exegete.page.heatmap import HeatMap
-from exegete.page.ink import FONT, INK
-from exegete.page.labels import method_label
-from exegete.report.explanations import show, write_page
 from exegete.report.heat import DARK_HUES, HUES, LINE, heat_svg, wide
+from exegete.report.heatmap import HeatMap
+from exegete.report.ink import FONT, INK
+from exegete.report.labels import method_label
 from exegete.runs.run import study_of
 from tools.pages.place import ROOT
 

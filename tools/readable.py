@@ -17,9 +17,9 @@ from scipy.stats import spearmanr
 
 from exegete.base.files import write_text
 from exegete.measures.statistics import t_interval
-from exegete.page.labels import named
-from exegete.page.panels import series
-from exegete.page.theme import inline, themed, to_svg
+from exegete.report.labels import named
+from exegete.report.panels import series
+from exegete.report.theme import inline, themed, to_svg
 from exegete.runs.tables import write_csv
 
 OUTCOMES = {"ranks": "Γ: weights order words", "reads": "M: words act through weights", "jsd": "JSD of adversaries"}

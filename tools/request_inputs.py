@@ -18,8 +18,8 @@ from tests.models.tiny import bert
 from torch import Tensor, nn
 
 import exegete as ex
-from exegete.wings.annotation.draw import Draw, draw
 from exegete.wings.annotation.page import write_sheets
+from exegete.wings.annotation.sample import Draw, draw
 
 SOUND = 0.75  # of the requests are meant to be valid
 SMALL = "size=4,hidden=4"

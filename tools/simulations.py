@@ -6,7 +6,7 @@ end? Those that decide are bounded; the bootstrap-t informs, and
 percentiles of the bootstrap and Student's t stand beside them. Of several seeds that share their texts, too.
 
 *Rules*: six specifications that share most of what is particular to a text, at means that make a verdict wrong. How
-often is it given? (exegete.audits.rules)
+often is it given? (exegete.answers.rules)
 """
 
 import math
@@ -20,14 +20,14 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.audits.rules import Varying, ruled
+from exegete.answers.rules import Varying, ruled
 from exegete.base.files import write_text
-from exegete.measures.bounded import bounded
+from exegete.measures.bounds import bounded
 from exegete.measures.statistics import bootstrap_mean, t_interval
 from exegete.measures.student import one_sided
-from exegete.page.panels import series
-from exegete.page.section import Outcome
-from exegete.page.theme import figure, inline, to_svg
+from exegete.report.panels import series
+from exegete.report.section import Outcome
+from exegete.report.theme import figure, inline, to_svg
 from exegete.runs.tables import write_csv
 
 SAMPLES = 6_000

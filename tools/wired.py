@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from exegete.runs.tables import write_csv
-from exegete.wings.calibration.wired import WRONG, audited
+from exegete.wings.calibration.transformers import WRONG, audited
 
 SEEDS = 2
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import polars as pl
 
     from exegete import experiments as experiments
-    from exegete.audits.scorecard import Audit
+    from exegete.answers.explanation import Explanation
+    from exegete.answers.question import Of, Text
+    from exegete.answers.scorecard import Audit
     from exegete.base.progress import Progress
     from exegete.experiments.common.test import Goal
-    from exegete.explanations.question import Of, Text
-    from exegete.explanations.result import Explanation
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
-    from exegete.page.words import Words
+    from exegete.report.word_shares import Words
     from exegete.runs.engine.contract import Engine
     from exegete.runs.objects import AnyModel, AnyTask, Loaded, Trained, Wrapped
     from exegete.runs.results import Result
@@ -189,16 +189,16 @@ def audit(
     unless given. The run is in `out`, a folder or an address (`s3://bucket/run`), or in a folder of its own under
     `runs`: the same call comes back at once, unless texts are left that may settle what is open. A test of `fail_on`
     that fails, or a grade there (`"grade<partly"`) that may be less, is an error,
-    `exegete.audits.gate.AuditFailedError`.
+    `exegete.answers.gate.AuditFailedError`.
 
     >>> result = audit("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     >>> print(result.answer)  # doctest: +SKIP
     >>> result.save("scorecard.csv"); result.report("report.html")  # doctest: +SKIP
     """
-    from exegete.audits import goals
-    from exegete.audits.audit import audited
-    from exegete.audits.gate import check
-    from exegete.audits.request import AuditRequest
+    from exegete.answers import goals
+    from exegete.answers.audit import audited
+    from exegete.answers.gate import check
+    from exegete.answers.request import AuditRequest
     from exegete.runs.objects import model_itself
     from exegete.runs.run import read_manifest
 
@@ -234,7 +234,7 @@ def score(
     >>> score(model, "rotten_tomatoes", ["attention", "lrp"])  # doctest: +SKIP
     """
     from exegete.base.device import on_device
-    from exegete.runs.scored import scores_of
+    from exegete.runs.word_scores import scores_of
 
     with on_device(device), _shown(progress) as tell:
         return scores_of(model, task, methods, split, texts, tell)
@@ -260,8 +260,8 @@ def words(
     >>> found = words(model, "rotten_tomatoes", ["lrp", "gradient:norm=l2"])  # doctest: +SKIP
     >>> found.frame, found.left_out; found.figure(); found.save("words.csv")  # doctest: +SKIP
     """
+    from exegete.answers.pages.words import words_of_task
     from exegete.base.device import on_device
-    from exegete.report.words import words_of_task
 
     with on_device(device), _shown(progress) as tell:
         return words_of_task(model, task, methods, split, texts, least, tell)
@@ -295,9 +295,9 @@ def explain(
     >>> explain(model, "a charming film", ["lrp"], contrast="negative")  # doctest: +SKIP
     >>> found.save("journey.html")  # doctest: +SKIP
     """
+    from exegete.answers.explain import explain as explained
+    from exegete.answers.question import Word
     from exegete.base.device import on_device
-    from exegete.explanations.explain import explain as explained
-    from exegete.explanations.question import Word
     from exegete.runs.remote import read_from
 
     known = None if run is None else read_from(run)
@@ -354,8 +354,8 @@ def ask(
 @checked
 def write_report(audit: "Audit", path: str | Path) -> Path:
     """An audit's report: one HTML file that works offline."""
+    from exegete.answers.pages.build import write_report as write
     from exegete.base.errors import ExegeteError
-    from exegete.report.build import write_report as write
 
     if audit.run is None:
         raise ExegeteError("this audit was judged without a run folder: there is nothing to report on")

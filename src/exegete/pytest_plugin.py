@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from exegete.audits.scorecard import Audit
+    from exegete.answers.scorecard import Audit
 
 AssertAttention = Callable[..., "Audit"]
 
@@ -36,9 +36,9 @@ def assert_attention(tmp_path: Path) -> AssertAttention:
         strict: bool = True,
     ) -> "Audit":
         from exegete import audit
-        from exegete.audits.gate import AuditFailedError, named_tests
-        from exegete.audits.gate import check as checked
-        from exegete.audits.request import AuditRequest, study_for
+        from exegete.answers.gate import AuditFailedError, named_tests
+        from exegete.answers.gate import check as checked
+        from exegete.answers.request import AuditRequest, study_for
 
         out = tmp_path / "audit"
         asked = list(holds if holds is not None else () if grade else ("reads", "ranks"))

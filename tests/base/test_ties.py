@@ -11,7 +11,7 @@ from torch import Tensor
 
 from exegete.base.noise import uniform
 from exegete.base.ties import ROUNDING, levels
-from exegete.experiments.common.beside import seen
+from exegete.experiments.common.side_by_side import seen
 from exegete.measures.rank import kendall, spearman
 from exegete.measures.topk import bucket, fagin, legacy
 from exegete.tasks.example import Example

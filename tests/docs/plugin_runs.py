@@ -28,5 +28,5 @@ def run_of(name: str, folder: Path) -> Path:
         shutil.copy(ROOT / "examples" / file, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("exegete.page.drawing.Drawing.save", lambda *where: None)  # figures are looked at elsewhere
+        patch.setattr("exegete.report.drawing.Drawing.save", lambda *where: None)  # figures are looked at elsewhere
         return run_study(load_study(f"{name}.toml"), folder / "run", engine=LocalEngine(1))

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.audits.audit import audit_study
-from exegete.audits.gate import check, named_tests
-from exegete.audits.scorecard import Audit
+from exegete.answers.audit import audit_study
+from exegete.answers.gate import check, named_tests
+from exegete.answers.scorecard import Audit
 from exegete.base.errors import UsageError
 from exegete.experiments import tests as declarations
 from exegete.experiments.catalogue import EXPERIMENTS

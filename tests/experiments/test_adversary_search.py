@@ -20,8 +20,8 @@ from exegete.interventions.search import find_each
 from exegete.models.build import build
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.module import Model
-from exegete.page.panels import with_panel
-from exegete.page.theme import to_svg
+from exegete.report.panels import with_panel
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion

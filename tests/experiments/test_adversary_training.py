@@ -15,9 +15,9 @@ from exegete.experiments.adversary_training.figure import points
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.section import Found
 from exegete.interventions import search
-from exegete.models.opened import Opened
+from exegete.models.openings import Opened
 from exegete.models.ours.classifier import SITE, PoolingClassifier
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked

@@ -12,7 +12,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.common.contract import Subject
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, within
-from exegete.page.theme import numbers
+from exegete.report.theme import numbers
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
 from tests.subjects import subject_of, tensors

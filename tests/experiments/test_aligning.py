@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from exegete.experiments.alignment.aligning import AlignmentTarget, align, links_of, of_words, steps_of
+from exegete.experiments.alignment.links import AlignmentTarget, align, links_of, of_words, steps_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Scores, Target, on_words
 from exegete.models.contract import Predictor

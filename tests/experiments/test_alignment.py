@@ -20,7 +20,7 @@ from exegete.experiments.common.contract import asks_whole, builds, unsuited
 from exegete.experiments.common.section import Found
 from exegete.measures.alignment import agreement, alignment_error_rate
 from exegete.measures.statistics import crossed_mean
-from exegete.page.theme import numbers, to_svg
+from exegete.report.theme import numbers, to_svg
 from exegete.tasks.example import Link, Task
 from tests.experiments.aligned_pairs import (
     FEW,

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from exegete.experiments.common.at_one_site import predict_each
-from exegete.interventions.at import AtHeads, AtSites
+from exegete.experiments.common.one_site import predict_each
 from exegete.interventions.permute import Permute
+from exegete.interventions.restriction import AtHeads, AtSites
 from exegete.interventions.silence import Silence
-from exegete.interventions.where import Head
+from exegete.interventions.sites import Head
 from exegete.models.contract import Intervention, Predictor, Site
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict

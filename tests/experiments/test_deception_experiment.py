@@ -14,7 +14,7 @@ from exegete.experiments.deception import section as told
 from exegete.experiments.deception.experiment import DeceptionExperiment
 from exegete.experiments.deception.figure import lines
 from exegete.models.ours.classifier import SITE, PoolingClassifier
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked

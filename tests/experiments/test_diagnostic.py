@@ -15,7 +15,7 @@ from exegete.interventions.table import WeightTable
 from exegete.interventions.uniform import Uniform
 from exegete.measures.statistics import paired_difference
 from exegete.models.settings import MODELS
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
 from tests.experiments.beside_models import beside, shaken, slow, slow_jsd, slow_tvd

@@ -21,7 +21,7 @@ from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import make_classifier
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.page.theme import numbers, to_svg
+from exegete.report.theme import numbers, to_svg
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from tests.experiments.test_state_importance import slow_shares

@@ -32,7 +32,7 @@ from exegete.measures.faithfulness import FRACTIONS, order_of
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, paired_difference
 from exegete.models.contract import Intervention, Replacement, Trace
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.page.theme import numbers
+from exegete.report.theme import numbers
 from exegete.tasks.batching import Batch
 from tests.measures.test_faithfulness import biased, predicted, slow
 from tests.small import SPECS, batch_of, small_task

@@ -21,7 +21,7 @@ from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.settings import MODELS
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked

@@ -18,10 +18,10 @@ from exegete.experiments.heads.experiment import Heads
 from exegete.experiments.heads.figure import curve_drawn, effects_drawn, looks_drawn
 from exegete.experiments.heads.patterns import patterns, punctuation_of
 from exegete.experiments.heads.pruning import all_heads, by_chance, by_sensitivity, normalised, slopes, stairs
-from exegete.interventions.where import Head
+from exegete.interventions.sites import Head
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.contract import Site
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from tests.models.tiny import bert, in_memory

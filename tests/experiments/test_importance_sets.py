@@ -23,7 +23,7 @@ from exegete.experiments.importance_sets.experiment import (
 from exegete.experiments.importance_sets.figure import CENSORED, EXCLUDED, quartiles
 from exegete.models.build import make_classifier
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.experiments.test_removal import ladder, slow, toy
 from tests.experiments.test_single_weight import EXAMPLES, SPARSE, SPEC, argmax, asked_of, softmax

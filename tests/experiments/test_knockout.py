@@ -23,7 +23,7 @@ from exegete.importance.sharing import sharing
 from exegete.interventions.cut import Cut
 from exegete.models.build import make_model
 from exegete.models.contract import Site
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.models.tiny import bert, in_memory
 from tests.small import batch_of, small_model, texts, vocabulary

@@ -19,7 +19,7 @@ from exegete.models.build import build
 from exegete.models.contract import Intervention, Trace
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.module import Keep
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.planting import Kind, Planting

@@ -14,25 +14,25 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common import translating
+from exegete.experiments.common import translations as translating
 from exegete.experiments.common.contract import asks_whole, unsuited
 from exegete.experiments.common.section import Found
-from exegete.experiments.common.translating import COLUMNS, translated
+from exegete.experiments.common.translations import COLUMNS, translated
 from exegete.experiments.layers import section
 from exegete.experiments.layers.experiment import Layers
 from exegete.experiments.layers.figure import points
-from exegete.interventions.at import AtSites
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
+from exegete.interventions.restriction import AtSites
 from exegete.interventions.silence import Silence
+from exegete.interventions.sites import grouped
 from exegete.interventions.uniform import Uniform
-from exegete.interventions.where import grouped
 from exegete.measures.bleu import bleu_difference, bleu_interval
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
 from exegete.models.build import make_model
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.transformer_translator import TransformerTranslator
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import END, UNKNOWN

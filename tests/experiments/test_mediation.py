@@ -14,7 +14,7 @@ from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.mediation import carries
+from exegete.experiments.mediation import flat_weights
 from exegete.experiments.mediation.corpus import corpus
 from exegete.experiments.mediation.experiment import Mediation
 from exegete.importance.attention import Attention
@@ -22,8 +22,8 @@ from exegete.importance.erasure import erased
 from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
+from exegete.tasks.selection import chosen
 from tests.models.own_models import GENERAL, LABELS, own, written
 from tests.models.spelled_models import FIRST, MEAN, POOLED, sentences, spelled_model
 from tests.models.tiny import bert, in_memory
@@ -270,15 +270,15 @@ def test_a_text_says_the_same_alone(spec: str, easily_idle: None) -> None:
 @pytest.fixture
 def easily_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words are idle that have more than the mean weight and do less than half of what the largest effect is."""
-    monkeypatch.setattr(carries, "HEAVY", 1.0)
-    monkeypatch.setattr(carries, "LITTLE", 0.5)
+    monkeypatch.setattr(flat_weights, "HEAVY", 1.0)
+    monkeypatch.setattr(flat_weights, "LITTLE", 0.5)
 
 
 def idle_of(subject: Subject, place: int, e: list[float]) -> list[int]:
     """The places of words with much weight that do nothing."""
     n, most = len(e), max(map(abs, e))
     weights = subject.scores["attention"][place, :n].tolist()
-    return [i for i in range(n) if weights[i] > carries.HEAVY / n and abs(e[i]) < carries.LITTLE * most]
+    return [i for i in range(n) if weights[i] > flat_weights.HEAVY / n and abs(e[i]) < flat_weights.LITTLE * most]
 
 
 def flat_log_odds(subject: Subject, place: int, kept: list[int]) -> float:
@@ -452,8 +452,8 @@ def test_equal_weights_carry_nothing_and_no_effect_has_no_share(tmp_path: Path) 
     model = small_model(SPECS[0], some)
     batch = model.collate(some)
     nothing = torch.zeros(batch.words.shape, dtype=torch.float64).where(batch.words, torch.nan)
-    whole = carries.open_texts(model, batch, torch.tensor([0]))
-    assert carries.carried_by_differences(whole, batch, nothing, nothing == 1).isnan().all()
+    whole = flat_weights.open_texts(model, batch, torch.tensor([0]))
+    assert flat_weights.carried_by_differences(whole, batch, nothing, nothing == 1).isnan().all()
 
 
 @pytest.mark.parametrize("removals", [("unknown",), ("resample",)])

@@ -25,8 +25,8 @@ from exegete.experiments.multiverse.shares import TOGETHER, decomposed, shares
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
-from exegete.page.drawing import drawing
-from exegete.page.theme import to_svg
+from exegete.report.drawing import drawing
+from exegete.report.theme import to_svg
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from tests.small import small_model, texts, without_repeats

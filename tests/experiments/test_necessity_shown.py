@@ -10,7 +10,7 @@ from exegete.experiments.common.section import Found
 from exegete.experiments.necessity.figure import changes
 from exegete.experiments.necessity.section import headline, sections
 from exegete.interventions.uniform import Uniform
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.training.recipe import Companion
 from tests.experiments.test_necessity import ASK, attentive, subject
 from tests.subjects import cell

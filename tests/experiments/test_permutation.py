@@ -15,7 +15,7 @@ from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.counterfactual import margins, median
+from exegete.experiments.common.counterfactuals import margins, median
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.section import Found
 from exegete.experiments.common.statistic import Evidence
@@ -26,8 +26,8 @@ from exegete.measures.bins import BINS, bin_of
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.capabilities import Encoded
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.page.theme import to_svg
-from exegete.page.violin import Axis, shapes, violin
+from exegete.report.theme import to_svg
+from exegete.report.violin import Axis, shapes, violin
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict

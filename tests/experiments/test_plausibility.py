@@ -13,8 +13,8 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.plausibility.experiment import Plausibility
 from exegete.experiments.plausibility.figure import levels
 from exegete.measures.statistics import bootstrap_mean
-from exegete.page.labels import importance_label
-from exegete.page.theme import to_svg
+from exegete.report.labels import importance_label
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
 from tests.subjects import cell, subject_of, tensors

@@ -6,20 +6,20 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.log_odds import log_odds
 from exegete.experiments.mediation.experiment import ATTENTION, Mediation
 from exegete.experiments.readings.baselines import inverse_frequency, mean_effects
 from exegete.experiments.readings.candidates import candidates
 from exegete.experiments.readings.cuts import Cuts
 from exegete.experiments.readings.experiment import Readings
+from exegete.experiments.readings.idle_heads import Moving, TextEffects, unread
 from exegete.experiments.readings.statistics import by_reading
-from exegete.experiments.readings.unread import Moving, TextEffects, unread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.reading import Reading
-from exegete.interventions.where import Head
+from exegete.interventions.sites import Head
+from exegete.measures.divergence import log_odds
 from exegete.models.contract import Site
-from exegete.models.truths.wired import Wired, wired
-from exegete.tasks.choosing import chosen
+from exegete.models.truths.transformers import Wired, wired
+from exegete.tasks.selection import chosen
 from exegete.wings.calibration.draws import subject_of
 from tests.small import small_model, small_task
 

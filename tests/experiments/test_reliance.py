@@ -13,7 +13,7 @@ from exegete.experiments.necessity.experiment import Necessity
 from exegete.experiments.reliance.experiment import SHARED, Reliance
 from exegete.experiments.reliance.figure import points
 from exegete.interventions.uniform import Uniform
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
 from tests.experiments.beside_models import beside, shaken, slow, slow_jsd, slow_tvd

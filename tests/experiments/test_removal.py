@@ -26,7 +26,7 @@ from exegete.experiments.common.removal import (
 )
 from exegete.models.build import make_classifier
 from exegete.models.capabilities import Encoded
-from exegete.models.opened import decoder
+from exegete.models.openings import decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.truths.ladder import Ladder
 from tests.small import SPECS, decoder_of, small_model, texts, vocabulary

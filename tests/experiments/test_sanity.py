@@ -24,8 +24,8 @@ from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.module import Model
-from exegete.models.ours.perturbed import parts, randomised, restored, shifted, unshiftable
-from exegete.page.theme import numbers
+from exegete.models.ours.perturbations import parts, randomised, restored, shifted, unshiftable
+from exegete.report.theme import numbers
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import PAD

@@ -20,7 +20,7 @@ from exegete.interventions.search import Search, find
 from exegete.interventions.uniform import Uniform
 from exegete.measures.bins import BINS
 from exegete.models.projections import Gates
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example
 from exegete.training.recipe import Companion, Recipe
 from tests.experiments.beside_models import beside, shaken, slow, slow_jsd, slow_tvd

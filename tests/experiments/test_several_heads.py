@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from exegete.experiments.adversary_search.experiment import AdversarySearch
-from exegete.experiments.common.beside import distance, seen
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.pooling import pooled
 from exegete.experiments.common.removal import gradient, other_key
+from exegete.experiments.common.side_by_side import distance, seen
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.permutation.experiment import Permutation

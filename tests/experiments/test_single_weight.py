@@ -19,7 +19,7 @@ from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.experiments.single_weight.figure import counts, points
 from exegete.measures.proportions import wilson
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.tasks.example import Example, Task
 from tests.experiments.test_removal import slow
 from tests.margins import clear, lead

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.importance import erasure
+from exegete.importance.erased_texts import write
 from exegete.importance.erasure import Removal, erased
 from exegete.importance.occlusion import Occlusion
 from exegete.importance.omission import windows
 from exegete.importance.sharing import sharing
-from exegete.importance.written import write
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example

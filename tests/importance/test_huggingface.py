@@ -16,7 +16,7 @@ from exegete.importance.contract import Target, refusal
 from exegete.importance.integrated_gradients import EVEN, FROM_ZERO, KINKS, WAVES, WAVES_FROM_ZERO, IntegratedGradients
 from exegete.importance.sharing import sharing
 from exegete.models.contract import Site
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.models.huggingface.model import HuggingFace
 from exegete.tasks.example import Example
 from tests.models.architectures import classifier

@@ -7,11 +7,11 @@ from exegete.base.errors import UsageError
 from exegete.importance.attention import Attention
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target
+from exegete.importance.erased_texts import write
 from exegete.importance.gradient import Gradient
 from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.omission import windows
 from exegete.importance.random import RandomImportance
-from exegete.importance.written import write
 from exegete.models.ours import deletion
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.models.ours.deletion import deletions, without_each_word

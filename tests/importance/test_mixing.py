@@ -12,7 +12,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contribution import Contribution
 from exegete.importance.globenc import GlobEnc, given
 from exegete.importance.value_zeroing import ValueZeroing
-from exegete.models.huggingface import apart
+from exegete.models.huggingface import decomposition
 from exegete.models.huggingface.model import HuggingFace
 from exegete.models.separable import Apart, Separable
 from exegete.tasks.batching import Batch
@@ -91,7 +91,7 @@ def test_what_words_give_sums_to_the_state(name: str, at: Apart) -> None:
     assert isinstance(model, Separable)
     batch = model.collate(EXAMPLES[:1])
     with torch.no_grad():
-        copies = apart._Text(model, batch, at).copies(torch.arange(batch.tokens.shape[1]))
+        copies = decomposition._Text(model, batch, at).copies(torch.arange(batch.tokens.shape[1]))
     assert len(copies) == 2
     for whole, without, nothing in copies:
         total = (whole - without).sum(0) + nothing[0]
@@ -105,7 +105,7 @@ def test_the_copy_with_all_words_is_the_model_as_it_is() -> None:
     with torch.no_grad():
         own = model.base(**model.inputs(model.pieces(batch), batch), output_hidden_states=True).hidden_states[1:]
     for at in ("values", "layer"):
-        for copies, state in zip(apart._Text(model, batch, at).copies(torch.arange(3)), own, strict=True):
+        for copies, state in zip(decomposition._Text(model, batch, at).copies(torch.arange(3)), own, strict=True):
             assert torch.allclose(copies.whole, state, atol=1e-5)
 
 
@@ -113,7 +113,7 @@ def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> Non
     model = classifier("bert")
     batch = model.collate(EXAMPLES)
     one = model.apart(batch, "layer", given)
-    monkeypatch.setattr(apart, "PIECES", 40)
+    monkeypatch.setattr(decomposition, "PIECES", 40)
     many = model.apart(batch, "layer", given)
     torch.testing.assert_close(one.layers, many.layers, atol=1e-6, rtol=1e-5)
     assert (many.passes > one.passes).any()

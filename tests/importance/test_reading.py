@@ -9,7 +9,7 @@ from exegete.importance.attention import Attention
 from exegete.importance.flow import Flow
 from exegete.importance.reading import Reading, ReadingPlace
 from exegete.importance.rollout import Rollout
-from exegete.interventions.where import Head
+from exegete.interventions.sites import Head
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example

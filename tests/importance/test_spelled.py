@@ -7,12 +7,12 @@ from torch import Tensor
 from exegete.importance.attention import Attention
 from exegete.importance.catalogue import IMPORTANCES, computed
 from exegete.importance.contract import Target, refusal
+from exegete.importance.erased_texts import Removal, write
 from exegete.importance.erasure import erased
 from exegete.importance.gradient import Gradient
 from exegete.importance.integrated_gradients import IntegratedGradients
 from exegete.importance.rollout import Rollout
 from exegete.importance.sharing import sharing
-from exegete.importance.written import Removal, write
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example

@@ -11,7 +11,7 @@ from exegete.interventions.contract import bound
 from exegete.interventions.impose import Impose
 from exegete.interventions.search import Search, find
 from exegete.interventions.table import BESIDE, WeightTable
-from exegete.models.opened import decoder
+from exegete.models.openings import decoder
 from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example
 from tests.models.slow_pair import LABELS, slow

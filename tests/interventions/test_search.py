@@ -13,10 +13,10 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.pooling import pooled
 from exegete.interventions import search as module
-from exegete.interventions.climbing import ABSENT, Climb, Slopes
+from exegete.interventions.ascent import ABSENT, Climb, Slopes
 from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective, watched
 from exegete.models.capabilities import Encoded
-from exegete.models.opened import OpenedPooling, decoder
+from exegete.models.openings import OpenedPooling, decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.example import Example
 from tests.small import small_model, texts

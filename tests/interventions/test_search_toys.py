@@ -10,7 +10,7 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
 from exegete.models.capabilities import Encoded
-from exegete.models.opened import OpenedPooling, decoder
+from exegete.models.openings import OpenedPooling, decoder
 from exegete.models.ours.classifier import PoolingClassifier
 from tests.small import batch_of, small_model, texts
 

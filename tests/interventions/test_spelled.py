@@ -10,7 +10,7 @@ from exegete.interventions.impose import Impose
 from exegete.interventions.table import WeightTable
 from exegete.models.build import build
 from exegete.models.contract import Intervention, Site
-from exegete.models.ours.spelled import PooledSpelled, Spelled
+from exegete.models.ours.piece_transformer import PooledSpelled, Spelled
 from exegete.tasks.example import Example
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.interventions.at import AtHeads, AtSites
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
+from exegete.interventions.restriction import AtHeads, AtSites
+from exegete.interventions.sites import Head, chosen, grouped
 from exegete.interventions.uniform import Uniform
-from exegete.interventions.where import Head, chosen, grouped
 from exegete.models.contract import Site
 from exegete.models.huggingface.attention import PieceSoftmax
 from exegete.tasks.example import Example

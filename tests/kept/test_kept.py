@@ -15,7 +15,7 @@ import torch
 from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
-from exegete.audits.audit import judge_run
+from exegete.answers.audit import judge_run
 from exegete.base.files import read_json
 from exegete.cli import app
 from exegete.models.settings import MODELS

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from exegete.measures.bounded import HITS, bounded
+from exegete.measures.bounds import HITS, bounded
 from exegete.measures.proportions import clopper_pearson
 from exegete.measures.statistics import crossed_mean
 

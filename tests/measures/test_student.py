@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from exegete.measures.bounded import bounded
+from exegete.measures.bounds import bounded
 from exegete.measures.proportions import clopper_pearson
 from exegete.measures.student import FEW, OFF, off_mode, one_sided
 

@@ -15,7 +15,7 @@ import torch
 from exegete.models.build import make_model
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import fit_vocabulary

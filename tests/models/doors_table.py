@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 
 import exegete as ex
+from exegete.answers.explain import example_of
 from exegete.base.errors import ExegeteError
-from exegete.explanations.explain import example_of
 from exegete.models.huggingface.architectures import ARCHITECTURES
 from exegete.training.pretrained import GivenModel
 from tests.models.architectures import MADE, REFUSED
@@ -208,7 +208,7 @@ def _pipeline() -> float:
 
 def _cross_encoder() -> float:
     """Two texts, one logit."""
-    from exegete.models.huggingface.make import made
+    from exegete.models.huggingface.build import made
     from exegete.tasks.example import Example
 
     base, tokenizer = bert(num_labels=1)

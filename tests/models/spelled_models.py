@@ -5,7 +5,7 @@ import random
 import torch
 
 from exegete.models.build import make_classifier
-from exegete.models.ours.spelled import Spelled
+from exegete.models.ours.piece_transformer import Spelled
 from exegete.tasks.example import Example, Task
 from tests.small import vocabulary
 

@@ -8,7 +8,7 @@ import pytest
 import exegete as ex
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.labels import order_of
-from exegete.page.labels import shortened
+from exegete.report.labels import shortened
 from tests.test_cli import call
 
 NEWS = ("business", "sci/tech", "sports", "world")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from exegete.base.errors import UsageError
 from exegete.models.capabilities import Paired, Pooling, Relevant, Trainable, Voting, Writing
 from exegete.models.contract import Intervention, Predictor, Site
-from exegete.models.opened import opened, unopened
+from exegete.models.openings import opened, unopened
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary

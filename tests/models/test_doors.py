@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 import exegete as ex
+from exegete.answers.explain import example_of
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.explanations.explain import example_of
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.training.pretrained import GivenModel
 from tests.models.tiny import SMALL, bert, byte_pieces, drawn, saved, word_pieces
 

@@ -19,8 +19,8 @@ from exegete.interventions.contract import bound
 from exegete.models.build import build
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Predictor, Replacement
-from exegete.models.opened import opened, unopened
-from exegete.runs.scoring import score_frames
+from exegete.models.openings import opened, unopened
+from exegete.runs.shards import score_frames
 from exegete.tasks.example import Example
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.written import write
+from exegete.importance.erased_texts import write
 from exegete.models.build import build, make_classifier
 from exegete.models.capabilities import Pooling
 from exegete.models.contract import Site
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, BiGRU, Identity
 from exegete.models.ours.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of
-from exegete.models.ours.perturbed import parts, randomised, unshiftable
+from exegete.models.ours.perturbations import parts, randomised, unshiftable
 from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task

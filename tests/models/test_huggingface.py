@@ -13,11 +13,11 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.models.capabilities import Paired, Pooling, Pretrained, SelfAttentive
 from exegete.models.contract import Site
 from exegete.models.huggingface.attention import NAME, PieceSoftmax
+from exegete.models.huggingface.build import made, wrapped
 from exegete.models.huggingface.labels import order_of
-from exegete.models.huggingface.make import made, wrapped
 from exegete.models.huggingface.model import HuggingFace, check_lengths
 from exegete.models.huggingface.proof import proven
-from exegete.models.huggingface.spell import WordPieces, reader_of
+from exegete.models.huggingface.word_pieces import WordPieces, reader_of
 from exegete.models.spelling import side_by_side
 from exegete.tasks.example import Example, Task
 from tests.models.odd_texts import sentence_pieces

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import exegete as ex
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict
 from tests.models.tiny import saved

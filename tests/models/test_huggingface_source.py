@@ -9,7 +9,7 @@ import torch
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.models.huggingface import source
-from exegete.models.huggingface.make import made, wrapped
+from exegete.models.huggingface.build import made, wrapped
 from exegete.models.huggingface.source import found, is_trained
 from exegete.models.settings import MODELS
 from tests.models.tiny import bert, bert_folder, saved, word_pieces

@@ -8,7 +8,7 @@ from exegete.importance.reading import Reading
 from exegete.interventions.cut import Cut
 from exegete.models.contract import Site
 from exegete.models.huggingface.model import HuggingFace
-from exegete.models.opened import opened
+from exegete.models.openings import opened
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.models.architectures import classifier

@@ -18,7 +18,7 @@ from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.permute import Permute, permuted
 from exegete.models.capabilities import Pooling
-from exegete.models.opened import opened, unopened, unpooled
+from exegete.models.openings import opened, unopened, unpooled
 from exegete.models.ours.module import hash_tensors
 from exegete.models.ours.next_word import next_word
 from exegete.models.ours.translator import Translator

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError
 from exegete.models.contract import Site, query_rows
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.models.huggingface.model import HuggingFace
 from exegete.models.huggingface.one_query import logits_of_one
-from exegete.models.opened import Pass, opened
+from exegete.models.openings import Pass, opened
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from tests.models.architectures import MADE, NO_CLASSIFIER, classifier

@@ -16,7 +16,7 @@ from exegete.interventions.contract import bound
 from exegete.interventions.search import Search, find
 from exegete.models.capabilities import Pooling
 from exegete.models.contract import Intervention, Site
-from exegete.models.opened import unpooled
+from exegete.models.openings import unpooled
 from exegete.models.own.classifier import Own
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example

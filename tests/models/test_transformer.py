@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.written import write
+from exegete.importance.erased_texts import write
 from exegete.models.build import build, make_model
 from exegete.models.capabilities import Pooling, SelfAttentive
 from exegete.models.contract import Site
-from exegete.models.ours.perturbed import parts, randomised
+from exegete.models.ours.perturbations import parts, randomised
 from exegete.models.ours.self_attention import EncoderLayer
 from exegete.models.ours.transformer import Transformer
 from exegete.models.projections import Entmax, Softmax, Sparsemax

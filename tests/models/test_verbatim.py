@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 import exegete as ex
-from exegete.explanations.explain import example_of
+from exegete.answers.explain import example_of
 from exegete.models.contract import Predictor
 from exegete.tasks.catalogue import load_task
+from exegete.tasks.disk import Stored
 from exegete.tasks.example import Example
-from exegete.tasks.stored import Stored
 from exegete.training.pretrained import GivenModel
 from tests.models.odd_texts import KINDS, odd_texts
 from tests.models.tiny import bert
@@ -115,7 +115,7 @@ def test_texts_on_disk_are_read_as_people_wrote_them(tmp_path: Path, monkeypatch
     path = tmp_path / "odd.csv"
     pl.DataFrame({"text": TEXTS * 5, "label": ["no", "yes"] * (len(TEXTS) * 5 // 2)}).write_csv(path)
     held = load_task(f"file:{path}:tokenizer=whitespace,lower=false")
-    monkeypatch.setattr("exegete.tasks.spooling.LARGE", 1)
+    monkeypatch.setattr("exegete.tasks.spool.LARGE", 1)
     spooled = load_task(f"file:{path}:tokenizer=whitespace,lower=false")
     assert isinstance(spooled.split("test"), Stored)
     assert list(spooled.split("test")) == list(held.split("test"))

@@ -128,8 +128,8 @@ def bert_folder(classes: tuple[str, ...] = ("no", "yes")) -> Path:
 
 def in_memory(model: Any, tokenizer: Any, spec: str = "hf:tiny") -> HuggingFace:
     """A tiny model as ours, with its own classes and its own head."""
+    from exegete.models.huggingface.build import with_proof
     from exegete.models.huggingface.classifier import OwnHead
-    from exegete.models.huggingface.make import with_proof
 
     labels = tuple(model.config.id2label.values())
     return with_proof(OwnHead(spec, LoadedParts(model, tokenizer, ""), labels, tuple(range(len(labels)))))

@@ -9,9 +9,9 @@ from unittest.mock import patch
 import pytest
 import torch
 
+from exegete.answers.pages.build import write_report
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.ours.module import hash_tensors, hashed_once, weights_hash
-from exegete.report.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.seal import seals_of
@@ -70,7 +70,7 @@ def test_some_cells_of_a_study_are_sealed_as_such(tmp_path: Path) -> None:
     first, second = study.cells
     run = run_study(study, tmp_path / "run", [first], LocalEngine(1))
     write_report(run)
-    with counted("exegete.runs.run.write_tables") as tables, counted("exegete.audits.audit.judge") as judged:
+    with counted("exegete.runs.run.write_tables") as tables, counted("exegete.answers.audit.judge") as judged:
         run_study(study, run, [first], LocalEngine(1))
         write_report(run)
         assert not tables

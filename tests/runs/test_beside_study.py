@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from exegete.answers.pages.build import write_report
 from exegete.experiments.common.section import Found, Sections
-from exegete.report.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study

@@ -17,8 +17,8 @@ from exegete.base.catalogue import Entry
 from exegete.base.errors import UsageError
 from exegete.base.files import read_json
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.beside import companion_sees, seen
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.side_by_side import companion_sees, seen
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from exegete.audits.audit import audit_study
-from exegete.audits.criteria import load_criteria
-from exegete.audits.growing import REST, Asking, Budget, asked_texts, begun, with_texts
+from exegete.answers.audit import audit_study
+from exegete.answers.budget import REST, Asking, Budget, asked_texts, begun, with_texts
+from exegete.answers.criteria import load_criteria
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import silent
 from exegete.cli import main
@@ -21,9 +21,9 @@ from exegete.runs.cell import cached_task
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study, study_of
 from exegete.runs.study import Study
-from exegete.tasks.choosing import chosen, in_steps, keyed_order, looks, steps
-from exegete.tasks.stored import column_of
-from tests.audits.cards import grading_that
+from exegete.tasks.disk import column_of
+from exegete.tasks.selection import chosen, in_steps, keyed_order, looks, steps
+from tests.answers.cards import grading_that
 from tests.runs.test_integrity import Heard, flip
 from tests.small import texts
 from tests.studied import noting, reviews, small_study, undrawn
@@ -62,14 +62,14 @@ def grown(study: Study, run: Path, texts: int | None, minutes: float = 0.0, work
 
 @pytest.fixture(scope="module")
 def of_50(study: Study, home: Path) -> Path:
-    with patch("exegete.experiments.common.drawn.draw"):
+    with patch("exegete.experiments.common.charts.draw"):
         return grown(study, home / "of_50", 50)
 
 
 @pytest.fixture(scope="module")
 def direct(study: Study, home: Path) -> Path:
     """A run that was asked 100 texts at once."""
-    with patch("exegete.experiments.common.drawn.draw"):
+    with patch("exegete.experiments.common.charts.draw"):
         return run_study(with_texts(study, 100), home / "direct", engine=LocalEngine(1))
 
 
@@ -77,7 +77,7 @@ def direct(study: Study, home: Path) -> Path:
 def of_100(study: Study, of_50: Path, home: Path) -> Path:
     """The same run after 50 more."""
     copy = Path(shutil.copytree(of_50, home / "of_100"))
-    with patch("exegete.experiments.common.drawn.draw"), patch.object(Asking, "_is_settled", lambda *_: False):
+    with patch("exegete.experiments.common.charts.draw"), patch.object(Asking, "_is_settled", lambda *_: False):
         return grown(study, copy, 100)
 
 
@@ -242,8 +242,8 @@ def test_it_goes_on_until_every_model_is_graded(study: Study) -> None:
     empty = {"mediation": pl.DataFrame()}
     for found, wanted in (({"a": settled, "b": settled}, None), ({"a": settled, "b": opened}, 100), ({}, 100)):
         with (
-            patch("exegete.audits.growing.evidence_of", return_value=()),
-            patch("exegete.audits.growing.gradings", return_value=found),
+            patch("exegete.answers.budget.evidence_of", return_value=()),
+            patch("exegete.answers.budget.gradings", return_value=found),
         ):
             larger = asking(study, empty)
         assert (None if larger is None else asked_texts(larger)) == wanted
@@ -268,7 +268,7 @@ def test_the_time_ends_it(study: Study, run: Path, unsettled: None) -> None:
 def test_the_next_step_must_end_in_time(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     """50 texts in 30 seconds: 50 more would end after a minute."""
     now = [100.0]
-    monkeypatch.setattr("exegete.audits.growing.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("exegete.answers.budget.time.monotonic", lambda: now[0])
     monkeypatch.setattr(Asking, "_is_settled", lambda *_: False)
     asking = Asking(Budget(minutes=1.5), load_criteria(), silent, started=100.0)
     empty = {"mediation": pl.DataFrame()}
@@ -293,7 +293,7 @@ def test_a_quick_audit_does_not_count_its_training(
     study: Study, monkeypatch: pytest.MonkeyPatch, unsettled: None
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("exegete.audits.growing.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("exegete.answers.budget.time.monotonic", lambda: now[0])
     for quick in (True, False):
         asking = Asking(Budget(minutes=1, quick=quick), load_criteria(), silent, started=0.0)
         asking.trained()

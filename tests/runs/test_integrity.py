@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from exegete.answers.pages.build import write_report
 from exegete.base.errors import ExegeteError
 from exegete.cli import main
-from exegete.report.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.integrity import inspect
 from exegete.runs.remote import remote, worked_on
 from exegete.runs.results import Run
 from exegete.runs.run import run_study
 from exegete.runs.study import Study
-from exegete.tasks.spooling import CACHE
+from exegete.tasks.spool import CACHE
 from tests.studied import noting, reviews, small_study, undrawn
 
 __all__ = ["undrawn"]
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     study = small_study("small", reviews(home / "reviews.csv"), ["average:size=4,hidden=4"], asked)
     study = study.model_copy(update={"seeds": (0,)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exegete.experiments.common.drawn.draw", lambda *_: None)
+        patch.setattr("exegete.experiments.common.charts.draw", lambda *_: None)
         run = run_study(study, home / "run", engine=LocalEngine(1))
         write_report(run)
     return study, run

@@ -55,7 +55,7 @@ def test_what_trains_a_model_does_not_hang_on_studies_or_on_the_front_door() -> 
 
 
 def test_drawing_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert any(name.startswith("exegete.page") for name in keys._reached("exegete.experiments.agreement.experiment"))
+    assert any(name.startswith("exegete.report") for name in keys._reached("exegete.experiments.agreement.experiment"))
     with_drawing = keys.code_hash("exegete.experiments.agreement.experiment")
     without = {
         name for name in keys._reached("exegete.experiments.agreement.experiment") if not keys.DRAWING.match(name)

@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.audits.audit import audit_study
-from exegete.audits.request import AuditRequest, study_for
+from exegete.answers.audit import audit_study
+from exegete.answers.pages.build import headlines, predictions, write_report
+from exegete.answers.request import AuditRequest, study_for
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.report.build import headlines, predictions, write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, checked

@@ -15,8 +15,8 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.progress import silent
 from exegete.base.source import package_hash
 from exegete.runs.engine import engine_of
-from exegete.runs.needs import own_files
 from exegete.runs.objects import engine_for
+from exegete.runs.own_files import own_files
 from exegete.runs.study import Study
 from exegete.wings.cluster.engine import MEMORY, RayEngine, _said, _Shift
 from exegete.wings.cluster.nodes import connect, environment, library, refuse

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from exegete.answers.pages.build import write_report
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.cli import app
-from exegete.report.build import write_report
 from exegete.runs import remote as remotely
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.remote import address_of, in_step, read_from, remote, shown, worked_on
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study
-from exegete.tasks.spooling import CACHE
+from exegete.tasks.spool import CACHE
 from tests.studied import noting, study, undrawn, whole  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("undrawn")

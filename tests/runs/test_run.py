@@ -13,19 +13,19 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from exegete.answers.pages.build import keep_results, notes, write_report
 from exegete.base import parquet
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
 from exegete.experiments.common.contract import recipes
 from exegete.models.build import build
-from exegete.report.build import keep_results, notes, write_report
 from exegete.runs.cell import accompanied, apart, check_task
 from exegete.runs.companions import needed
 from exegete.runs.engine.contract import SetAsideError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
-from exegete.runs.naming import names_of
+from exegete.runs.names import names_of
 from exegete.runs.pieces import Piece, queues
 from exegete.runs.run import finished_cells, locked, read_manifest, run_study
 from exegete.runs.stages import Case

@@ -8,7 +8,7 @@ from polars.testing import assert_frame_equal
 
 from exegete.experiments.faithfulness.experiment import Faithfulness
 from exegete.models.build import build
-from exegete.runs import scoring
+from exegete.runs import shards
 from exegete.runs.stages import Case, experiment_stage
 from exegete.runs.store import part, read_shards
 from exegete.training.checkpoint import Checkpoint
@@ -29,7 +29,7 @@ def rows(folder: Path) -> pl.DataFrame:
 
 @pytest.fixture(autouse=True)
 def _three_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "FEW", 3)
+    monkeypatch.setattr(shards, "FEW", 3)
 
 
 def test_a_question_is_complete_when_every_shard_was_asked(tmp_path: Path) -> None:

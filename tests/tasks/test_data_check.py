@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.tasks import spooling
+from exegete.tasks import spool
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.data_check import DataCheck, check_data, percent
 from tests.tasks.task_files import labelled, write_jsonl
@@ -24,7 +24,7 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture(params=["held", "spooled"])
 def _kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "spooled":
-        monkeypatch.setattr(spooling, "LARGE", 0)
+        monkeypatch.setattr(spool, "LARGE", 0)
 
 
 def name_of(tmp_path: Path, rows: list[dict[str, Any]], settings: str = "") -> str:
@@ -128,7 +128,7 @@ def test_the_check_of_a_large_file_is_that_of_memory_and_is_kept(
 ) -> None:
     name = name_of(tmp_path, [*ROWS, *ROWS[:7], ROWS[8] | {"label": "1"}])
     held = check_of(name)
-    monkeypatch.setattr(spooling, "LARGE", 0)
+    monkeypatch.setattr(spool, "LARGE", 0)
     assert check_of(name) == check_of(name) == held == DataCheck.of(held.facts)
 
 

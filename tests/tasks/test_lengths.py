@@ -2,7 +2,7 @@
 
 import pytest
 
-from exegete.tasks.lengths import LengthFilter
+from exegete.tasks.settings import LengthFilter
 
 TEXTS = ["x" * n for n in (1, 2, 2, 3, 5, 5)]
 

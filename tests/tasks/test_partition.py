@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exegete.base.errors import ExegeteError
-from exegete.tasks.lengths import LengthFilter
 from exegete.tasks.partition import Columns, first_by_place, number_classes, with_all_splits, within_lengths
-from exegete.tasks.splitting import PROPORTIONS, by_place
+from exegete.tasks.settings import LengthFilter
+from exegete.tasks.splits import PROPORTIONS, by_place
 
 place = st.floats(0, 1, exclude_max=True)
 SHARES = (PROPORTIONS, {"train": 0.9, "dev": 0.1})

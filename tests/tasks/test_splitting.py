@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exegete.tasks.splitting import by_place, place
+from exegete.tasks.splits import by_place, place
 
 TEXTS = [f"text number {i}" for i in range(20_000)]
 

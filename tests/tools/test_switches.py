@@ -11,8 +11,8 @@ from tools.switches.switches import Switches, load_switches, main, switches
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import validate
-from exegete.page.drawing import drawing
-from exegete.page.theme import to_svg
+from exegete.report.drawing import drawing
+from exegete.report.theme import to_svg
 from exegete.runs.study import load_study
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import build_model
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.make import made
+from exegete.models.huggingface.build import made
 from exegete.models.huggingface.model import HuggingFace
 from exegete.runs.objects import is_by_name, name_of_model
 from exegete.runs.training import fitting, train_model

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from exegete.base.files import write_text
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.tables import write_csv
 from tools.debate.claims import the_map
 from tools.debate.figure import drawn

@@ -5,7 +5,7 @@ from typing import cast
 import altair as alt
 import polars as pl
 
-from exegete.page.theme import NEUTRAL, PALETTE, inline, themed
+from exegete.report.theme import NEUTRAL, PALETTE, inline, themed
 from exegete.wings.papers.paper import load_paper
 from exegete.wings.papers.rule import VERDICTS
 from tools.debate.claims import NONE

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from exegete.page.columns import significant
+from exegete.report.columns import significant
 from exegete.wings.papers.rule import VERDICTS
 from tools.debate.claims import NONE, the_map
 from tools.debate.figure import authors

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from exegete.audits.goals import USERS, votes
+from exegete.answers.goals import USERS, votes
 from exegete.experiments.common.test import Goal, Test
 from exegete.experiments.tests import built_in, by_part, note_of
 from tools.pages.place import to

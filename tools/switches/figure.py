@@ -7,8 +7,8 @@ from typing import cast
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, in_order
-from exegete.page.theme import DASHES, PALETTE, SHAPES, inline, nothing, themed
+from exegete.report.panels import WIDTH, in_order
+from exegete.report.theme import DASHES, PALETTE, SHAPES, inline, nothing, themed
 
 PANELS = 2  # side by side
 HEIGHT = 170

@@ -227,7 +227,7 @@ def _beside(row: Mapping[str, Any], beside: Beside | None, source: Path) -> dict
 
 def write_switches(results: Path, out: Path) -> tuple[Path, Path]:
     """Write switches.csv and switches.svg; the folder is made."""
-    from exegete.page.theme import to_svg
+    from exegete.report.theme import to_svg
 
     drawn = switches(results)
     out.mkdir(parents=True, exist_ok=True)

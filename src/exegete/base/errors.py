@@ -1,6 +1,7 @@
 """Errors for people: one sentence that says what is wrong and what to do next."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -36,3 +37,25 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(names) or '(none)'}"
     return UsageError(f"unknown {kind} '{' '.join(name.splitlines())}': {hint}")
+
+
+def described(error: Exception) -> str:
+    """What an error says, on one line, with its kind.
+
+    >>> described(ValueError("no such\\nthing"))
+    'ValueError: no such thing'
+    """
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+
+
+@contextmanager
+def noted(failures: list[str], what: str) -> Iterator[None]:
+    """Go on after an error, which is added to the failures; the output itself is another's to handle."""
+    try:
+        yield
+    except OSError:
+        raise
+    except ExegeteError as error:
+        failures.append(str(error))
+    except Exception as error:  # noqa: BLE001 - a defect of ours, said where the command was given
+        failures.append(f"{what} ({described(error)})")

@@ -22,8 +22,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from exegete.base.garbage import look_rarely
-from exegete.base.memory import keep_freed
+from exegete.base.memory import keep_freed, look_rarely
 
 FORKED = ("numpy", "torch", "scipy.special", "pydantic", "altair")  # imported once for all workers
 _starting = threading.Lock()

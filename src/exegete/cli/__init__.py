@@ -15,19 +15,20 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from exegete.base.errors import DataWarning, ExegeteError, UsageError
-from exegete.base.garbage import leave_at_the_end, look_rarely
-from exegete.base.memory import keep_freed
+from exegete.base.memory import keep_freed, leave_at_the_end, look_rarely
 
 # In the order of the help page: importing a command registers it.
-from exegete.cli import listing, train, run, report, check, audit, explain, words, tokens  # isort: skip
+from exegete.cli import audit, check, explain, report, run, tokens, train, words
+
+from exegete.cli import ls  # isort: skip
 from exegete.cli.app import add_commands, app, escaped
-from exegete.cli.stopping import STOPPED, end, heard_at_once
+from exegete.cli.interrupts import STOPPED, end, heard_at_once
 
 __all__ = ["app", "main"]
 MEMORY = "not enough memory: use a smaller model or batch, fewer workers (--workers 1) or a length limit (max_length=…)"
 NO_ROOM = r"can't allocate memory|out of memory|[Oo]verflow"  # what torch says of tensors that are too large
 add_commands()
-COMMANDS = (listing, train, run, report, check, audit, explain, words, tokens)
+COMMANDS = (ls, train, run, report, check, audit, explain, words, tokens)
 
 
 def main() -> None:

@@ -86,7 +86,7 @@ def show_notes(notes: Iterable[str]) -> None:
 
 def show_known_first(folder: Path, everything: bool = False) -> None:
     """What must be known first: of the data, and how well the models predict."""
-    from exegete.report.build import notes, predictions, short
+    from exegete.answers.pages.build import notes, predictions, short
 
     show_notes(short(folder, notes(folder, everything)))
     for line in short(folder, predictions(folder)):
@@ -95,7 +95,7 @@ def show_known_first(folder: Path, everything: bool = False) -> None:
 
 def show_summary(folder: Path) -> None:
     """What must be known first, then what each experiment found."""
-    from exegete.report.build import headlines
+    from exegete.answers.pages.build import headlines
     from exegete.report.tables import rich_table
 
     show_known_first(folder, everything=True)

@@ -25,7 +25,7 @@ from exegete.cli.app import (
 )
 
 if TYPE_CHECKING:
-    from exegete.audits.scorecard import Audit
+    from exegete.answers.scorecard import Audit
     from exegete.base.progress import Progress
     from exegete.runs.engine.contract import Engine
     from exegete.runs.study import Study
@@ -68,10 +68,10 @@ def audit(
 ) -> None:
     """The scorecard: may attention be read as an explanation?"""
     _get_ahead(out, workers, engine)
-    from exegete.audits import goals
-    from exegete.audits.audit import audited
-    from exegete.audits.gate import check
-    from exegete.audits.request import AuditRequest
+    from exegete.answers import goals
+    from exegete.answers.audit import audited
+    from exegete.answers.gate import check
+    from exegete.answers.request import AuditRequest
     from exegete.base.errors import UsageError
     from exegete.runs.objects import model_named, task_of_texts
     from exegete.runs.remote import shown
@@ -124,8 +124,8 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool, everything: bo
 
     Returns what could not be shown, drawn or written, a sentence each: the answer is printed all the same.
     """
-    from exegete.base.failures import noted
-    from exegete.report.build import for_reader, notes, predictions, questions, write_report
+    from exegete.answers.pages.build import for_reader, notes, predictions, questions, write_report
+    from exegete.base.errors import noted
     from exegete.runs.remote import shown
     from exegete.runs.run import read_manifest
 
@@ -167,7 +167,7 @@ def _headed(told: "Audit") -> str:
 
 def _show_scorecard(told: "Audit", console: Console, everything: bool) -> None:
     """What decides, or all tests; the answer comes right below."""
-    from exegete.report.build import informing, scorecards, unasked
+    from exegete.answers.pages.build import informing, scorecards, unasked
     from exegete.report.tables import rich_table
 
     for table in scorecards(told, everything):

@@ -39,10 +39,10 @@ def explain(
     quiet: Quiet = False,
 ) -> None:
     """Heat maps of all methods for one prediction, and whether attention may be read here."""
+    from exegete.answers.explain import explain_all
+    from exegete.answers.pages.explanations import show, show_difference, write_page
+    from exegete.answers.question import Word, methods_in, quantity, texts_of, unit
     from exegete.base.device import on_device
-    from exegete.explanations.explain import explain_all
-    from exegete.explanations.question import Word, methods_in, quantity, texts_of, unit
-    from exegete.report.explanations import show, show_difference, write_page
     from exegete.report.terminal import ProgressBars
     from exegete.runs.remote import read_from
     from exegete.runs.store import is_address

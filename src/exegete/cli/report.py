@@ -17,7 +17,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a run's report: one HTML file that works offline."""
-    from exegete.report.build import keep_results, write_report
+    from exegete.answers.pages.build import keep_results, write_report
     from exegete.runs.integrity import refuse_damaged
     from exegete.runs.remote import read_from, shown, worked_on
 

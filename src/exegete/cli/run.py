@@ -21,8 +21,8 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a study, or go on with it: models, scores, experiments, tables, figures, report."""
-    from exegete.base.failures import noted
-    from exegete.report.build import write_report
+    from exegete.answers.pages.build import write_report
+    from exegete.base.errors import noted
     from exegete.report.terminal import ProgressBars
     from exegete.runs.objects import engine_for
     from exegete.runs.remote import shown, worked_on

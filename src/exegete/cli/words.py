@@ -35,12 +35,12 @@ def words(
     quiet: Quiet = False,
 ) -> None:
     """The importance of a word averaged over a data set, by attention and by other methods, with intervals."""
+    from exegete.answers.pages.words import MOST, TEXTS, enough_words
+    from exegete.answers.question import methods_in
     from exegete.base.device import on_device
     from exegete.base.files import write_text
-    from exegete.explanations.question import methods_in
-    from exegete.page.theme import to_svg
     from exegete.report.terminal import ProgressBars
-    from exegete.report.words import MOST, TEXTS, enough_words
+    from exegete.report.theme import to_svg
 
     if (folder is None) == (model is None) or (model is None) != (task is None):
         raise UsageError("give either a run folder, or --model and --task")

@@ -9,7 +9,7 @@ from importlib import import_module
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS, beside
 from exegete.experiments.common.test import PARTS, Test
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 _ADDED: dict[str, Test] = {}
 

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from exegete.base.errors import unknown
 from exegete.base.places import places
+from exegete.importance.erased_texts import Removal as Removal
+from exegete.importance.erased_texts import WrittenTexts, write
 from exegete.importance.sharing import kept
-from exegete.importance.written import Removal as Removal
-from exegete.importance.written import WrittenTexts, write
 from exegete.interventions.cut import Cut
 from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor

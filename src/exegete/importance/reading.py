@@ -24,7 +24,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.flow import flows
 from exegete.importance.rollout import Graph, followed, read_from, shares, with_residual, without_layers
-from exegete.interventions.where import EVERY, Head, chosen
+from exegete.interventions.sites import EVERY, Head, chosen
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Trace
 from exegete.tasks.batching import Batch
@@ -49,7 +49,7 @@ class Reading:
     signed: ClassVar[bool] = False
 
     how: Literal["mean", "rollout", "flow"] = "mean"
-    site: str = READOUT  # or one layer, a window of layers, or `every` layer (exegete.interventions.where)
+    site: str = READOUT  # or one layer, a window of layers, or `every` layer (exegete.interventions.sites)
     head: int | None = None  # the mean of all, unless given
     query: Literal["readout", "every"] = "readout"
 

@@ -10,7 +10,7 @@ from exegete.base.places import places
 from exegete.interventions.search import Search, find
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor, Site
-from exegete.models.opened import opened, unopened
+from exegete.models.openings import opened, unopened
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.base.noise import keyed_integers, stable_seed, uniform
 from exegete.base.places import places
-from exegete.interventions.where import EVERY, chosen, in_heads, meant
+from exegete.interventions.sites import EVERY, chosen, in_heads, meant
 from exegete.models.contract import Intervention, Predictor, Site
 
 WHOLE = 1e-4  # a sum of weights that is nearer to 1 than this is 1, and rounding

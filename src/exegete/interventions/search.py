@@ -6,7 +6,7 @@ For every text K candidates a^k = softmax(x^k), from x = 3 · N(0, 1), after 500
 
 d_k is how far the prediction under a^k is from that under α: |Δp| for two classes, which is the total variation
 distance, and Σ_c |Δp_c| for more, which is twice that (PROTOCOLS 6.2). Nothing but the weights changes
-(exegete.models.opened). With a linear decoder the gradient has a closed form (exegete.interventions.climbing); through
+(exegete.models.openings). With a linear decoder the gradient has a closed form (exegete.interventions.ascent); through
 any other, and through whole passes of a model, it is differentiated. With several heads every one has log-weights of
 its own, and JSD is the mean over heads.
 """
@@ -22,8 +22,8 @@ from torch.nn.functional import pad
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import normal, stable_seed
-from exegete.interventions.climbing import ABSENT, BETAS, EPS, Climb, Rates, Slopes
-from exegete.models.opened import Opened
+from exegete.interventions.ascent import ABSENT, BETAS, EPS, Climb, Rates, Slopes
+from exegete.models.openings import Opened
 
 PURPOSE = stable_seed("adversary")
 ROOM = 1 << 16  # log-weights that climb together: what stays in a core's cache

@@ -6,7 +6,7 @@ It resamples what is studentised (Efron 1982; Hall 1988),
 
 so that a sample whose large values are rare, and whose spread they decide, gets a longer arm on that side. It needs
 values that vary. With fewer than `FEW` texts, or where nearly all are one value (less than `OFF` are another), the ends
-are the bounded ones (exegete.measures.bounded), if there is a bound. Where a few lie far off and the others close
+are the bounded ones (exegete.measures.bounds), if there is a bound. Where a few lie far off and the others close
 together, t* is too long instead: samples without these few have next to no spread. So each end is the nearer one of
 both. What no text showed it does not know of: where one value in twenty lies far off, ends of 40 texts miss 2.7 times
 as often as they say.
@@ -20,7 +20,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from exegete.measures.bounded import bounded, draws, is_share
+from exegete.measures.bounds import bounded, draws, is_share
 from exegete.measures.statistics import Interval
 
 FEW = 40  # texts that can be resampled

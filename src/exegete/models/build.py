@@ -17,9 +17,9 @@ from exegete.models.ours.hierarchical import Hierarchical
 from exegete.models.ours.last_state import LastState
 from exegete.models.ours.module import Model
 from exegete.models.ours.pair import Pair
+from exegete.models.ours.piece_transformer import PooledSpelled, ReadSpelled
 from exegete.models.ours.rationale import RationaleClassifier
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
-from exegete.models.ours.spelled import PooledSpelled, ReadSpelled
 from exegete.models.ours.transformer import Transformer
 from exegete.models.ours.transformer_translator import TransformerTranslator
 from exegete.models.own.classifier import own_model
@@ -97,7 +97,7 @@ def _is_finished(spec: str, settings: Any) -> bool:
 
 def _pretrained(spec: str, task: Task, seed: int) -> Model:
     """A model of transformers; only a head of ours depends on the seed."""
-    from exegete.models.huggingface.make import made_for
+    from exegete.models.huggingface.build import made_for
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stable_seed("init", seed))
@@ -107,7 +107,7 @@ def _pretrained(spec: str, task: Task, seed: int) -> Model:
 def restored_model(folder: Path, facts: dict[str, Any]) -> Model:
     """The model of a checkpoint folder, without its weights; a model of transformers has them already."""
     if parse(facts["model"]).name.startswith(HUB):
-        from exegete.models.huggingface.make import restored
+        from exegete.models.huggingface.build import restored
 
         return restored(folder, facts)
     vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])

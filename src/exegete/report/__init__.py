@@ -1,1 +1,1 @@
-"""Report: tell a person. What is said (page), how numbers read (columns), as HTML (html), in a terminal (tables)."""
+"""Report: what a person will see. Sections, tables, columns; charts and heat maps; as HTML and in a terminal."""

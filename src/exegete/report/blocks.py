@@ -5,12 +5,12 @@ import re
 import polars as pl
 from markupsafe import Markup
 
-from exegete.page.columns import SIGNS, Column, outcome_label
-from exegete.page.drawing import Drawing, drawing
-from exegete.page.html import file_link, filled
-from exegete.page.section import Figure, Table, anchor
-from exegete.page.theme import INK
+from exegete.report.columns import SIGNS, Column, outcome_label
+from exegete.report.drawing import Drawing, drawing
+from exegete.report.markup import file_link, filled
+from exegete.report.section import Figure, Table, anchor
 from exegete.report.tables import to_csv
+from exegete.report.theme import INK
 
 LONG = 30  # rows from which a table scrolls in a box of its own
 LONGEST = 200  # rows of a figure's numbers that the page shows; the file has them all

@@ -1,6 +1,6 @@
 """Heat maps in a report: the words of a text under two or more rows of weights, to read, to hear and to take away.
 
-Words look as they do in an explanation (`page.html`). Every word has its number in its title, and all numbers
+Words look as they do in an explanation (`report.markup`). Every word has its number in its title, and all numbers
 stand in a table that opens.
 """
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import polars as pl
 from markupsafe import Markup
 
-from exegete.page.heatmap import AGAINST, FOR, SIZE, HeatMap, HeatRow, lines_of
-from exegete.page.html import file_link, filled
-from exegete.page.ink import FONT, INK
-from exegete.page.section import Table, anchor
 from exegete.report.blocks import address, table_block
+from exegete.report.heatmap import AGAINST, FOR, SIZE, HeatMap, HeatRow, lines_of
+from exegete.report.ink import FONT, INK
+from exegete.report.markup import file_link, filled
+from exegete.report.section import Table, anchor
 
 ACROSS, LETTER, LINE, SIZE_OF_TEXT = 84, 7.2, 26, 13  # letters of a line in a file, and pixels
 EMS = {  # how wide letters of a plain sans serif are, of its size; all others are OTHERS wide

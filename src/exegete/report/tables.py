@@ -4,8 +4,8 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from exegete.page.columns import SIGNS
-from exegete.page.section import Table
+from exegete.report.columns import SIGNS
+from exegete.report.section import Table
 
 # Colours of the terminal's own palette, legible on light and on dark ground; the sign and the word say the same.
 LABEL = 16  # characters of what a line is called that are kept together where a verdict may be broken instead

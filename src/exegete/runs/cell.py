@@ -27,9 +27,9 @@ from exegete.runs.study import Cell, FoundRows, Study, Work
 from exegete.runs.training import trained
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.data_check import DataCheck
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words
-from exegete.tasks.stored import column_of
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, is_trained, load_checkpoint
 from exegete.training.recipe import Companion, Recipe
 

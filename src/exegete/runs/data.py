@@ -10,7 +10,7 @@ from exegete.tasks.catalogue import check_task, files_of
 from exegete.tasks.data_check import DataCheck
 from exegete.tasks.example import Task
 from exegete.tasks.files import FileTask
-from exegete.tasks.spooling import announcement
+from exegete.tasks.spool import announcement
 
 
 def tell_size(task: str, progress: Progress) -> None:

@@ -19,8 +19,8 @@ from exegete.runs.engine.contract import Engine
 from exegete.runs.passes import OF_HUB, OURS, Costs, SplitQuestion, passes
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example
-from exegete.tasks.stored import column_of
 from exegete.training.checkpoint import is_of_hub, is_trained
 from exegete.training.recipe import Recipe
 from exegete.training.settings import TrainingSettings

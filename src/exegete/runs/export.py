@@ -11,7 +11,7 @@ from exegete.base.errors import UsageError
 from exegete.base.files import read_json, whole_folder, write_json, write_text
 from exegete.base.parquet import checksum, read_parquet, write_parquet
 from exegete.runs.integrity import CHECKSUMS, MANIFEST
-from exegete.runs.naming import NAMES, called, without_folders
+from exegete.runs.names import NAMES, called, without_folders
 from exegete.runs.run import read_manifest, study_of
 from exegete.runs.store import DONE, PARTS, files_in
 

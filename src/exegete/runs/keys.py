@@ -10,7 +10,7 @@ from pathlib import Path
 from exegete.base.memo import key_of
 
 # How a result is shown, or judged, doesn't determine it.
-DRAWING = re.compile(r"exegete\.page\.|exegete\.experiments\..*(figure|section|tests)$")
+DRAWING = re.compile(r"exegete\.report\.|exegete\.experiments\..*(figure|section|tests)$")
 BY_NAME = "exegete.interventions.catalogue"  # its things are used without an import that shows them
 
 

@@ -25,7 +25,7 @@ from exegete.base.parquet import write_parquet
 from exegete.base.progress import Progress, silent
 from exegete.models.capabilities import Writing
 from exegete.models.own.adapter import OwnModel
-from exegete.models.own.held import hold
+from exegete.models.own.registry import hold
 from exegete.models.settings import FROM_THE_HUB, HUB
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine

@@ -9,7 +9,7 @@ from exegete.base.processes import at_most
 from exegete.base.progress import Progress, Speaking, heard
 from exegete.experiments.common.contract import Growing
 from exegete.models.ours.module import hashed_once
-from exegete.page.drawing import get_ready
+from exegete.report.drawing import get_ready
 from exegete.runs.cell import (
     accompanied,
     apart,

@@ -23,7 +23,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.extras import install
 from exegete.base.files import whole_file, write_text
 from exegete.runs.store import DONE, is_address
-from exegete.tasks.spooling import cache
+from exegete.tasks.spool import cache
 
 KEPT = ("stages", "inputs")  # named by content: what is there under a name is what is here
 CELLS = "cells"

@@ -11,9 +11,9 @@ import polars as pl
 from exegete.base.errors import unknown
 from exegete.base.extras import to_pandas
 from exegete.base.parquet import read_parquet
+from exegete.experiments.common.charts import charts_of
 from exegete.experiments.common.contract import Experiment
-from exegete.experiments.common.drawn import charts_of
-from exegete.runs.naming import names_in, renamed
+from exegete.runs.names import names_in, renamed
 from exegete.runs.run import finished_cells, study_of
 from exegete.runs.study import Study
 from exegete.runs.tables import models_table, write_csv

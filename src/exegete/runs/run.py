@@ -30,8 +30,8 @@ from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.integrity import CHECKSUMS, facts_of, set_aside
 from exegete.runs.keys import code_hash
-from exegete.runs.naming import NAMES, names_of, renamed
-from exegete.runs.needs import own_files
+from exegete.runs.names import NAMES, names_of, renamed
+from exegete.runs.own_files import own_files
 from exegete.runs.pieces import work_through
 from exegete.runs.remote import FOUND, address_of, remote
 from exegete.runs.seal import Seals, libraries, seals_of

@@ -24,7 +24,7 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.measures.catalogue import MEASURES
 from exegete.models.settings import MODELS
 from exegete.runs.study import Cell, Study
-from exegete.tasks import installed, vectors
+from exegete.tasks import packages, vectors
 from exegete.tasks.catalogue import files_of, load_task
 from exegete.training.checkpoint import FACTS, WEIGHTS, is_checkpoint
 
@@ -93,7 +93,7 @@ def _model(model: str) -> str:
     named = getattr(MODELS.make(model), "vectors", None)
     if named is None:
         return ""
-    return installed.origin(vectors.GLOVE_50) if named == "glove-50" else digest_of(vectors.file_of(named))
+    return packages.origin(vectors.GLOVE_50) if named == "glove-50" else digest_of(vectors.file_of(named))
 
 
 def _given(study: Study) -> list[str]:

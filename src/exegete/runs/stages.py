@@ -22,10 +22,10 @@ from exegete.importance.given import absence, for_texts
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of
-from exegete.runs.scoring import Portions, StepShards, cut, milliseconds, padded, score_frames
+from exegete.runs.shards import Portions, StepShards, cut, milliseconds, padded, score_frames
 from exegete.runs.store import Stage, has_shards, part, stage, write_shards
-from exegete.tasks.choosing import chosen, grows
 from exegete.tasks.example import Example, Task
+from exegete.tasks.selection import chosen, grows
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion

@@ -17,7 +17,7 @@ from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
 from exegete.models.settings import MODELS, kinds_of
-from exegete.runs.naming import names_of
+from exegete.runs.names import names_of
 from exegete.tasks.catalogue import kind_of
 from exegete.tasks.example import Kind
 from exegete.training.settings import TrainingSettings, by_default

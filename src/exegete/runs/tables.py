@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.base.errors import DiskError, ExegeteError
-from exegete.base.failures import described
+from exegete.base.errors import DiskError, ExegeteError, described
 from exegete.base.files import whole_file
 from exegete.base.parquet import checksum, write_parquet
 from exegete.base.progress import Progress
@@ -68,7 +67,7 @@ def checksums(run: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def _tabulate(found: Finished, progress: Progress) -> Tabulated:  # noqa: ARG001
-    from exegete.experiments.common.drawn import draw
+    from exegete.experiments.common.charts import draw
     from exegete.runs.plugins import load_plugins
 
     load_plugins(found.study.plugins)

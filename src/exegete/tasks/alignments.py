@@ -11,7 +11,7 @@ from pathlib import Path
 from exegete.base.errors import ExegeteError
 from exegete.base.files import write_text
 from exegete.tasks.example import Link, Links
-from exegete.tasks.opening import open_text
+from exegete.tasks.text_files import open_text
 
 _LINK = re.compile(r"(\d+)([-?p])(\d+)")
 

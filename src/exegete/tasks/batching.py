@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import uniform
+from exegete.tasks.disk import Stored, index_of
 from exegete.tasks.example import Example
 from exegete.tasks.reader import Reader
 from exegete.tasks.sentences import sentences
-from exegete.tasks.stored import Stored, index_of
 from exegete.tasks.token_ids import Numbered, Record, numbered
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 

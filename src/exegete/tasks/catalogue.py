@@ -15,7 +15,7 @@ from exegete.tasks.hub import HubTask
 from exegete.tasks.parallel import HubTranslation, Multi30kTask, ParallelTask
 from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import PairSource, Source, TaskSettings
-from exegete.tasks.splitting import by_place, place
+from exegete.tasks.splits import by_place, place
 from exegete.tasks.toy_translation import ToyTranslationTask
 from exegete.tasks.translation import TranslationSettings
 

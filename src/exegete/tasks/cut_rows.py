@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exegete.tasks.disk import line_of
 from exegete.tasks.prepare import NamedExample, SourceRow, draft_of, within
 from exegete.tasks.sentences import kind_of, sentence_lengths
 from exegete.tasks.settings import TaskSettings
-from exegete.tasks.stored import line_of
 
 Group = list[tuple[str, SourceRow]]  # rows with their splits
 GROUP = 2_000_000  # characters of text in a group, about

@@ -17,7 +17,7 @@ from exegete.tasks.example import Task
 from exegete.tasks.prepare import SourceRow, prepare, prepare_unlabelled
 from exegete.tasks.records import has_class, record
 from exegete.tasks.settings import PairSource, check_pair
-from exegete.tasks.splitting import SPLITS, left_out
+from exegete.tasks.splits import SPLITS, left_out
 from exegete.tasks.tables import PLAIN, PlacedRow, format_of
 
 SPLIT_NAMES = {"training": "train", "validation": "dev", "valid": "dev", "val": "dev"} | {s: s for s in SPLITS}
@@ -55,7 +55,7 @@ class FileTask(PairSource):
             return self._without_labels(str(spec), files)
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
-        from exegete.tasks.spooling import is_large, spooled  # it needs numpy, and listings don't
+        from exegete.tasks.spool import is_large, spooled  # it needs numpy, and listings don't
 
         if is_large(files.values()) and not (self.planting or self._has_candidates(files)):
             return spooled(spec, files, self, partial(self.labelled, self._found(files)), self._unlabelled)

@@ -7,10 +7,10 @@ from typing import Any
 
 from exegete.base.errors import ExegeteError
 from exegete.tasks.example import Record
-from exegete.tasks.opening import read_jsonl
 from exegete.tasks.prepare import SourceRow
 from exegete.tasks.records import record
-from exegete.tasks.splitting import SPLITS
+from exegete.tasks.splits import SPLITS
+from exegete.tasks.text_files import read_jsonl
 from exegete.tasks.word_labels import NOTE, with_weak_rationale
 
 VARIABLE = "EXEGETE_DATA"

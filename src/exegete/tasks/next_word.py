@@ -18,7 +18,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.example import Example, Task
 from exegete.tasks.pieces import MARK
 from exegete.tasks.reader import Reader
-from exegete.tasks.splitting import left_out
+from exegete.tasks.splits import left_out
 from exegete.tasks.translation import ALL, QUARTILE
 from exegete.tasks.vocabulary import END, SPECIAL
 

@@ -10,7 +10,7 @@ from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import folder, hub
 from exegete.tasks.example import Task
-from exegete.tasks.opening import open_text, read_jsonl
+from exegete.tasks.text_files import open_text, read_jsonl
 from exegete.tasks.translation import CorpusSettings, SentencePair, aligned, pair, translation
 
 ON_THE_HUB = "hf:bentrevett/multi30k:source=en,target=de"

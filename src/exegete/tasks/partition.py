@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from exegete.base.errors import ExegeteError, unknown
 from exegete.tasks.class_names import in_order, plain_names
-from exegete.tasks.lengths import LengthFilter
-from exegete.tasks.splitting import CARVED, PROPORTIONS, SPLITS, left_out
+from exegete.tasks.settings import LengthFilter
+from exegete.tasks.splits import CARVED, PROPORTIONS, SPLITS, left_out
 
 Columns = NDArray[Any]  # a structured array: a row for every text
 

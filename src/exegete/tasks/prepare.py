@@ -12,7 +12,7 @@ from exegete.tasks.class_names import in_order, named, plain_names
 from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.scripts import SAMPLE, is_uncut
 from exegete.tasks.settings import TaskSettings
-from exegete.tasks.splitting import SPLITS, left_out, place
+from exegete.tasks.splits import SPLITS, left_out, place
 from exegete.tasks.tokenizers import TOKENIZERS, VERBATIM, Tokenizer, as_written
 
 if TYPE_CHECKING:

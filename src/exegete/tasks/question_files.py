@@ -10,8 +10,8 @@ from pathlib import Path
 
 from exegete.base.errors import ExegeteError
 from exegete.tasks.example import Record
-from exegete.tasks.opening import open_text
 from exegete.tasks.prepare import SourceRow
+from exegete.tasks.text_files import open_text
 
 ENTITY, PLACEHOLDER = "@entity", "@placeholder"
 ENDING = ".question"

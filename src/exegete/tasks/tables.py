@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.tasks.opening import is_gzip, open_text, read_jsonl
+from exegete.tasks.text_files import is_gzip, open_text, read_jsonl
 
 
 class PlacedRow(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from exegete.tasks.disk import Stored
 from exegete.tasks.example import Example
-from exegete.tasks.stored import Stored
 from exegete.tasks.vocabulary import END, START, Vocabulary
 from exegete.tasks.word_numbers import WordNumbers
 

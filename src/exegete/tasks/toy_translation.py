@@ -15,7 +15,7 @@ from pydantic import model_validator
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec
 from exegete.tasks.example import Link, Links, Task
-from exegete.tasks.splitting import place
+from exegete.tasks.splits import place
 from exegete.tasks.translation import SentencePair, TranslationSettings, translation
 
 NUMBERS = {"two": "du", "three": "tri", "four": "fer", "five": "pem", "six": "sek"}

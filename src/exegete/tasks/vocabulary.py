@@ -87,7 +87,7 @@ def fit_vocabulary(examples: Iterable[Example], min_df: int = 1, wrap: bool = Fa
 
 def _documents(examples: Iterable[Example]) -> Counter[str]:
     """In how many examples a word is; stored ones are counted without reading any."""
-    from exegete.tasks.stored import Stored  # numpy, which listings don't need
+    from exegete.tasks.disk import Stored  # numpy, which listings don't need
 
     if isinstance(examples, Stored):
         return examples.documents()

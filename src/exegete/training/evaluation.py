@@ -10,8 +10,8 @@ from exegete.models.capabilities import Pretrained, Trainable, Writing
 from exegete.models.contract import Intervention, Predictor
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import column_of
 from exegete.tasks.vocabulary import PAD
 from exegete.training.metrics import Metrics, all_metrics
 from exegete.training.objectives import Objective

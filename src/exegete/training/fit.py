@@ -19,9 +19,9 @@ from exegete.interventions.contract import bound, renewed
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.contract import Intervention
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length, with_token_ids
+from exegete.tasks.disk import column_of, some_of
 from exegete.tasks.example import Example, Task
 from exegete.tasks.open_words import OpenWords
-from exegete.tasks.stored import column_of, some_of
 from exegete.tasks.vocabulary import Vocabulary
 from exegete.training.adam import Adam
 from exegete.training.evaluation import evaluate, mean_loss

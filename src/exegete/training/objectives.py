@@ -16,8 +16,8 @@ from exegete.base.catalogue import Catalogue, Entry
 from exegete.models.contract import Predictor, Trace
 from exegete.models.ours.translator import gold
 from exegete.tasks.batching import Batch
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import column_of
 from exegete.tasks.vocabulary import PAD
 
 

@@ -30,7 +30,7 @@ class GivenModel(Checkpoint):
 
 def load_pretrained(spec: str) -> GivenModel:
     """The classifier that `hf:NAME` stands for; of a folder of ours, with what it was trained on."""
-    from exegete.models.huggingface.make import made
+    from exegete.models.huggingface.build import made
 
     if not is_trained(spec):
         raise UsageError(
@@ -44,7 +44,7 @@ def wrap_pretrained(
     module: Any, tokenizer: Any, labels: Sequence[str] = (), label: str = "", truncate: bool = False
 ) -> GivenModel:
     """A classifier of transformers in memory with its tokenizer, as both are now: a copy is taken."""
-    from exegete.models.huggingface.make import wrapped
+    from exegete.models.huggingface.build import wrapped
 
     return _as_it_is(wrapped(module, tokenizer, labels, label, truncate), in_memory=True)
 
@@ -56,6 +56,6 @@ def _as_it_is(model: Any, **facts: Any) -> GivenModel:
 
 def hold_pretrained(model: Trainable) -> str:
     """The name of a model of transformers that lives in this process only."""
-    from exegete.models.huggingface.make import hold
+    from exegete.models.huggingface.build import hold
 
     return hold(model)

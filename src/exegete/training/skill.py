@@ -18,8 +18,8 @@ from exegete.measures.statistics import Interval
 from exegete.measures.student import one_sided
 from exegete.models.capabilities import Writing
 from exegete.models.ours.translator import gold
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example
-from exegete.tasks.stored import column_of
 from exegete.tasks.vocabulary import PAD
 from exegete.training.evaluation import passes
 

@@ -11,7 +11,7 @@ import pytest
 from exegete.base.errors import UsageError
 from exegete.wings.annotation.page import checked_format, page
 from exegete.wings.annotation.sheets import Item, ItemKey, Secret, read_sheet
-from tests.report.test_report_html import HOSTILE, Reader
+from tests.answers.pages.test_report_html import HOSTILE, Reader
 
 Browser: TypeAlias = Any  # playwright's, which is only needed for the tests in a browser
 Page: TypeAlias = Any
@@ -160,7 +160,7 @@ def test_loading_saved_answers(opened: Page, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_marked_words_are_legible_on_both_grounds(opened: Page, scheme: str) -> None:
-    from tests.page.colours import contrast
+    from tests.report.colours import contrast
 
     opened.emulate_media(color_scheme=scheme)
     begin(opened)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exegete.runs.study import Study
-from tests.explanations.explained_model import saved
+from tests.answers.explained_model import saved
 from tests.small import small_task
 from tests.test_cli import call
 

@@ -19,9 +19,9 @@ from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import sentences
 from exegete.training.checkpoint import Checkpoint, save_checkpoint
-from exegete.wings.annotation.draw import Draw, draw, drawn
+from exegete.wings.annotation.sample import Draw, draw, drawn
 from exegete.wings.annotation.sheets import DrawnItems, to_csv
-from tests.explanations.explained_model import SPEC, checkpoint, saved
+from tests.answers.explained_model import SPEC, checkpoint, saved
 from tests.small import small_model, small_task, vocabulary
 
 TASK = small_task(longest=12)

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from exegete.audits import goals
-from exegete.audits.criteria import VERSION, Criteria, load_criteria
+from exegete.answers import goals
+from exegete.answers.criteria import VERSION, Criteria, load_criteria
 from exegete.base.errors import ExegeteError
 from exegete.cli import app
-from exegete.page.theme import to_svg
+from exegete.report.theme import to_svg
 from exegete.runs.study import Study, read_study
 from exegete.wings.calibration import calibrate as calibrating
 from exegete.wings.calibration.calibrate import LINES, Calibration, CalibrationPlan, calibrate, keep

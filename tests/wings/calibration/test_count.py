@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from exegete.audits.criteria import load_criteria
+from exegete.answers.criteria import load_criteria
 from exegete.wings.calibration.count import (
     ALL,
     ANSWERS,

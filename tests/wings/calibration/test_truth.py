@@ -11,8 +11,8 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.measures.gini import gini_correlation
 from exegete.models.capabilities import Pooling
+from exegete.models.truths.classifier import HandSet, Wiring, moved
 from exegete.models.truths.families import FAMILIES, drawn
-from exegete.models.truths.hand_set import HandSet, Wiring, moved
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary
 from exegete.wings.calibration.families import NAMES, draw, known
 from exegete.wings.calibration.truth import Arithmetic, Passes, Population, effects, effects_in_company, idle, numbers

@@ -11,14 +11,14 @@ from unittest.mock import patch
 
 import httpx
 
-from exegete.report.build import write_report
+from exegete.answers.pages.build import write_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.training.checkpoint import save_checkpoint
 from exegete.wings.explorer.guard import Buckets, Door, Guard
-from exegete.wings.explorer.served import Served
 from exegete.wings.explorer.start import Background
-from tests.explanations.explained_model import checkpoint, saved
+from exegete.wings.explorer.workers import Served
+from tests.answers.explained_model import checkpoint, saved
 from tests.studied import reviews, small_study
 
 WAIT = 120.0
@@ -40,7 +40,7 @@ def small_run(at: Path) -> Path:
         {"name": "agreement", "ks": ["1"], "topk": [], "draws": 2},
         {"name": "adversary_search", "references": False, "steps": 5, "count": 2, "texts": 5},
     )
-    with patch("exegete.experiments.common.drawn.draw"):  # figures take longer than all else
+    with patch("exegete.experiments.common.charts.draw"):  # figures take longer than all else
         found = run_study(study, at / "run", engine=LocalEngine(1))
     write_report(found)
     return found

@@ -8,16 +8,16 @@ import pytest
 import torch
 
 import exegete
+from exegete.answers.explain import example_of, explain
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.experiments.common.counterfactual import furthest
-from exegete.explanations.explain import example_of, explain
+from exegete.experiments.common.counterfactuals import furthest
 from exegete.interventions.permute import permuted_together
 from exegete.interventions.search import Search, find
 from exegete.measures.divergence import jsd, tvd
-from exegete.models.opened import opened
+from exegete.models.openings import opened
 from exegete.training.checkpoint import load_checkpoint
 from exegete.wings.explorer.lab import Lab, lab
-from tests.explanations.explained_model import TEXT
+from tests.answers.explained_model import TEXT
 from tests.wings.explorer.serving import Running
 
 pytestmark = pytest.mark.slow  # a server, a model and a run of their own

@@ -12,9 +12,9 @@ from exegete.base.errors import UsageError
 from exegete.base.pauses import checked, pause
 from exegete.runs.engine.warm import Warm
 from exegete.tasks.tokenizers import words
-from exegete.wings.explorer import answers, messages
+from exegete.wings.explorer import messages, worker_answers
 from exegete.wings.explorer.messages import Message
-from tests.explanations.explained_model import TEXT
+from tests.answers.explained_model import TEXT
 from tests.wings.explorer.serving import Running, event_of, until
 
 SECRET = "4111-1111"
@@ -143,25 +143,25 @@ def test_a_long_word_is_cut_in_no_time() -> None:
 
 
 def test_time_and_memory_of_a_question_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    with checked(answers.within_limits()):
+    with checked(worker_answers.within_limits()):
         pause()
-    monkeypatch.setattr(answers, "SECONDS", -1)
+    monkeypatch.setattr(worker_answers, "SECONDS", -1)
     with (
         pytest.raises(UsageError, match="this takes longer than -1 seconds: shorten the text"),
-        checked(answers.within_limits()),
+        checked(worker_answers.within_limits()),
     ):
         pause()
-    monkeypatch.setattr(answers, "SECONDS", 300)
+    monkeypatch.setattr(worker_answers, "SECONDS", 300)
     held = iter([0, 5 << 30])
-    monkeypatch.setattr(answers, "_resident", lambda: next(held))
-    with pytest.raises(UsageError, match="more than 4 GB of memory"), checked(answers.within_limits()):
+    monkeypatch.setattr(worker_answers, "_resident", lambda: next(held))
+    with pytest.raises(UsageError, match="more than 4 GB of memory"), checked(worker_answers.within_limits()):
         pause()
 
 
 def test_memory_is_that_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 10 << 20 < answers._resident() < 100 << 30
-    monkeypatch.setattr(answers, "STATUS", Path("nowhere"))
-    assert 10 << 20 < answers._resident() < 100 << 30
+    assert 10 << 20 < worker_answers._resident() < 100 << 30
+    monkeypatch.setattr(worker_answers, "STATUS", Path("nowhere"))
+    assert 10 << 20 < worker_answers._resident() < 100 << 30
 
 
 def test_pauses_are_made_by_passes_and_end_the_work() -> None:
@@ -199,7 +199,7 @@ def test_answers_that_are_kept_have_a_longest(server: Running, monkeypatch: pyte
     server.post("open", text="a b c d")
     before = len(model._kept)
     assert before == len(model._sizes) > 0
-    monkeypatch.setattr("exegete.wings.explorer.served.BYTES", 300)
+    monkeypatch.setattr("exegete.wings.explorer.workers.BYTES", 300)
     server.post("open", text="a b c d e")
     assert sum(model._sizes.values()) <= 300
     assert model._kept.keys() == model._sizes.keys()

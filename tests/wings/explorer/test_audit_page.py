@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import exegete
-from exegete.audits.audit import judge_run
+from exegete.answers.audit import judge_run
 from exegete.runs.results import Run
 from tests.browser import Browser
 from tests.studied import reviews

@@ -14,17 +14,17 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exegete.audits.audit import judge_run
+from exegete.answers.audit import judge_run
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.ties import levels
 from exegete.runs.results import Run
-from exegete.wings.explorer.busy import Busy, Room
 from exegete.wings.explorer.data import Data, page_of_texts, run_of, some_words
 from exegete.wings.explorer.messages import RunTexts, RunWords
-from exegete.wings.explorer.reading import JudgedRun, keep, words_of
+from exegete.wings.explorer.queue import Busy, Room
 from exegete.wings.explorer.replies import ServedCell
+from exegete.wings.explorer.run_texts import JudgedRun, keep, words_of
 from exegete.wings.explorer.server import REPORT_POLICY, make_app
-from tests.report.test_telling import tau_b
+from tests.answers.pages.test_texts import tau_b
 
 pytestmark = pytest.mark.slow  # a server, a model and a run of their own
 

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, quote, urlencode
 import pytest
 
 import exegete
+from tests.answers.explained_model import TEXT
 from tests.browser import Browser
-from tests.explanations.explained_model import TEXT
 from tests.wings.explorer.serving import Running, until
 
 pytestmark = pytest.mark.slow

@@ -17,10 +17,10 @@ from fastapi import FastAPI
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.wings.explorer import guard, headers
-from exegete.wings.explorer.answers import without_paths
 from exegete.wings.explorer.guard import BODY, CLIENTS, HEADERS, Buckets, Door, Guard, Refused
 from exegete.wings.explorer.start import bound, check_source, door_of, loopback
-from tests.explanations.explained_model import TEXT
+from exegete.wings.explorer.worker_answers import without_paths
+from tests.answers.explained_model import TEXT
 from tests.wings.explorer.serving import Running, running, until
 
 PORT = 8077
@@ -370,7 +370,7 @@ def dribbled(raw: socket.socket, byte: bytes) -> bytes:
 
 
 def test_a_full_queue_says_so(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exegete.wings.explorer.served.WAITING", 0)
+    monkeypatch.setattr("exegete.wings.explorer.workers.WAITING", 0)
     answer = server.client.post("/api/weigh", json={"model": 0, "text": TEXT})
     assert answer.status_code == 429
     assert "waiting" in answer.json()["error"]

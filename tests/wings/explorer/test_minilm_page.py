@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import exegete
-from exegete.explanations.explain import example_of
+from exegete.answers.explain import example_of
 from exegete.training.checkpoint import load_checkpoint
 from tests.browser import Browser
 from tests.wings.explorer.serving import Running, running

@@ -14,8 +14,8 @@ import exegete
 from exegete.training.checkpoint import load_checkpoint
 from exegete.wings.explorer.guard import HEADERS, Door, Guard
 from exegete.wings.explorer.panel import Live
+from tests.answers.explained_model import TEXT
 from tests.browser import Browser
-from tests.explanations.explained_model import TEXT
 from tests.wings.explorer.test_explorer_page import CLOSE, WAIT, in_python, panel, settle, shown, weights
 
 

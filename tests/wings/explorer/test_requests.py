@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tools.requests_drawn import all_asked, reachable
 
-from exegete.wings.explorer.served import Served
+from exegete.wings.explorer.workers import Served
 from tests.wings.explorer.serving import Running, running
 
 CASES = 120

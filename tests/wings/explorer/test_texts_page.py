@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import exegete
+from exegete.answers.explain import explain
+from exegete.answers.question import Word
+from exegete.answers.translations import written
 from exegete.cli import app
-from exegete.explanations.explain import explain
-from exegete.explanations.question import Word
-from exegete.explanations.written import written
 from exegete.training.checkpoint import load_checkpoint
+from tests.answers.explained_model import TEXT
+from tests.answers.written_model import SOURCE, saved_translator
 from tests.browser import Browser
-from tests.explanations.explained_model import TEXT
-from tests.explanations.written_model import SOURCE, saved_translator
 from tests.wings.explorer.serving import Running, running
 from tests.wings.explorer.test_explorer_page import AXE_RULES, WAIT, opened, panel, settle, shown
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from exegete.audits.audit import judge_run
+from exegete.answers.audit import judge_run
 from exegete.runs.results import Run
 from exegete.wings.explorer.data import page_of_texts
 from exegete.wings.explorer.messages import RunTexts
-from exegete.wings.explorer.reading import JudgedRun
 from exegete.wings.explorer.replies import ServedCell
+from exegete.wings.explorer.run_texts import JudgedRun
 from tests.browser import Browser
 from tests.wings.explorer.serving import Running, running
 

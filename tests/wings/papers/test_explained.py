@@ -9,12 +9,12 @@ from statistics import mean
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.page.columns import significant
+from exegete.report.columns import significant
 from exegete.runs.study import load_study
 from exegete.wings.papers.catalogue import PAPERS
-from exegete.wings.papers.explained import CONTROL, ELSEWHERE, EXPLAINS, NOT_IT, OPEN, PART, reasons_for, worth
 from exegete.wings.papers.paper import Paper, Reason, load_paper, read_paper
 from exegete.wings.papers.published import KEYS, PAPERS_FOLDER
+from exegete.wings.papers.reasons import CONTROL, ELSEWHERE, EXPLAINS, NOT_IT, OPEN, PART, reasons_for, worth
 from exegete.wings.papers.reproduce import Line, asked, compare
 from exegete.wings.papers.rule import Ours, Yardstick
 

@@ -23,12 +23,12 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
-from exegete.experiments.common.beside import permuted_jsd
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.counterfactual import facts, frame, furthest, grouped, members, several_keys, spread
+from exegete.experiments.common.counterfactuals import facts, frame, furthest, grouped, members, several_keys, spread
 from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
 from exegete.experiments.common.experiment import OfDistributions
 from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.side_by_side import permuted_jsd
 from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import SAME
 from exegete.interventions.search import Adversaries, Search, find_each
@@ -127,7 +127,7 @@ class AdversarySearch(Search, OfDistributions):
         """A histogram, violins over bins of the largest weight, pairs of heat maps, and layers; the first ε."""
         from exegete.experiments.adversary_search.figure import pairs, spread
         from exegete.experiments.common.depth_figure import ALL, by_place
-        from exegete.page.violin import Axis, violin
+        from exegete.report.violin import Axis, violin
 
         first = at_readout(rows).filter(pl.col("epsilon") == self.epsilons[0])
         own = first.filter(pl.col("who") == MODEL)

@@ -5,9 +5,9 @@ import math
 import altair as alt
 import polars as pl
 
-from exegete.page.heatmap import lines_of
-from exegete.page.panels import WIDTH, in_order, lines, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.report.heatmap import lines_of
+from exegete.report.panels import WIDTH, in_order, lines, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
 BINS, TOP = 40, 0.7  # of the paper's histogram
 PAIRS = 4  # texts that are shown

@@ -8,9 +8,9 @@ from exegete.experiments.adversary_search.experiment import MODEL
 from exegete.experiments.common.depth import at_readout, placed
 from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.common.tallies import ALL
-from exegete.page.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
-from exegete.page.heatmap import HeatMap, HeatRow
-from exegete.page.labels import named
+from exegete.report.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
+from exegete.report.heatmap import HeatMap, HeatRow
+from exegete.report.labels import named
 
 MEANING = (
     "For every text other weights are searched for that are as far from the model's own as possible while the "

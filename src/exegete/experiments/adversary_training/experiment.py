@@ -20,7 +20,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.beside import (
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.search_weights import searched
+from exegete.experiments.common.side_by_side import (
     DRAWS,
     TextsAsSeen,
     companion_sees,
@@ -31,9 +34,6 @@ from exegete.experiments.common.beside import (
     text_facts,
     unread,
 )
-from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.searched import searched
 from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import SAME, clipped, f1_by_seed, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd

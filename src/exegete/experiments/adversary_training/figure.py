@@ -6,9 +6,9 @@ import altair as alt
 import polars as pl
 
 from exegete.experiments.adversary_training.section import KINDS
-from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, figure
-from exegete.page.violin import Axis, half_shapes, halves
+from exegete.report.panels import WIDTH, lines, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, SHAPES, figure
+from exegete.report.violin import Axis, half_shapes, halves
 
 COLOURS = (*PALETTE[:2], NEUTRAL, PALETTE[2])
 TICKS = (0, 0.2, 0.4, 0.6)

@@ -1,7 +1,7 @@
 """Adversary training in a report: can a model learn to predict the same with other attention?"""
 
 from exegete.experiments.common.section import Passage, as_written, chapter, shown
-from exegete.page.columns import count, interval, number, share, text, wide
+from exegete.report.columns import count, interval, number, share, text, wide
 
 KINDS = {
     "unfrozen": "trained, everything moves",

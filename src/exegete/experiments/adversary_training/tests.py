@@ -3,7 +3,7 @@
 import math
 
 from exegete.experiments.common.test import Test
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula=(

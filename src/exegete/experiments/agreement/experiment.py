@@ -17,7 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import Ranking, ranked
+from exegete.experiments.common.marked_words import Ranking, ranked
 from exegete.experiments.common.parts import AllRows
 from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.experiments.common.tallies import ALL, class_of
@@ -158,7 +158,7 @@ class Agreement(Question):
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Histograms by class, densities of the pairs, and, where there is a top k, what its coefficients can tell."""
         from exegete.experiments.agreement.figure import histogram, of_sparse, ties, topk
-        from exegete.page.density import density
+        from exegete.report.density import density
 
         attention, *others = self.against
         informed = rows.filter(pl.col("first") != self.noise)

@@ -13,8 +13,8 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import importance_label, measure_label, named, pair_label, size_label, with_pair
-from exegete.page.panels import (
+from exegete.report.labels import importance_label, measure_label, named, pair_label, size_label, with_pair
+from exegete.report.panels import (
     NOISE,
     TICKS,
     WIDTH,
@@ -26,8 +26,8 @@ from exegete.page.panels import (
     with_panel,
     without_noise,
 )
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
-from exegete.page.violin import OTHERS, few_groups
+from exegete.report.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.report.violin import OTHERS, few_groups
 
 BINS = 30
 

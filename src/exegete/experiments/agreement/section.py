@@ -4,9 +4,9 @@ import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.common.tallies import ALL
-from exegete.page.columns import count, interval, number, share, spread, text
-from exegete.page.labels import importance_label, with_pair
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, share, spread, text
+from exegete.report.labels import importance_label, with_pair
+from exegete.report.section import Table
 
 AGREEMENT = (
     "Kendall's τ-b between the rankings that two importances give the words of a text, averaged over texts. Unrelated "

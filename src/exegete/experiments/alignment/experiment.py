@@ -16,10 +16,10 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
-from exegete.experiments.alignment.aligning import Aligned, AlignmentTarget, Of, Pieces, align, links_of
+from exegete.experiments.alignment.links import Aligned, AlignmentTarget, Of, Pieces, align, links_of
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import check_methods
+from exegete.experiments.common.marked_words import check_methods
 from exegete.experiments.common.summaries import interval_of, or_none
 from exegete.experiments.common.tallies import clipped, told
 from exegete.importance.catalogue import IMPORTANCES
@@ -35,9 +35,9 @@ from exegete.measures.alignment import (
 from exegete.measures.resampling import Resample, percentiles
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Links, Task
 from exegete.tasks.pieces import joined
+from exegete.tasks.selection import chosen
 
 METHODS = (
     "attention", "attention_x_gradient", "gradient:norm=l2", "gradient_x_input", "smoothgrad:samples=10",

@@ -6,11 +6,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from exegete.page.dots import dots, table_of
-from exegete.page.families import ATTENTION, RANDOM, family
-from exegete.page.labels import importance_labels, model_labels, task_labels
-from exegete.page.panels import columns_of, in_order
-from exegete.page.theme import PALETTE, figure, inline, nothing, themed
+from exegete.report.dots import dots, table_of
+from exegete.report.families import ATTENTION, RANDOM, family
+from exegete.report.labels import importance_labels, model_labels, task_labels
+from exegete.report.panels import columns_of, in_order
+from exegete.report.theme import PALETTE, figure, inline, nothing, themed
 
 COLUMNS = {"error_rate": "alignment error rate (low is good)", "same_as_attention": "linked as attention does"}
 CELL = ("task", "model", "split")

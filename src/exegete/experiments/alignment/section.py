@@ -5,8 +5,8 @@ import polars as pl
 from exegete.experiments.alignment.experiment import CELL, ERROR_RATE, PRECISION, RECALL, SAME
 from exegete.experiments.alignment.figure import best_first
 from exegete.experiments.common.section import Found, Passage, chapter, shown
-from exegete.page.columns import count, interval, number, text, varying, wide
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, text, varying, wide
+from exegete.report.section import Table
 
 MEANING = (
     "The translator was made to write the reference. Each of its words is linked to the source word that scores "

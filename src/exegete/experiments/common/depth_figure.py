@@ -7,9 +7,9 @@ import altair as alt
 import polars as pl
 
 from exegete.experiments.common.depth import READOUT
-from exegete.interventions.where import EVERY
-from exegete.page.panels import grid, in_order, series, with_panel
-from exegete.page.theme import inline, themed
+from exegete.interventions.sites import EVERY
+from exegete.report.panels import grid, in_order, series, with_panel
+from exegete.report.theme import inline, themed
 
 NUMBERS = ("mean", "low", "high")
 ONE = ""  # the group of dots where there is one at each place

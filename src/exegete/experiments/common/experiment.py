@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from exegete.experiments.common.beside import unread
 from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.side_by_side import unread
 from exegete.models.contract import Predictor
-from exegete.models.opened import unopened
+from exegete.models.openings import unopened
 from exegete.tasks.example import Task
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.models.capabilities import Resuming
 from exegete.models.contract import Predictor, Query
-from exegete.models.opened import Opened, opened, unopened, unpooled
+from exegete.models.openings import Opened, opened, unopened, unpooled
 from exegete.tasks.batching import batches_by_cost, batches_of_one_length
 from exegete.tasks.example import Example
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 import polars as pl
 
 from exegete.base.parquet import read_parquet
-from exegete.experiments.common.drawn import charts_of, drawn
+from exegete.experiments.common.charts import charts_of, drawn
 from exegete.experiments.common.margins import Margins, margins_of
-from exegete.page.columns import Column, varying
-from exegete.page.labels import importance_labels, named
-from exegete.page.section import Figure, Section, Table
+from exegete.report.columns import Column, varying
+from exegete.report.labels import importance_labels, named
+from exegete.report.section import Figure, Section, Table
 
 SUMMARY = "summary"
 WHICH = (varying("task"), varying("model"))  # what a row is of, where there is more than one

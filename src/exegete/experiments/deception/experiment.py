@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.beside import numbers, seen, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import check_methods, marks, over_texts
+from exegete.experiments.common.marked_words import check_methods, marks, over_texts
+from exegete.experiments.common.side_by_side import numbers, seen, unread
 from exegete.experiments.known_answer.experiment import KnownAnswer
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal

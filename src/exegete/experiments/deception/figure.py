@@ -3,9 +3,9 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, grid, in_order, series, with_panel
-from exegete.page.theme import figure
+from exegete.report.labels import importance_labels
+from exegete.report.panels import WIDTH, grid, in_order, series, with_panel
+from exegete.report.theme import figure
 
 HONEST = "honest"
 COLUMNS = {

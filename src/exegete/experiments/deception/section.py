@@ -4,7 +4,7 @@ import polars as pl
 
 from exegete.experiments.common.section import Passage, as_written, chapter, shown
 from exegete.experiments.deception.experiment import BASE, PRECISION
-from exegete.page.columns import count, interval, number, text, wide
+from exegete.report.columns import count, interval, number, text, wide
 
 MEANING = (
     "Planted words decide the class of every test text. The same model was trained once more from the same start, with "

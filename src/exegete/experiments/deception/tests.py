@@ -1,6 +1,6 @@
 """How deception is measured; the audit asks nothing of it."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula="loss + penalty −λ log(1 − mass of attention on the words that decide).",

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from torch import Tensor
 
-from exegete.experiments.common.one_removed import OneRemoved
+from exegete.experiments.common.one_removal import OneRemoved
 from exegete.experiments.common.removal import Single
 from exegete.experiments.common.summaries import by_keys, interval_of, or_none
 from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed

@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, figure
+from exegete.report.panels import WIDTH, lines, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, figure
 
 SIDE = 88  # of a tile, in pixels
 KINDS = {

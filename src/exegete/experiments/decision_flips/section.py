@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.page.columns import count, interval, number, probability, share, text, wide
+from exegete.report.columns import count, interval, number, probability, share, text, wide
 
 MEANING = (
     "The highest weight of the last attention is set to 0, or a random other one, and the others are renormalised (in "

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
-from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
+from exegete.experiments.common.side_by_side import companion_sees, distance, numbers, seen, text_facts, unread
 from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
 from exegete.models.capabilities import Selecting

@@ -4,8 +4,8 @@ import altair as alt
 import polars as pl
 
 from exegete.experiments.diagnostic.section import LABELS, MEASURES
-from exegete.page.panels import WIDTH, grid, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, figure
+from exegete.report.panels import WIDTH, grid, in_order, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, figure
 
 SOURCES, WORDS = "where weights come from", "a model of single words with these weights"
 

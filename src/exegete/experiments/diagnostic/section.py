@@ -6,7 +6,7 @@ import polars as pl
 
 from exegete.experiments.common.section import Passage, better, chapter, shown
 from exegete.experiments.diagnostic.experiment import LEVEL
-from exegete.page.columns import count, interval, number, text
+from exegete.report.columns import count, interval, number, text
 
 MEASURES = {"accuracy": "accuracy", "f1": "F1"}
 LABELS = {

@@ -1,7 +1,7 @@
 """How diagnostic is measured, and what the audit asks of it."""
 
 from exegete.experiments.common.test import Test
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula=(

@@ -34,10 +34,10 @@ from exegete.measures.divergence import normalised_entropy
 from exegete.measures.rank import kendall, tau
 from exegete.models.capabilities import Pooling
 from exegete.models.contract import Predictor
-from exegete.models.opened import unpooled
+from exegete.models.openings import unpooled
 from exegete.tasks.batching import batches_of_one_length
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
+from exegete.tasks.selection import chosen
 
 ATTENTION, GRADIENT = "attention", "gradient:norm=l2"
 

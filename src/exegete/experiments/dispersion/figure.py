@@ -11,9 +11,9 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import named, task_labels
-from exegete.page.panels import WIDTH, grid, in_order, rows_of, series
-from exegete.page.theme import DASHES, PALETTE, SHAPES, figure, inline, nothing, themed
+from exegete.report.labels import named, task_labels
+from exegete.report.panels import WIDTH, grid, in_order, rows_of, series
+from exegete.report.theme import DASHES, PALETTE, SHAPES, figure, inline, nothing, themed
 
 STATES = ("gradient_states", "leave_one_out_states")
 METHODS = ("gradient", "leave-one-out")

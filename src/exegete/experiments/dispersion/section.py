@@ -6,8 +6,8 @@ import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
 from exegete.experiments.dispersion.figure import swept
-from exegete.page.columns import count, interval, number, probability, text
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, probability, text
+from exegete.report.section import Table
 
 MEANING = (
     "Attention weighs hidden states, and a state is made of many words. Normalised entropy says how evenly "

@@ -18,7 +18,7 @@ from exegete.base.places import places
 from exegete.experiments.common.pooling import Pooled, pooled
 from exegete.interventions.detach import Detach
 from exegete.models.capabilities import Pooling
-from exegete.models.opened import OpenedPooling
+from exegete.models.openings import OpenedPooling
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.example import Example
 

@@ -1,6 +1,6 @@
 """How dispersion is measured; the audit asks nothing of it."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula="normalised entropy = −Σ a_t log a_t / log T of the shares a_t of importance over T words.",

@@ -27,8 +27,8 @@ from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, los
 from exegete.measures.robustness import infidelity, sensitivity_max
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example, Task
+from exegete.tasks.selection import chosen
 
 METHODS = (
     "attention", "attention_x_gradient", "attention_x_norm", "gradient:norm=l2", "gradient_x_input", "smoothgrad",

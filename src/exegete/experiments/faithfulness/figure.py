@@ -10,10 +10,10 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.families import ATTENTION, COLOURS, FAMILIES, RANDOM, family
-from exegete.page.labels import importance_labels, measure_label
-from exegete.page.panels import WIDTH, grid, in_lines, in_order, with_panel
-from exegete.page.theme import NEUTRAL, inline, nothing, themed
+from exegete.report.families import ATTENTION, COLOURS, FAMILIES, RANDOM, family
+from exegete.report.labels import importance_labels, measure_label
+from exegete.report.panels import WIDTH, grid, in_lines, in_order, with_panel
+from exegete.report.theme import NEUTRAL, inline, nothing, themed
 
 MEASURES = {"comprehensiveness": "comprehensiveness", "sufficiency": "sufficiency", "flip": "words gone at flip"}
 REMOVALS = {"delete": "deleted", "zero": "zeroed", "unknown": "made unknown", "blocked": "blocked"}

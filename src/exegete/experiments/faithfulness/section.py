@@ -3,8 +3,8 @@
 import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, chapter, shown
-from exegete.page.columns import count, interval, number, text, wide
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, text, wide
+from exegete.report.section import Table
 
 MEANING = (
     "A method's first words are removed, or kept alone, at {fractions} % of a text. Comprehensiveness is what "

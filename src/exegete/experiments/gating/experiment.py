@@ -20,10 +20,10 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
-from exegete.experiments.common.beside import TextsAsSeen, companion_sees, numbers, seen, text_facts, unread
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.side_by_side import TextsAsSeen, companion_sees, numbers, seen, text_facts, unread
 from exegete.experiments.common.tallies import class_of, told
 from exegete.measures.rank import kendall
 from exegete.models.capabilities import SelfAttentive, Voting, Writing

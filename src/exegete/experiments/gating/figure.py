@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
-from exegete.page.theme import figure, inline
+from exegete.report.panels import WIDTH, columns_of, in_order, series, with_panel
+from exegete.report.theme import figure, inline
 
 MEASURES = {"accuracy": "accuracy", "same": "same prediction", "tau": "τ-b with attention", "gate": "mean gate"}
 WHO = ("attention", "gates", "another seed")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.page.columns import count, interval, number, text
+from exegete.report.columns import count, interval, number, text
 
 MEANING = (
     "For one text without a question, attention can be read as a gate (Vashishth et al. 2019, proposition 4.1). The "

@@ -1,6 +1,6 @@
 """How gating is measured; the audit asks nothing of it."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula="τ-b between attention and gates σ(e_t), each of a training of its own, beside τ-b between two seeds.",

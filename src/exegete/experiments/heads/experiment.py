@@ -19,17 +19,17 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.at_one_site import predict_each
-from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.log_odds import log_odds
+from exegete.experiments.common.one_site import predict_each
+from exegete.experiments.common.side_by_side import numbers
 from exegete.experiments.heads.looks import LOOKS, looks
 from exegete.experiments.heads.pruning import Step, all_heads, by_chance, by_sensitivity, other_texts, silenced, stairs
 from exegete.experiments.heads.tables import PRUNED, UNALTERED, correlations, curve, effects, looked
-from exegete.interventions.at import AtHeads
 from exegete.interventions.catalogue import INTERVENTIONS
-from exegete.interventions.where import Head
+from exegete.interventions.restriction import AtHeads
+from exegete.interventions.sites import Head
+from exegete.measures.divergence import log_odds
 from exegete.models.capabilities import SelfAttentive, Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Task

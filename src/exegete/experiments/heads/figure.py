@@ -12,8 +12,8 @@ import polars as pl
 
 from exegete.experiments.heads.looks import SENSITIVITY, TAU
 from exegete.experiments.heads.patterns import SHARES
-from exegete.page.panels import WIDTH, columns_of, in_order, lines, rows_of, series, with_panel
-from exegete.page.theme import DASHES, PALETTE, figure, inline, nothing, themed
+from exegete.report.panels import WIDTH, columns_of, in_order, lines, rows_of, series, with_panel
+from exegete.report.theme import DASHES, PALETTE, figure, inline, nothing, themed
 
 LOSES, GAINS = "worse without it", "better without it"
 WAYS = {"silence": "all of it", "silence:sinks=false": "all but sinks", "uniform": "made uniform"}

@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.heads.patterns import PATTERNS, patterns, punctuation_of
 from exegete.experiments.heads.pruning import slopes
-from exegete.interventions.where import Head
+from exegete.interventions.sites import Head
 from exegete.measures.rank import tau
 from exegete.models.contract import Predictor, Site, Trace
 from exegete.tasks.batching import Batch

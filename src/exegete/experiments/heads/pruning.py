@@ -17,13 +17,13 @@ from torch.nn.functional import cross_entropy
 
 from exegete.base.noise import stable_seed, uniform
 from exegete.experiments.common.contract import Subject
-from exegete.interventions.at import AtHeads
+from exegete.interventions.restriction import AtHeads
 from exegete.interventions.silence import Silence
-from exegete.interventions.where import Head
+from exegete.interventions.sites import Head
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Site
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Example
+from exegete.tasks.selection import chosen
 from exegete.training.evaluation import passes
 
 BY_SENSITIVITY, BY_CHANCE = "sensitivity", "random"

@@ -4,8 +4,8 @@ import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.heads.figure import MEASURES, ORDERS, WAYS
-from exegete.page.columns import count, interval, number, share, text
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, share, text
+from exegete.report.section import Table
 
 SHOWN = 12  # heads of the table: those that are worth most
 MEANING = (

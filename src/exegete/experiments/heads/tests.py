@@ -1,6 +1,6 @@
 """How heads are measured; the audit asks nothing of them."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula=(

@@ -9,8 +9,8 @@ import polars as pl
 
 from exegete.experiments.common.depth import at_readout
 from exegete.experiments.importance_sets.section import LABELS
-from exegete.page.panels import WIDTH, grid, in_order, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, figure
+from exegete.report.panels import WIDTH, grid, in_order, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, figure
 
 COLOURS = dict(zip(LABELS.values(), (PALETTE[0], PALETTE[1], PALETTE[2], NEUTRAL, PALETTE[3]), strict=True))
 CENSORED, EXCLUDED = "all texts (never flipped: 1)", "texts that flip, as published"

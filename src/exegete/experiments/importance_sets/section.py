@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from exegete.experiments.common.depth import placed
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.page.columns import count, interval, number, probability, share, spread, text, varying, wide
+from exegete.report.columns import count, interval, number, probability, share, spread, text, varying, wide
 
 LABELS = {
     "attention": "attention",

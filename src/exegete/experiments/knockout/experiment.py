@@ -22,13 +22,13 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
-from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.log_odds import log_odds
+from exegete.experiments.common.side_by_side import numbers
 from exegete.experiments.common.summaries import by_keys
 from exegete.experiments.common.tallies import told
 from exegete.interventions.cut import Cut
+from exegete.measures.divergence import log_odds
 from exegete.models.capabilities import SelfAttentive, Writing
 from exegete.models.contract import Predictor, Readout
 from exegete.tasks.batching import Batch

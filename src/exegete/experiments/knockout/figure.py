@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, grid, in_order, series, with_panel
-from exegete.page.theme import figure
+from exegete.report.panels import WIDTH, grid, in_order, series, with_panel
+from exegete.report.theme import figure
 
 SOURCES = {"all": "cut for every token", "readout": "cut for the token that is read"}
 WORDS = {"strongest": "the strongest word", "others": "other words"}

@@ -2,7 +2,7 @@
 
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.knockout.figure import SOURCES, WORDS
-from exegete.page.columns import count, interval, number, text
+from exegete.report.columns import count, interval, number, text
 
 MEANING = (
     "The edges to one word were cut in a window of layers, for every token or only for the one that the prediction is "

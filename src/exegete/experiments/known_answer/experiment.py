@@ -18,7 +18,7 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import (
+from exegete.experiments.common.marked_words import (
     Ranking,
     check_methods,
     marks,

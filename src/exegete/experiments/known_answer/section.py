@@ -6,8 +6,8 @@ import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, by_mean, chapter, shown
 from exegete.experiments.known_answer.experiment import NEEDED, OBEYS, PRECISION
-from exegete.page.columns import count, decimal, interval, number, share, text, varying
-from exegete.page.section import Table
+from exegete.report.columns import count, decimal, interval, number, share, text, varying
+from exegete.report.section import Table
 
 MEANING = (
     "Made-up words were planted in the training texts so that they decide the class, and every test text says another "

@@ -13,7 +13,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.experiments.common.marking import marks
+from exegete.experiments.common.marked_words import marks
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
 from exegete.measures.plausibility import precision_at, precision_chance

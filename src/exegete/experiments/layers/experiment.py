@@ -23,11 +23,11 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import interval_of, or_none
 from exegete.experiments.common.tallies import clipped, majority, values_by_seed
-from exegete.experiments.common.translating import changed, count_columns, counted, no_counts, scored
-from exegete.interventions.at import AtSites
+from exegete.experiments.common.translations import changed, count_columns, counted, no_counts, scored
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn
-from exegete.interventions.where import grouped
+from exegete.interventions.restriction import AtSites
+from exegete.interventions.sites import grouped
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.example import Task

@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
-from exegete.page.theme import DASHES, PALETTE, inline, nothing, themed
+from exegete.report.panels import WIDTH, columns_of, in_order, series, with_panel
+from exegete.report.theme import DASHES, PALETTE, inline, nothing, themed
 
 GROUPS = {
     "encoder": "encoder",

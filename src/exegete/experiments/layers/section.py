@@ -5,8 +5,8 @@ import polars as pl
 from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.layers.experiment import ACCURACY, BLEU, UNALTERED
 from exegete.experiments.layers.figure import GROUPS, HOW, ORDERS
-from exegete.page.columns import count, interval, number, share, text, varying
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, share, text, varying
+from exegete.report.section import Table
 
 MEANING = (
     "The weights of every head and every query were shuffled over the tokens that it may look at, or altered as the "

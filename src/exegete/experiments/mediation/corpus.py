@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from exegete.models.contract import Predictor
-from exegete.tasks.choosing import chosen
 from exegete.tasks.example import Task
+from exegete.tasks.selection import chosen
 
 CORPUS = 1_000  # training texts from which words are drawn
 

@@ -8,7 +8,7 @@ all states stay as they are (exegete.experiments.mediation.effects). Of every te
     carries    F = |z(α) − z(flat)| / √Σ_t e_t²            whether the differences of weights count (log-odds only)
     locates    Γ(|w| | α)                                  whether weights order *states* by how much they matter
 
-F is defined in exegete.experiments.mediation.carries. Γ is the Gini correlation (exegete.measures.gini). M is 1 where
+F is defined in exegete.experiments.mediation.flat_weights. Γ is the Gini correlation (exegete.measures.gini). M is 1 where
 e = w; where weights do nothing it is 0; where they do something else than the words it falls below, without end: it is
 cut at −1. `opposed` is the share of attention on words whose removal raises the prediction.
 
@@ -37,7 +37,6 @@ from exegete.base.errors import UsageError, unknown
 from exegete.base.names import parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.mediation.carries import WholeTexts, carried_by_differences, idle_words, open_texts
 from exegete.experiments.mediation.corpus import CorpusWords, corpus, sees_unknown
 from exegete.experiments.mediation.effects import (
     LEAST,
@@ -49,10 +48,11 @@ from exegete.experiments.mediation.effects import (
     effects,
     judged,
 )
+from exegete.experiments.mediation.flat_weights import WholeTexts, carried_by_differences, idle_words, open_texts
 from exegete.importance.attention import without_attention
 from exegete.measures.gini import gini_correlation
 from exegete.models.contract import Predictor
-from exegete.models.opened import unopened
+from exegete.models.openings import unopened
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 

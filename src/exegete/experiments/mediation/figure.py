@@ -10,9 +10,9 @@ from exegete.experiments.common.margins import edges, margin
 from exegete.experiments.mediation.experiment import ATTENTION, TEST
 from exegete.experiments.mediation.section import of_attention
 from exegete.experiments.mediation.statistics import neutral
-from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, figure, inline
+from exegete.report.labels import importance_labels
+from exegete.report.panels import WIDTH, columns_of, in_order, series, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, figure, inline
 
 BEST = "best single order"
 NOISE = "random"

@@ -7,7 +7,7 @@ from exegete.experiments.common.margins import Margins
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST
 from exegete.experiments.mediation.statistics import name_of
-from exegete.page.columns import count, interval, number, share, text, wide
+from exegete.report.columns import count, interval, number, share, text, wide
 
 MEANING = (
     "Every word of a text is removed, in several ways, and what the predicted class loses is its effect. Then every "

@@ -17,8 +17,8 @@ from exegete.experiments.common.statistic import Evidence, Varied, by_seed
 from exegete.experiments.common.summaries import by_keys, or_none
 from exegete.experiments.mediation.effects import SCALES, Removal
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD, is_neutral
-from exegete.measures.bounded import bounded
-from exegete.tasks.choosing import keyed_order, looks
+from exegete.measures.bounds import bounded
+from exegete.tasks.selection import keyed_order, looks
 
 KEYS = ("task", "model", "split", *SPECIFICATION, "method")
 VALUES = ("ranks", "ceiling", "ranks_active", "reads", "carries", "locates", "opposed", "idle")

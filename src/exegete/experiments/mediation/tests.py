@@ -1,7 +1,7 @@
 """How mediation is measured, and what the audit asks of it: the three questions that decide, and two that explain."""
 
 from exegete.experiments.common.test import Test
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula=(

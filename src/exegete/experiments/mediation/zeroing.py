@@ -10,7 +10,7 @@ from exegete.experiments.common.pooling import Pooled
 from exegete.experiments.common.removal import decoded
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor
-from exegete.models.opened import Opened, OpenedPooling, opened
+from exegete.models.openings import Opened, OpenedPooling, opened
 from exegete.tasks.batching import Batch
 
 # Logits of texts as they are, [base, class], and of every word asked about, [way, ask, class], without its weight or

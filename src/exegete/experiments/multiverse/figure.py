@@ -10,9 +10,9 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import measure_label
-from exegete.page.panels import WIDTH, grid, in_order, series, with_panel
-from exegete.page.theme import NEUTRAL, PALETTE, inline, nothing, themed
+from exegete.report.labels import measure_label
+from exegete.report.panels import WIDTH, grid, in_order, series, with_panel
+from exegete.report.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
 SIZES = {"input": "|e · ∂f/∂e|", "l1": "‖∂f/∂e‖₁", "l2": "‖∂f/∂e‖₂", "leave_one_out": "leave-one-out"}
 DETACHED = {"false": "attention moves too", "true": "attention held fixed"}

@@ -6,8 +6,8 @@ import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, chapter, shown
 from exegete.experiments.multiverse.figure import AMONG, CHOICES, SCALES, coefficient_label
-from exegete.page.columns import count, interval, number, share, text
-from exegete.page.labels import importance_label
+from exegete.report.columns import count, interval, number, share, text
+from exegete.report.labels import importance_label
 
 MEANING = (
     "Attention is compared with every size of the gradient (with attention held fixed or not; of the logit, the "

@@ -22,7 +22,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
-from exegete.experiments.common.translating import changed, count_columns, counted, scored
+from exegete.experiments.common.translations import changed, count_columns, counted, scored
 from exegete.experiments.necessity.table import INFERENCE, OWN, TRAINING, own_of, vashishth
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn, bound

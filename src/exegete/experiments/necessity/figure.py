@@ -4,9 +4,9 @@ import altair as alt
 import polars as pl
 
 from exegete.experiments.necessity.section import CONDITIONS, WHEN
-from exegete.page.labels import named
-from exegete.page.panels import WIDTH, complete, grid, in_order, series
-from exegete.page.theme import nothing, themed
+from exegete.report.labels import named
+from exegete.report.panels import WIDTH, complete, grid, in_order, series
+from exegete.report.theme import nothing, themed
 
 NUMBERS = ("change", "low", "high")
 

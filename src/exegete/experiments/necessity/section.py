@@ -7,8 +7,8 @@ import polars as pl
 from exegete.experiments.common.section import Found, Passage, better, chapter, shown
 from exegete.experiments.necessity.experiment import NONE
 from exegete.experiments.necessity.table import TRAINING
-from exegete.page.columns import count, interval, number, share, text, varying, wide
-from exegete.page.section import Table
+from exegete.report.columns import count, interval, number, share, text, varying, wide
+from exegete.report.section import Table
 
 WHEN = {"inference": "at inference only", "training": "in training and inference"}
 CONDITIONS = {"none": "no attention"}

@@ -3,7 +3,7 @@
 import polars as pl
 
 from exegete.experiments.common.statistic import Evidence, Measured, by_seed
-from exegete.experiments.common.translating import lost
+from exegete.experiments.common.translations import lost
 from exegete.experiments.necessity.table import is_translation, own_of
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.experiments.common.translating import COLUMNS, changed, scored
+from exegete.experiments.common.translations import COLUMNS, changed, scored
 
 INFERENCE, TRAINING = "inference", "training"
 OWN, BOTH = "own attention", "training and inference"
@@ -21,7 +21,7 @@ def vashishth(rows: pl.DataFrame) -> pl.DataFrame:
 
     Each task has a mean over seeds and (±) their standard deviation, null for one seed.
     """
-    from exegete.page.labels import model_labels, task_labels
+    from exegete.report.labels import model_labels, task_labels
 
     tasks, models = task_labels(rows["task"]), model_labels(rows["model"])
     keys = ["task", "model", "condition", "when"]

@@ -1,7 +1,7 @@
 """How necessity is measured, and what the audit asks of it."""
 
 from exegete.experiments.common.test import Test
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula="loss = accuracy with attention − accuracy with the same weight on every word, paired by text.",

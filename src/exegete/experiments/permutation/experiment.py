@@ -24,15 +24,15 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
-from exegete.experiments.common.at_one_site import predict_each
-from exegete.experiments.common.beside import numbers
 from exegete.experiments.common.contract import KINDS, Subject
-from exegete.experiments.common.counterfactual import facts, frame, grouped, margins, median, spread
+from exegete.experiments.common.counterfactuals import facts, frame, grouped, margins, median, spread
 from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
 from exegete.experiments.common.experiment import OfWeights
+from exegete.experiments.common.one_site import predict_each
 from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.side_by_side import numbers
 from exegete.interventions.permute import Permute, permuted_together
-from exegete.interventions.where import chosen
+from exegete.interventions.sites import chosen
 from exegete.training.evaluation import predict
 
 KEYS = ("task", "model", "split", "sites")
@@ -111,7 +111,7 @@ class Permutation(OfWeights):
         """Violins of both medians over bins of the largest weight, by class; by kind and by layer, where several."""
         from exegete.experiments.common.depth_figure import ALL, by_place
         from exegete.experiments.permutation.kinds_figure import across
-        from exegete.page.violin import Axis, violin
+        from exegete.report.violin import Axis, violin
 
         rows = at_readout(rows)
         tvd, logit = Axis(TVD, 1.0), Axis("median change of the logits' margin over permutations")

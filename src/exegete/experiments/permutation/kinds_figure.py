@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.page.labels import model_labels, task_labels
-from exegete.page.panels import in_order
-from exegete.page.theme import PALETTE, inline, nothing, themed
-from exegete.page.violin import Axis, ViolinPlace, outline
+from exegete.report.labels import model_labels, task_labels
+from exegete.report.panels import in_order
+from exegete.report.theme import PALETTE, inline, nothing, themed
+from exegete.report.violin import Axis, ViolinPlace, outline
 
 ROOM = 46  # pixels of a violin
 WIDTH = 470

@@ -7,7 +7,7 @@ import polars as pl
 from exegete.experiments.common.depth import placed
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.permutation.experiment import MOVED
-from exegete.page.columns import count, interval, number, share, text, varying, wide
+from exegete.report.columns import count, interval, number, share, text, varying, wide
 
 MEANING = (
     "The weights of a text are shuffled over its words, many times, with the states as they are. If weights say how "

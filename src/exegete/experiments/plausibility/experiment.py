@@ -17,7 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import (
+from exegete.experiments.common.marked_words import (
     Ranking,
     all_and_right,
     check_methods,
@@ -29,8 +29,8 @@ from exegete.experiments.common.marking import (
 from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.measures.plausibility import auprc, auprc_chance, iou_f1, iou_f1_chance, token_f1, token_f1_chance
 from exegete.models.contract import Predictor
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example, Task
-from exegete.tasks.stored import column_of
 
 MEASURES = ("auprc", "token_f1", "iou_f1")
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")

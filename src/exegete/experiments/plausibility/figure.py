@@ -3,8 +3,8 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.dots import dots, table_of
-from exegete.page.theme import figure
+from exegete.report.dots import dots, table_of
+from exegete.report.theme import figure
 
 MEASURES = {"auprc": "average precision", "token_f1": "token F1", "iou_f1": "span F1 (IOU)"}
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.marking import ALL
+from exegete.experiments.common.marked_words import ALL
 from exegete.experiments.common.section import Passage, by_mean, chapter, shown
-from exegete.page.columns import count, interval, number, text, varying
+from exegete.report.columns import count, interval, number, text, varying
 
 MEANING = (
     "Average precision of a method's scores against the words that people marked as the reason, token F1 and span F1 "

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from exegete.base.names import Spec
 from exegete.importance.reading import READOUT, Reading, ReadingPlace
-from exegete.interventions.where import EVERY
+from exegete.interventions.sites import EVERY
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor
 

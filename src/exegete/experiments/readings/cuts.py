@@ -14,9 +14,9 @@ from torch import Tensor
 from exegete.base.places import places
 from exegete.experiments.mediation.effects import SCALES, explained
 from exegete.importance.reading import READOUT, Reading
-from exegete.interventions.at import AtHeads
 from exegete.interventions.cut import Cut
-from exegete.interventions.where import Head
+from exegete.interventions.restriction import AtHeads
+from exegete.interventions.sites import Head
 from exegete.models.capabilities import Resuming
 from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.batching import Batch

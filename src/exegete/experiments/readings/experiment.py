@@ -10,7 +10,7 @@ the predicted class loses without word t, and w_t, what it loses with the edges 
     carried    Γ(|e| | s without heads that nobody reads)  whether its order is that of weights that are read
 
 An order can come from heads that nobody reads while words act through others of the same reading: M is high then, and
-only `carried` tells (exegete.experiments.readings.unread).
+only `carried` tells (exegete.experiments.readings.idle_heads).
 
 All that is chosen is chosen on other texts than those that judge: which layer and which head is asked for M, which
 heads are unread, the direction of positions and the effects of word types. Rows of both are here, by `on`: where texts
@@ -39,15 +39,15 @@ from exegete.experiments.mediation.effects import (
     effects_in_ways,
 )
 from exegete.experiments.mediation.experiment import SPECIFICATION, TEST, mattering, mediated
-from exegete.experiments.readings.choosing import CHOOSING, Choice, WeighedTexts, chosen_by, looked_at
 from exegete.experiments.readings.cuts import Cuts
+from exegete.experiments.readings.selection import CHOOSING, Choice, WeighedTexts, chosen_by, looked_at
 from exegete.importance.rollout import without_layers
 from exegete.measures.gini import gini_correlation
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
-from exegete.models.opened import unopened
-from exegete.tasks.choosing import chosen
+from exegete.models.openings import unopened
 from exegete.tasks.example import Task
+from exegete.tasks.selection import chosen
 
 BASELINE = "baseline"
 SAID = (*SPECIFICATION, "on", "reading", "kind", "site", "head", "query")

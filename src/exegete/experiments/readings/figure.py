@@ -8,8 +8,8 @@ from exegete.experiments.mediation.experiment import TEST
 from exegete.experiments.mediation.statistics import name_of
 from exegete.experiments.readings.candidates import SAID
 from exegete.experiments.readings.tests import MARGINS
-from exegete.page.panels import WIDTH, columns_of, in_order, series, with_panel
-from exegete.page.theme import NEUTRAL, figure, inline
+from exegete.report.panels import WIDTH, columns_of, in_order, series, with_panel
+from exegete.report.theme import NEUTRAL, figure, inline
 
 MEASURES = {"ranks": "Γ", "carried": "Γ of what is read", "reads": "M"}
 

@@ -7,7 +7,7 @@ from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.mediation.experiment import TEST
 from exegete.experiments.readings.candidates import SAID
 from exegete.experiments.readings.experiment import NUMBERS
-from exegete.page.columns import count, number, text, wide
+from exegete.report.columns import count, number, text, wide
 
 MEANING = (
     "People read the attention of a transformer in many ways. Each was asked what is asked of the readout: whether it "

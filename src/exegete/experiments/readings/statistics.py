@@ -11,7 +11,7 @@ from exegete.experiments.common.summaries import by_keys, or_none
 from exegete.experiments.mediation.experiment import SPECIFICATION, TEST
 from exegete.experiments.mediation.statistics import VOID, name_of, neutral
 from exegete.experiments.readings.experiment import BASELINE, NUMBERS
-from exegete.measures.bounded import bounded
+from exegete.measures.bounds import bounded
 
 WHERE = ("reading", "kind", "site", "head", "query", "left_out")
 KEYS = ("task", "model", "on", *SPECIFICATION, *WHERE)

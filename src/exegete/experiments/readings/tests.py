@@ -1,6 +1,6 @@
 """How readings are measured; the audit asks of them what it asks of the readout, by its margins."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 MARGINS = {"ranks": "ranks", "carried": "ranks", "reads": "reads"}  # by quantity: the test whose margin it has
 

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.beside import companion_sees, distance, numbers, seen, text_facts
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfDistributions
+from exegete.experiments.common.side_by_side import companion_sees, distance, numbers, seen, text_facts
 from exegete.experiments.common.summaries import or_none
 from exegete.measures.divergence import tvd
 from exegete.measures.points import Related, related

@@ -3,9 +3,9 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import named
-from exegete.page.panels import WIDTH, columns_of, in_order
-from exegete.page.theme import NEUTRAL, PALETTE, SHAPES, figure, inline
+from exegete.report.labels import named
+from exegete.report.panels import WIDTH, columns_of, in_order
+from exegete.report.theme import NEUTRAL, PALETTE, SHAPES, figure, inline
 
 JSD, LOST = "JSD of the best adversary", "accuracy that it loses"
 COLUMNS = {"jsd": JSD, "lost": LOST}

@@ -3,7 +3,7 @@
 import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, as_written, chapter, shown
-from exegete.page.columns import count, interval, number, probability, text
+from exegete.report.columns import count, interval, number, probability, text
 
 MEANING = (
     "Every model on a task is a point, the mean over its seeds (the figure and the second table show every training). "

@@ -1,6 +1,6 @@
 """How reliance is measured; the audit asks nothing of it."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula=(

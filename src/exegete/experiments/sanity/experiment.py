@@ -28,7 +28,7 @@ from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Quantity, Target, refusal
 from exegete.importance.sharing import sharing
 from exegete.measures.rank import kendall
-from exegete.models.ours.perturbed import parts, randomised, shifted, unshiftable
+from exegete.models.ours.perturbations import parts, randomised, shifted, unshiftable
 from exegete.tasks.batching import batches_of_one_length
 
 METHODS = (

@@ -7,9 +7,9 @@ look there.
 import altair as alt
 import polars as pl
 
-from exegete.page.labels import importance_labels
-from exegete.page.panels import WIDTH, in_lines, in_order, series, with_panel
-from exegete.page.theme import inline, nothing, themed
+from exegete.report.labels import importance_labels
+from exegete.report.panels import WIDTH, in_lines, in_order, series, with_panel
+from exegete.report.theme import inline, nothing, themed
 
 PARTS = {
     "decoder": "decoder",

@@ -5,8 +5,8 @@ from dataclasses import replace
 import polars as pl
 
 from exegete.experiments.common.section import Passage, chapter, methods, shown
-from exegete.models.ours.perturbed import PARTS
-from exegete.page.columns import count, interval, number, share, text, wide
+from exegete.models.ours.perturbations import PARTS
+from exegete.report.columns import count, interval, number, share, text, wide
 
 MEANING = (
     "Layers lose what they have learnt, from the decoder down (cascade) or one at a time (independent), and words are "

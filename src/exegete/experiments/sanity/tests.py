@@ -1,6 +1,6 @@
 """How sanity is measured; the audit asks nothing of it."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula="τ-b between the scores of the trained model and those of the same model with some layers drawn anew.",

@@ -16,7 +16,10 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.beside import (
+from exegete.experiments.common.contract import Subject
+from exegete.experiments.common.experiment import OfDistributions
+from exegete.experiments.common.search_weights import searched
+from exegete.experiments.common.side_by_side import (
     DRAWS,
     TextsAsSeen,
     companion_sees,
@@ -26,9 +29,6 @@ from exegete.experiments.common.beside import (
     seen,
     text_facts,
 )
-from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.experiment import OfDistributions
-from exegete.experiments.common.searched import searched
 from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import ALL, SAME, shown_classes, told
 from exegete.measures.bins import BINS, bin_of

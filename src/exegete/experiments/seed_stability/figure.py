@@ -7,9 +7,9 @@ import polars as pl
 import torch
 
 from exegete.base.noise import uniform
-from exegete.page.panels import WIDTH, lines, series, with_panel
-from exegete.page.theme import figure
-from exegete.page.violin import Axis, half_shapes, halves
+from exegete.report.panels import WIDTH, lines, series, with_panel
+from exegete.report.theme import figure
+from exegete.report.violin import Axis, half_shapes, halves
 
 TICKS = (0, 0.2, 0.4, 0.6)
 SHOWN = 300  # points of a panel: more would be a blot

@@ -6,7 +6,7 @@ import polars as pl
 
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.common.tallies import ALL
-from exegete.page.columns import count, interval, number, text, wide
+from exegete.report.columns import count, interval, number, text, wide
 
 MEANING = (
     "The same model was trained with other seeds. JSD is the Jensen–Shannon divergence of its weights and theirs on a "

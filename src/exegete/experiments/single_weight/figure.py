@@ -9,8 +9,8 @@ import polars as pl
 import torch
 
 from exegete.base.noise import uniform
-from exegete.page.panels import WIDTH, lines, with_panel
-from exegete.page.theme import PALETTE, figure
+from exegete.report.panels import WIDTH, lines, with_panel
+from exegete.report.theme import PALETTE, figure
 
 POINTS = 150  # drawn of every tenth and panel
 TENTHS = 10

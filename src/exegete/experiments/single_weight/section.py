@@ -5,8 +5,8 @@ from dataclasses import replace
 import polars as pl
 
 from exegete.experiments.common.section import Found, Passage, chapter, shown
-from exegete.page.columns import count, decimal, interval, number, share, text, wide
-from exegete.page.section import Table
+from exegete.report.columns import count, decimal, interval, number, share, text, wide
+from exegete.report.section import Table
 
 MEANING = (
     "The highest weight of the last attention is set to 0 and the others are renormalised (in a model with a null key, "

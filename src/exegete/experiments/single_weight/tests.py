@@ -1,6 +1,6 @@
 """How single weight is measured; the audit asks nothing of it."""
 
-from exegete.page.note import Note
+from exegete.report.section import Note
 
 NOTE = Note(
     formula="ΔJS = JS(p, p without the highest weight) − JS(p, p without a random other one).",

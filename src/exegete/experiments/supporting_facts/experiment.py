@@ -18,7 +18,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError, unknown
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marking import (
+from exegete.experiments.common.marked_words import (
     Ranking,
     all_and_right,
     check_methods,
@@ -30,9 +30,9 @@ from exegete.experiments.common.marking import (
 from exegete.experiments.faithfulness.experiment import METHODS
 from exegete.measures.plausibility import precision_at, precision_chance
 from exegete.models.contract import Predictor
+from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import sentences
-from exegete.tasks.stored import column_of
 
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")
 PRECISION, FIRST = "precision_at_k", "first"

@@ -3,9 +3,9 @@
 import altair as alt
 import polars as pl
 
-from exegete.page.dots import dots, table_of
-from exegete.page.labels import task_labels
-from exegete.page.theme import figure
+from exegete.report.dots import dots, table_of
+from exegete.report.labels import task_labels
+from exegete.report.theme import figure
 
 
 def precisions(summary: pl.DataFrame) -> pl.DataFrame:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.marking import CORRECT
+from exegete.experiments.common.marked_words import CORRECT
 from exegete.experiments.common.section import Passage, by_mean, chapter, shown
 from exegete.experiments.supporting_facts.experiment import PRECISION
-from exegete.page.columns import count, interval, number, text, varying
+from exegete.report.columns import count, interval, number, text, varying
 
 MEANING = (
     "The sentences that a question needs are known. A method's score of a sentence is that of its highest word, unless "

@@ -17,7 +17,7 @@ from exegete.models.huggingface.labels import order_of
 from exegete.models.huggingface.load import LoadedParts
 from exegete.models.huggingface.model import HuggingFace, ModelOutput
 from exegete.models.huggingface.sites import reading
-from exegete.models.huggingface.spell import PROBES
+from exegete.models.huggingface.word_pieces import PROBES
 from exegete.models.ours.self_attention import Hook
 from exegete.models.own.classifier import resting
 from exegete.models.projections import Projection

@@ -19,16 +19,16 @@ from torch.nn.modules.module import _has_any_global_hook
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
 from exegete.models.contract import Intervention, Query, Replacement, Trace, refuse_foreign
-from exegete.models.huggingface.apart import taken_apart, why_not
 from exegete.models.huggingface.attention import AttentionPass, input_embeddings, one_at_a_time
+from exegete.models.huggingface.decomposition import taken_apart, why_not
 from exegete.models.huggingface.load import LoadedParts, quiet
 from exegete.models.huggingface.one_query import BegunAtOne, begin, logits_of_one
 from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
 from exegete.models.huggingface.proof import Proof
-from exegete.models.huggingface.resumed import BegunPass
+from exegete.models.huggingface.resumption import BegunPass
 from exegete.models.huggingface.sites import Access, probed, reading
 from exegete.models.huggingface.source import settings_of
-from exegete.models.huggingface.spell import PROBES, WordPieces, reader_of
+from exegete.models.huggingface.word_pieces import PROBES, WordPieces, reader_of
 from exegete.models.ours.classifier import own_places
 from exegete.models.ours.module import Keep, Model, hash_tensors
 from exegete.models.ours.self_attention import Hook

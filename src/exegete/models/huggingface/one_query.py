@@ -24,7 +24,7 @@ from exegete.base.places import places
 from exegete.models.contract import Intervention, Readout, query_rows
 from exegete.models.huggingface.attention import AttentionInputs, AttentionPass, real_queries
 from exegete.models.huggingface.parameters import layers_of
-from exegete.models.huggingface.resumed import BegunPass, Below, each, recording, resuming
+from exegete.models.huggingface.resumption import BegunPass, Below, each, recording, resuming
 from exegete.models.huggingface.sites import reading
 from exegete.models.ours.self_attention import Hook
 from exegete.models.spelling import SpelledRows, rewriting

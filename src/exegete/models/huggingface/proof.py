@@ -73,7 +73,7 @@ class Proof(NamedTuple):
 
 def proven(model: "HuggingFace") -> Proof:
     """Show it, or refuse the model with one sentence."""
-    from exegete.models.huggingface.spell import PROBES
+    from exegete.models.huggingface.word_pieces import PROBES
     from exegete.models.own.classifier import resting
 
     texts = [tuple(text.split()[:words]) for text, words in zip(PROBES, LENGTHS, strict=True)]

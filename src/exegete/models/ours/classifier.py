@@ -15,8 +15,8 @@ from exegete.base.places import places
 from exegete.models.capabilities import Encoded, Layered, LayersByKind
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
+from exegete.models.ours.encoder_layers import in_double, kinds_of, read_by, weight_and_bias
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
-from exegete.models.ours.layered import in_double, kinds_of, read_by, weight_and_bias
 from exegete.models.ours.module import Keep, Model, Projecting, draw, embeddings
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import (

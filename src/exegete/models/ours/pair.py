@@ -22,10 +22,10 @@ from torch.nn.functional import linear
 from exegete.models.capabilities import Encoded, Layered, LayersByKind
 from exegete.models.ours.attention import ASKED, AskedAdditive, AskedDot
 from exegete.models.ours.classifier import PoolingClassifier, make_encoder
+from exegete.models.ours.encoder_layers import kinds_of
 from exegete.models.ours.encoders import BiGRU, BiLSTM, Memory, summed_up
-from exegete.models.ours.layered import kinds_of
-from exegete.models.ours.layered_pair import answered
 from exegete.models.ours.module import draw, embeddings
+from exegete.models.ours.pair_layers import answered
 from exegete.models.ours.parts import PASSAGE, QUESTION, TextPart, part_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import PairSettings

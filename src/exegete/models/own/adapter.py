@@ -10,7 +10,7 @@ says how tokens are embedded, how a prediction is made of given embeddings, and 
 
 It is encoded once and decoded under many weights. `OwnModel` is for all others: only `embed` and `forward` are given,
 and `forward` calls `attend` wherever it makes attention weights. Where weights are rewritten, they are those of the
-last call, the readout, and every weighting takes a whole pass (exegete.models.opened).
+last call, the readout, and every weighting takes a whole pass (exegete.models.openings).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

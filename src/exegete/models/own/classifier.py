@@ -20,8 +20,8 @@ from exegete.models.ours.classifier import own_places
 from exegete.models.ours.module import Keep, Model, Projecting
 from exegete.models.own.adapter import SITE, OwnModel, OwnPooling
 from exegete.models.own.file import load_function, said_of, source_hash
-from exegete.models.own.held import held
 from exegete.models.own.hook import Hook, View
+from exegete.models.own.registry import held
 from exegete.models.own.words import known_words, order_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import MODELS, OwnSettings

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import normal, stable_seed, uniform
-from exegete.models.truths.hand_set import LABELS, HandSet, Wiring
+from exegete.models.truths.classifier import LABELS, HandSet, Wiring
 from exegete.models.truths.texts import COMMON, Language
 from exegete.tasks.example import Example, Task
 from exegete.tasks.vocabulary import SPECIAL, UNKNOWN

@@ -34,8 +34,8 @@ def annotate_draw(
     as_json: Json = False,
 ) -> None:
     """Draw items for annotators, blind and shuffled, with the key that they must not see."""
-    from exegete.wings.annotation.draw import Draw, draw
     from exegete.wings.annotation.page import checked_format, write_sheets
+    from exegete.wings.annotation.sample import Draw, draw
 
     asked = Draw(count, top, seed, prediction, parse(f"labels:{labels}").settings)  # type: ignore[arg-type]
     wanted = checked_format(form)

@@ -13,7 +13,7 @@ from exegete.wings.annotation.sheets import PAGE, SHEET, DrawnItems, Item, claim
 
 Format = Literal["html", "csv", "both"]
 QUESTION = "Are the highlighted words relevant to the prediction?"
-SCRIPTS = ("page/scheme.js", "wings/annotation/annotation.js")
+SCRIPTS = ("report/scheme.js", "wings/annotation/annotation.js")
 
 
 def checked_format(name: str) -> Format:
@@ -36,5 +36,5 @@ def write_sheets(folder: Path, drawn: DrawnItems, form: Format) -> list[Path]:
 
 def page(items: Sequence[Item], key: str) -> str:
     """The whole page; the same items give the same bytes."""
-    style, scripts = shipped("page/style.css", "wings/annotation/annotation.css"), [shipped(name) for name in SCRIPTS]
+    style, scripts = shipped("report/style.css", "wings/annotation/annotation.css"), [shipped(name) for name in SCRIPTS]
     return whole("wings/annotation/templates/annotation.html", QUESTION, style, scripts, items=items, key=key)

@@ -3,7 +3,7 @@
 from typing import NamedTuple, cast
 
 from exegete.plugins import FAMILIES, Dice, HandSet, Known, Predictor, Task, drawn, unknown
-from exegete.wings.calibration.trained import TRAINED, task_of
+from exegete.wings.calibration.training import TRAINED, task_of
 from exegete.wings.calibration.truth import Arithmetic, Passes, Population, population
 
 NAMES = (*FAMILIES, *TRAINED)

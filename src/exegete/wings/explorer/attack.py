@@ -1,6 +1,6 @@
 """Attack: one text, opened at one site: what does the model predict under weights that a person chooses?
 
-Everything is asked of `models.opened`: where a site pools, the text is encoded once and decoded under any weights;
+Everything is asked of `models.openings`: where a site pools, the text is encoded once and decoded under any weights;
 elsewhere a whole pass is run for every weighting. Only real keys and rows are shown and taken. Distances are those of
 the audit: TVD of the predictions, and JSD of the weights, the mean over rows (Jain & Wallace 2019).
 """

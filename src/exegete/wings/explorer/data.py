@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from exegete.plugins import ExegeteError, Found, UsageError, Warm, digest_of, read_json
-from exegete.wings.explorer.busy import Room
 from exegete.wings.explorer.messages import RunTexts, RunWords
+from exegete.wings.explorer.queue import Room
 from exegete.wings.explorer.replies import ServedCell
 
-KEEP = "exegete.wings.explorer.reading:keep"
-DEFAULT = Path("runs", "audit")  # as in `explanations.vouch`, which imports torch; so are these names of files
+KEEP = "exegete.wings.explorer.run_texts:keep"
+DEFAULT = Path("runs", "audit")  # as in `answers.trust`, which imports torch; so are these names of files
 MADE, STUDY, REPORT, WRITTEN = "manifest.json", "study.json", "report.html", "report.json"
 DOWN = {"tau": False, "jsd": True, "confidence": False, "error": True, "n": True}  # what a person wants to see first
 LIKED = {"count": pl.col("count"), "loved": pl.col("attention") - pl.col("other")}

@@ -15,7 +15,6 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from exegete.plugins import ExegeteError, UsageError, __version__, filled, shipped
-from exegete.wings.explorer.busy import Busy
 from exegete.wings.explorer.data import Data
 from exegete.wings.explorer.guard import CLIENT
 from exegete.wings.explorer.messages import (
@@ -33,6 +32,7 @@ from exegete.wings.explorer.messages import (
     Text,
     Weigh,
 )  # fmt: skip
+from exegete.wings.explorer.queue import Busy
 from exegete.wings.explorer.replies import (
     Card,
     Differed,
@@ -47,11 +47,11 @@ from exegete.wings.explorer.replies import (
     WrittenWords,
     Wrong,
 )  # fmt: skip
-from exegete.wings.explorer.served import Said, Served
+from exegete.wings.explorer.workers import Said, Served
 
 PAGE = "exegete-page"  # the header by which a page is told from others of the same browser
 KINDS = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
-SHARED = ("page/style.css", "page/heatmap.css", "page/scheme.js", "report/report.css")  # of the report
+SHARED = ("report/style.css", "report/heatmap.css", "report/scheme.js", "report/report.css")  # of the report
 WRONG: dict[int | str, dict[str, Any]] = {
     400: {"model": Wrong, "description": "what is asked can't be answered"},
     404: {"model": Wrong, "description": "there is no such model or run"},

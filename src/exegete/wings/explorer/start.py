@@ -16,8 +16,8 @@ import uvicorn
 from exegete.plugins import ExegeteError, UsageError
 from exegete.wings.explorer.guard import NOBODY, Buckets, Door, Guard
 from exegete.wings.explorer.headers import TimedHeaders
-from exegete.wings.explorer.served import Served
 from exegete.wings.explorer.server import make_app
+from exegete.wings.explorer.workers import Served
 
 PORT, LOOPBACK = 8077, "127.0.0.1"
 CONNECTIONS = 512

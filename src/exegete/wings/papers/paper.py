@@ -106,7 +106,7 @@ class PaperTable(_Strict):
 class Reason(_Strict):
     """A reason why rows deviate, and where it was tested: the same quantity where that setting is another.
 
-    What it is worth is not said here but judged, as the rows are (exegete.wings.papers.explained).
+    What it is worth is not said here but judged, as the rows are (exegete.wings.papers.reasons).
     """
 
     rows: dict[str, str]  # printed words of the rows, * for anything: those that deviate among them are meant

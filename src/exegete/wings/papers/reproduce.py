@@ -34,10 +34,10 @@ from exegete.plugins import (
     write_csv,
     write_json,
 )
-from exegete.wings.papers.explained import reasons_for, why
 from exegete.wings.papers.lookup import Counterpart, Kept, PrintedPlace, place_of, sources_of
 from exegete.wings.papers.paper import Paper, StudySource, load_paper
 from exegete.wings.papers.published import KEYS, published
+from exegete.wings.papers.reasons import reasons_for, why
 from exegete.wings.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
 
 TABLE = "reproduction.csv"

@@ -1,1 +1,0 @@
-"""Audits: judge. Rows in, a scorecard and an answer out."""

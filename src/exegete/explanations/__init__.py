@@ -1,1 +1,0 @@
-"""Explanations: one prediction, every method."""
