@@ -36,7 +36,7 @@ def written(*lines: Verdict, goal: Any = "faithful") -> dict[str, Any]:
 
 
 def test_the_file_is_what_the_code_says() -> None:
-    assert schema() == KEPT, f"write schema() to src/exegete/audits/{FILE} again"
+    assert schema() == KEPT, f"write schema() to src/exegete/answers/{FILE} again"
     jsonschema.Draft202012Validator.check_schema(KEPT)
 
 

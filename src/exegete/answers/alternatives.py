@@ -1,4 +1,4 @@
-"""Instead: which method goes furthest, by the same yardstick as attention, whatever attention's own grade is.
+"""Alternatives: which method goes furthest, by the same yardstick as attention, whatever attention's own grade is.
 
 The yardstick is Γ, how well the sizes of scores order words by what they do. Methods that erase words as the effect
 does are left out: they nearly compute it. The best is chosen on texts held out for it (where there are none, on every

@@ -1,4 +1,4 @@
-"""Auditing: run what the audit needs, then judge it."""
+"""Audit: run what the audit needs, then judge it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""Growing: an audit goes on asking texts until every model is graded, the split has no more, or the time is up.
+"""Budget: an audit goes on asking texts until every model is graded, the split has no more, or the time is up.
 
 What decides is asked of some texts first, with all other questions. Then of more, step by step
 (exegete.tasks.selection.steps): after every step the grades of all models are looked at, which betting allows as often

@@ -1,4 +1,4 @@
-"""Comparing methods on one text: how far do they rank its words alike, and what does deleting their first words do?"""
+"""Comparison of methods on a text: how far do they rank words alike, and what does deleting their first words do?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

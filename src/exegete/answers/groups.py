@@ -1,4 +1,4 @@
-"""Beside the grade: what attention's own rows say that a number for all texts hides.
+"""Groups: what attention's own rows say that a number for all texts hides.
 
 Void texts, in which no word matters enough to be ordered; words with much weight that do nothing (*idle*), and Γ
 without them; weight on words that hold a prediction back; and classes or lengths of text that surely have different

@@ -1,4 +1,4 @@
-"""Kept: what was judged of a run is not judged again while everything that it depends on is as it was.
+"""Judgements of runs, which are not made again while everything that they depend on is as it was.
 
 That is the code, the criteria, the goal, the cells and the rows. Where a user's own code has a part in a run (its
 manifest has no seal), nobody can tell, and it is judged every time.

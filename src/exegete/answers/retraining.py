@@ -1,4 +1,4 @@
-"""Retrained: what an audit of a model of Hugging Face leaves out, because others must be fine-tuned for it, and how to
+"""Retraining: what an audit of a model of Hugging Face leaves out, because others must be fine-tuned for it, and how to
 ask it.
 
 An audit of our own models trains the others that it needs, in seconds each. A fine-tuning takes minutes, so they are

@@ -1,4 +1,4 @@
-"""Written: what a translator writes for a text, and one word of it as a class, which all methods can explain.
+"""Translations: what a translator writes for a text, and one word of it as a class, which all methods can explain.
 
 At step k the translator has read the source and written k − 1 words, and chooses the next one from its vocabulary
 (Vashishth et al. 2019, section 4): that choice is explained, by words of the source.

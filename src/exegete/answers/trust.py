@@ -1,4 +1,4 @@
-"""Vouching: which model is explained, and which run says how far its methods can be trusted."""
+"""Trust: which model is explained, and which run says how far its methods can be trusted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Sharing: a job for many things, done on several cores, the results in the order of the things.
+"""Parallel map: a job for many things, done on several cores, the results in the order of the things.
 
 A result does not tell where it was made: who shares work gets what it would have made alone, errors included. Few
 things are on their way at a time, so that memory holds no more of them, however many there are.

@@ -1,4 +1,4 @@
-"""Stopping: Ctrl-C is answered at once, and the command ends within two seconds, whatever is being computed.
+"""Interrupts: Ctrl-C is answered at once, and the command ends within two seconds, whatever is being computed.
 
 Python hears of Ctrl-C when the call that it is in comes back, and a call into a library may take long. So a thread
 hears it from the operating system: it says so, gives the rest of the program time to stop in good order, and then ends

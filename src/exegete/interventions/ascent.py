@@ -1,4 +1,4 @@
-"""Climbing: the search for adversarial attention with its gradient in closed form, many texts side by side.
+"""Ascent: the search for adversarial attention with its gradient in closed form, many texts side by side.
 
 With a linear decoder z = Σ_t a_t s_t + b, and for log-weights x, a = softmax(x), the objective of
 `exegete.interventions.search` has the gradient

@@ -1,4 +1,4 @@
-"""At sites and at heads: any intervention at some places of a model, such as its first layers or a few of its heads."""
+"""Restriction to sites or heads: any intervention at some places of a model, as its first layers."""
 
 from dataclasses import dataclass, replace
 from typing import Self

@@ -1,4 +1,4 @@
-"""Where an intervention acts: every site, a group of layers, one layer, a window of layers, and which head.
+"""Sites where an intervention acts: every site, a group of layers, one layer, a window of layers, and which head.
 
     every         all sites
     encoder       every layer of a group

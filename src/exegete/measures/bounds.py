@@ -1,4 +1,4 @@
-"""Bounded: intervals of means over texts that keep their word, also for few texts and for values that were not seen.
+"""Bounds: intervals of means over texts that keep their word, also for few texts and for values that were not seen.
 
 A sample of forty values close to 1 may have missed the one in thirty that lies far below, and with it the mean. Neither
 percentiles of resampled means nor Student's t nor the bootstrap-t (exegete.measures.student) know of it: where few

@@ -1,4 +1,4 @@
-"""Opened: a batch run once, up to one site; then its logits under any weights there.
+"""Openings: a batch run once, up to one site; then its logits under any weights there.
 
 Whatever asks "and if attention had looked elsewhere?" starts here: permuted, removed, searched weights. A site is named
 or it is the readout, the last one of a model, from which its prediction is made. There are two ways to the logits:

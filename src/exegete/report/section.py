@@ -1,4 +1,4 @@
-"""Page: what a report says, before anybody decides how it looks."""
+"""Section: what a report says, before anybody decides how it looks."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Naming: what people call tasks and models whose names hold folders of a machine; paths stay in the manifest."""
+"""Names: what people call tasks and models whose names hold folders of a machine; paths stay in the manifest."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

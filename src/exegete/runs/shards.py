@@ -1,4 +1,4 @@
-"""Scoring: the importances of many texts, in shards that are written one by one."""
+"""Shards: the importances of many texts, in shards that are written one by one."""
 
 import time
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""Scored: what methods say of every word of a task's texts, as one tidy frame, without a run."""
+"""Word scores: what methods say of every word of a task's texts, as one tidy frame, without a run."""
 
 from collections.abc import Sequence
 

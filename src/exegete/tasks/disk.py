@@ -1,4 +1,4 @@
-"""Stored: the examples of a large task on disk and an index of them in memory; a text is read when it is asked for.
+"""Disk: the examples of a large task on disk and an index of them in memory; a text is read when it is asked for.
 
 An example is one line of a file: the words of its texts, and the places of those that people marked. The index says
 where each line is, and what choosing, sorting and batching need (id, lengths, class), 41 bytes an example. Lines are

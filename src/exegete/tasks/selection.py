@@ -1,4 +1,4 @@
-"""Choosing: a part of many texts where asking about all would take too long, the same in every process."""
+"""Selection: a part of many texts where asking about all would take too long, the same in every process."""
 
 from collections.abc import Iterator, Sequence
 from itertools import count, pairwise, takewhile

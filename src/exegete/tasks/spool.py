@@ -1,4 +1,4 @@
-"""Spooling: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
+"""Spool: the task of a file that is too large to be held: the steps of `prepare`, with its texts on disk.
 
 Every row is read, cut into words and written once, with its words as numbers; what splits, filters and limits need of
 it (a place, lengths, a class) is 96 bytes in arrays. Of a file that takes long, rows are cut on all cores. The task is

@@ -1,4 +1,4 @@
-"""Opening files: text, plain or gzipped, line by line, with errors that name the file and the line."""
+"""Text files: plain or gzipped, line by line, with errors that name the file and the line."""
 
 import codecs
 import gzip

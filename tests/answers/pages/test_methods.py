@@ -11,7 +11,7 @@ from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.tests import built_in, note_of
 from exegete.report.section import Note
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def notes() -> dict[str, Note]:

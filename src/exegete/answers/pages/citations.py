@@ -1,4 +1,4 @@
-"""Citing: the software and the papers whose tests a report quotes, as BibTeX."""
+"""Citations: the software and the papers whose tests a report quotes, as BibTeX."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Telling texts: where attention and the best saliency method disagree most, found again in a run's stages.
+"""Texts to show: where attention and the best saliency method disagree most, found again in a run's stages.
 
 A method's words are ranked by the size of their scores, as attention's are by their weights: attention has no sign. The
 texts with the lowest Kendall's τ-b are shown, and the one with the highest beside them.

@@ -1,4 +1,4 @@
-"""Aligning: what importances say of every word of a reference, as matrices of words, and the links that they make.
+"""Links: what importances say of every word of a reference, as matrices of words, and the links that they make.
 
 The translator reads a source and the reference up to a step (forced decoding); an importance scores the pieces of the
 source for the reference's next piece, right or wrong as the model's own choice may be. Pieces become words: a word of

@@ -1,4 +1,4 @@
-"""Drawn: the figures of an experiment, drawn when its tables are written and taken from there by every report."""
+"""Charts of an experiment, drawn when its tables are written and taken from there by every report."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

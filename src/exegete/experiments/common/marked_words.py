@@ -1,4 +1,4 @@
-"""Marking: the words of a subject's texts that are the answer, and what experiments on them share."""
+"""Marked words: the words of a subject's texts that are the answer, and what experiments on them share."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""One removed: the highest weight goes, or a random other one instead (Serrano & Smith 2019, section 4).
+"""One removal: the highest weight goes, or a random other one instead (Serrano & Smith 2019, section 4).
 
 i* = argmax α, r = a random other key. `single_weight` measures how far the output moves, `decision_flips` whether the
 decision does; the same seed gives both the same r.

@@ -1,4 +1,4 @@
-"""At one site: what a model predicts under each of many interventions that act from one place on, and not below it."""
+"""One site: what a model predicts under each of many interventions that act from one place on, and not below it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Searched weights beside models: what a search finds for every text, brought to words as `seen` brings a model's own.
+"""Weights of a search: what a search finds for every text, brought to words as `seen` brings a model's own.
 
 So weights of companions and searched ones can stand in one table: JSD is that of the weights of words, and a ladder's
 null key, which takes what words leave, is in neither.

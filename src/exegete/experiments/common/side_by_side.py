@@ -1,4 +1,4 @@
-"""Beside: what a model and its companions make of the same texts, their weights and their predictions."""
+"""Side by side: what a model and its companions make of the same texts, their weights and their predictions."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

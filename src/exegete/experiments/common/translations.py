@@ -1,4 +1,4 @@
-"""Translating: whole translations under an intervention, and what BLEU needs of each as columns of tidy rows.
+"""Translations: whole translations under an intervention, and what BLEU needs of each as columns of tidy rows.
 
 BLEU is no mean over sentences, so rows carry the counts that it is made of, and a summary adds them up. With one seed
 intervals are Koehn's (2004): sentences resampled, the same for both sides of a difference. Models of several seeds

@@ -8,9 +8,9 @@ all states stay as they are (exegete.experiments.mediation.effects). Of every te
     carries    F = |z(α) − z(flat)| / √Σ_t e_t²            whether the differences of weights count (log-odds only)
     locates    Γ(|w| | α)                                  whether weights order *states* by how much they matter
 
-F is defined in exegete.experiments.mediation.flat_weights. Γ is the Gini correlation (exegete.measures.gini). M is 1 where
-e = w; where weights do nothing it is 0; where they do something else than the words it falls below, without end: it is
-cut at −1. `opposed` is the share of attention on words whose removal raises the prediction.
+F is defined in exegete.experiments.mediation.flat_weights. Γ is the Gini correlation (exegete.measures.gini). M is 1
+where e = w; where weights do nothing it is 0; where they do something else than the words it falls below, without
+end: it is cut at −1. `opposed` is the share of attention on words whose removal raises the prediction.
 
 No single order of words is the best under every removal, so Γ has a `ceiling`: what the order of the mean effect over
 all specifications that decide scores in each of them, effects taken as shares of their sum. And words with much weight

@@ -1,4 +1,4 @@
-"""Carries: do the differences of weights count? F, what is left of a prediction's effects where weights are made flat.
+"""Flat weights: do differences of weights count? F, what is left of a prediction's effects where weights are made flat.
 
 M asks what zeroing a whole weight does, so that any sum of words that act by themselves has M near 1, also where all
 weights are nearly the same. F asks about their differences. With z the log-odds of the predicted class, α the weights

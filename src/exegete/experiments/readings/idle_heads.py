@@ -1,4 +1,4 @@
-"""Unread: the heads whose weights could be any, since nothing that is predicted hangs on which word has which of them.
+"""Idle heads: those whose weights could be any, since nothing that is predicted hangs on which word has which of them.
 
 A reading that joins heads or layers can owe its order to some that nobody reads, and its M to others: cutting all of
 its edges takes both away. So the weights of a head are made flat, each word of a row with the same share of what words

@@ -1,4 +1,4 @@
-"""Choosing: all that is found out on texts held out for it, before those that judge are looked at."""
+"""Selection: all that is found out on texts held out for it, before those that judge are looked at."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

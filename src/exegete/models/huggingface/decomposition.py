@@ -1,4 +1,4 @@
-"""Apart: a layer of transformers' models as a sum over the words below it, by leaving each of them out.
+"""Decomposition: a layer of transformers' models as a sum over the words below it, by leaving each of them out.
 
 A text runs as many copies side by side: one as it is, one without any word, one without each. Before every layer all
 copies are set back to the first, so that one pass shows what leaving a word out does in every layer by itself. A word

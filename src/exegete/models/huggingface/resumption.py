@@ -1,4 +1,4 @@
-"""Resumed passes: other weights at a site change nothing below it, so a pass may start from what is known there.
+"""Resumption: other weights at a site change nothing below it, so a pass may start from what is known there.
 
 One pass over a batch is recorded: what every layer gave that ended before the site was reached. In a resumed pass these
 layers compute nothing and give that again, for whichever texts of the batch are asked about, as often as they are. The

@@ -1,4 +1,4 @@
-"""Spell: texts to a tokenizer's pieces, cut whole as people wrote them, every piece given to the word it begins in.
+"""Word pieces: texts to a tokenizer's pieces, cut whole as written, every piece given to the word it begins in.
 
 A tokenizer cuts a text, and what stands between its words is part of it: a line break or a second space is a piece of
 its own to many. So a row of a batch is a word with the characters before it, where these are more or less than one

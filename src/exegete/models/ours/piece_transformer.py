@@ -1,4 +1,4 @@
-"""Spelled: a Transformer that reads words by pieces, so that whatever explains words is tried on pieces, too.
+"""Piece Transformer: one that reads words by pieces, so that whatever explains words is tried on pieces, too.
 
 A word is cut into chunks of `width` characters: with 3, "charming" is cha · rmi · ng. The chunks of the training words
 are the table of pieces; a chunk that none of them has is the unknown piece. So a word that training did not show is

@@ -1,4 +1,4 @@
-"""Held: adapters that were wrapped in this process, by name; another process can't make them again."""
+"""Registry: adapters that were wrapped in this process, by name; another process can't make them again."""
 
 import copy
 import hashlib

@@ -1,4 +1,4 @@
-"""Hand-set: a classifier of synthetic texts whose every number is drawn, so that what its words do can be computed.
+"""A hand-set classifier of synthetic texts whose every number is drawn, so that what its words do can be computed.
 
 A word has a score z, a value v and, if it modifies the word after it, a strength κ. With v_{n+1} = 0,
 

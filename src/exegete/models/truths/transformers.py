@@ -1,4 +1,4 @@
-"""Wired: small BERTs whose every weight is set by hand, so that we know which reading of their attention is a reason.
+"""Transformers whose every weight is set by hand, so that we know which reading of their attention is a reason.
 
 Every word has a value v, which speaks for a class, and two scores: log |v|, a copy of how much it does, and noise. A
 head looks, from CLS, by one of these scores (or, without any, at all words alike) and hands the values of words on, or

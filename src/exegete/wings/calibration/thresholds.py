@@ -2,8 +2,8 @@
 
 The audit has three thresholds, of M, F and Γ. Here all are chosen anew on all families but one (the fewest wrong
 answers, then the most right ones, then what is nearest to ours), and the family that was left out is judged by them.
-Answers at other thresholds follow from the kept ends of intervals, by the rules of `exegete.answers.grades` without what
-they say of specifications that differ, or of one that forbids a Yes.
+Answers at other thresholds follow from the kept ends of intervals, by the rules of `exegete.answers.grades` without
+what they say of specifications that differ, or of one that forbids a Yes.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Transformers whose truth is known (`exegete.models.truths.transformers`), audited with all readings of their attention."""
+"""Transformers of known truth (`exegete.models.truths.transformers`), audited with all readings of their attention."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Auditing: in a worker of its own, the audit that `exegete audit` runs for a model, told step by step.
+"""Audits: in a worker of its own, the audit that `exegete audit` runs for a model, told step by step.
 
 The run is where the command line would put it, so that either finds what the other has done. One process does all of
 it: a worker has no workers.

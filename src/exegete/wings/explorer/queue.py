@@ -1,4 +1,4 @@
-"""Busy: how many may wait for an answer at a time; one more is told so, and asks again."""
+"""Queue: how many may wait for an answer at a time; one more is told so, and asks again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Reading: in a worker, the texts of a run with what attention and the best method say of them, and its scorecard.
+"""Texts of a run: in a worker, those texts with what attention and the best method say of them, and its scorecard.
 
 Every number is the run's own, or the report's: texts and scores are those of its stages, τ is that of the telling
 texts, the scorecard is the report's card.

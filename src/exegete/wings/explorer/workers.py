@@ -1,4 +1,4 @@
-"""Served: a model of the command line and its workers; one for what must be quick, one for what takes long.
+"""Workers: a model of the command line and its workers; one for what must be quick, one for what takes long.
 
 A drag never waits for a search: they are asked of different processes. What was found is kept by content, so that the
 same question is answered once. Nothing here imports torch.

@@ -1,4 +1,4 @@
-"""Explained: does a setting turn a row that deviates? The same quantity where it is another, judged by the same rule.
+"""Reasons: does a setting turn a row that deviates? The same quantity where it is another, judged by the same rule.
 
 With p the printed number, o ours and [l, h] our interval where the setting is another:
 
