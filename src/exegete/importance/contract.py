@@ -46,8 +46,8 @@ class Scores(NamedTuple):
 class Importance(Protocol):
     """A way to score words. `target=None` explains the predicted class, and the result says so.
 
-    Its class may say what it looks at (`family`, one of `report.families`), how people write its name (`label`), and that
-    its scores never have a sign (`signed`).
+    Its class may say what it looks at (`family`, one of `report.families`), how people write its name (`label`), and
+    that its scores never have a sign (`signed`).
     """
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
