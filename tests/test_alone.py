@@ -29,8 +29,8 @@ CHEAP = {
     "lime": "lime:samples=12",
     "kernel_shap": "kernel_shap:samples=12",
 }
-METHODS = (
-    *(CHEAP.get(name, name) for name in computed()),
+METHODS = tuple(CHEAP.get(name, name) for name in computed())
+VARIANTS = (
     "gradient:detach=true", "gradient:norm=l1,of=probability", "gradient:norm=l2,of=loss",
     "gradient_x_input:of=probability,detach=true", "attention_x_gradient:of=probability",
     "smoothgrad:samples=2,norm=input,of=probability", "random:seed=3",
@@ -38,6 +38,7 @@ METHODS = (
     "integrated_gradients:baseline=mean,rule=riemann,most=8", "lime:samples=12,removal=zero",
     "leave_one_out:of=logit", "leave_one_out:of=probability", "leave_one_out:of=logit,window=2",
 )  # fmt: skip
+VARIED = ("bilstm, wrapped", "cnn", "hierarchical", "transformer", "pair", "spelled", "hf", "own", "next word")
 AT_SITES = ("attention:site=SITE", "attention_x_norm:site=SITE", "attention_x_gradient:site=SITE")
 SEVERAL = ("hierarchical", "hierarchical, convolutions", "transformer", "spelled", "hf", "hf, mean")
 BLIND, WRITING = {"bilstm without attention"}, {"bahdanau", "luong", "transformer translator"}
@@ -99,7 +100,7 @@ def check_scores(asked: Case, method: str) -> None:
 @pytest.mark.parametrize("kind", ASKED)
 def test_importances_score_words_alone_as_in_a_batch_or_refuse(kind: str) -> None:
     asked = case(kind)
-    for method in METHODS:
+    for method in METHODS + (VARIANTS if kind in VARIED else ()):
         importance, name = IMPORTANCES.make(method), method.partition(":")[0]
         reason = refusal(importance, asked.model)
         assert (reason is None) == (kind in TAKEN.get(name, KINDS)), f"{method}: {reason}"
