@@ -58,8 +58,7 @@ def undisturbed(study: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.Dat
     return pl.read_parquet(out / "tables" / "agreement.parquet")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("moment", list(MOMENTS))
+@pytest.mark.parametrize(("moment", "workers"), [("training", 1), ("scoring", 2), ("experiment", 2), ("experiment", 1)])
 def test_a_killed_run_goes_on(
     study: Path, undisturbed: pl.DataFrame, tmp_path: Path, moment: str, workers: int
 ) -> None:
