@@ -1,1 +1,1 @@
-"""The debate's map: claims of six papers, our verdicts, and what turns them."""
+"""The debate's map: claims of seven papers, our verdicts, and what turns them."""

@@ -1,4 +1,4 @@
-"""The debate's map: every claim of the six papers, its printed evidence, our verdict, and what turns it.
+"""The debate's map: every claim of the seven papers, its printed evidence, our verdict, and what turns it.
 
 `claims.toml` says which printed numbers a claim rests on, and which row of which kept table is ours under the setting
 that turns it. Verdicts are those of `exegete reproduce`, by the same rule; nothing is judged here again but claims that

@@ -46,7 +46,7 @@ def drawn(found: pl.DataFrame) -> alt.VConcatChart:
             "Printed numbers of every claim, by what ours say of them; their count, and what turns the claim."
         )
     )
-    said = "Of every published claim of six papers the printed numbers by our verdict, and what turns it."
+    said = "Of every published claim of seven papers the printed numbers by our verdict, and what turns it."
     return cast(alt.VConcatChart, themed(cast(alt.LayerChart, whole), said, table))
 
 
