@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from exegete.report.columns import significant
+from exegete.wings.papers.catalogue import PAPERS
 from exegete.wings.papers.rule import VERDICTS
 from tools.debate.claims import NONE, the_map
 from tools.debate.figure import authors
@@ -21,6 +24,17 @@ def debate(page: Path) -> str:
         papers.setdefault(row["paper"], []).append(_cells(row, page))
     titles = {name: f"### [{authors(name)}]({to(_page(name), page)})" for name in papers}
     return "\n".join(f"{titles[name]}\n\n{markdown_table(HEADER, rows)}" for name, rows in papers.items())
+
+
+def verdicts(page: Path) -> str:
+    """How many printed numbers of every paper have each verdict, as `results/papers` keeps them."""
+    rows = [(f"[{authors(name)}]({to(_page(name), page)})", *_by_verdict(name)) for name in PAPERS]
+    return markdown_table(("paper", "numbers", *VERDICTS[:5], "without ours"), rows)
+
+
+def _by_verdict(paper: str) -> list[str]:
+    kept = pl.read_csv(ROOT / "results" / "papers" / f"{paper}.csv", infer_schema=False)["verdict"].to_list()
+    return [str(len(kept)), *(str(kept.count(name)) for name in VERDICTS[:5]), str(sum(map(NONE.__contains__, kept)))]
 
 
 def _page(paper: str) -> str:

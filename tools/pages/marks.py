@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.pages.box import box, studies
-from tools.pages.debate import debate
+from tools.pages.debate import debate, verdicts
 from tools.pages.declarations import every_test, goals, table
 from tools.pages.place import ROOT
 from tools.pages.stubs import names_that_stay, stub
@@ -31,6 +31,7 @@ LINKED: dict[str, Callable[[Path], str]] = {  # from this page
     "debate": debate,
     "every-test": every_test,
     "tests": table,
+    "verdicts": verdicts,
 }
 
 
