@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from common import SMALL, below, seconds
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.interventions.search import Adversaries, Search, find_each
 from exegete.models.ours.classifier import Classifier
 from trained import Read, decoded, read, trained
@@ -66,7 +66,7 @@ def farthest(members: Sequence[Sequence[int]], found: Sequence[Adversaries], eps
 def main(every: int = EVERY) -> None:
     model, data = trained()
     examples = data.split("test")
-    pools, search = list(pooled(model, examples)), Search()
+    pools, search = list(open_pooled(model, examples)), Search()
     batches = list(read(model, examples))
     sample = batches[every // 2 :: every]
     fast = seconds(lambda: ours(pools, search), 3)

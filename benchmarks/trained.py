@@ -18,7 +18,7 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from exegete.training.train import train
+from exegete.training.train import train_in_folder
 
 SIZE = 32  # texts of a batch in the literature
 
@@ -29,7 +29,7 @@ def trained() -> tuple[Classifier, Task]:
     model, settings = build("bilstm:size=300,hidden=128", data, 0), TrainingSettings(epochs=2, metric="accuracy")
     key = training_key(model, data, 0, settings)  # of the training's code too: what is stale is not found
     place = Path(tempfile.gettempdir()) / "exegete-benchmarks" / key
-    found = train(Fit(model, data, settings, 0), place, key).model
+    found = train_in_folder(Fit(model, data, settings, 0), place, key).model
     assert isinstance(found, Classifier)
     return found.eval(), data
 

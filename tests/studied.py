@@ -11,7 +11,7 @@ import pytest
 
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from exegete.training import train as training
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.fit import Fit
@@ -33,7 +33,7 @@ def reviews(path: Path, n: int = 90) -> Path:
 
 def small_study(name: str, file: Path, models: list[str], *experiments: dict[str, Any]) -> Study:
     """Some models, twice each, and what is asked of them."""
-    return checked(
+    return check_study(
         Study.model_validate(
             {
                 "name": name,
@@ -50,13 +50,13 @@ def small_study(name: str, file: Path, models: list[str], *experiments: dict[str
 @contextmanager
 def noting(trainings: list[str]) -> Iterator[None]:
     """The key of every training that is done inside."""
-    real = training.train
+    real = training.train_in_folder
 
     def noted(fit: Fit, folder: Path, key: str, *rest: Any) -> Checkpoint:
         trainings.append(key)
         return real(fit, folder, key, *rest)
 
-    with patch("exegete.runs.training.train", noted):
+    with patch("exegete.runs.training.train_in_folder", noted):
         yield
 
 
@@ -77,5 +77,5 @@ def whole(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def undrawn() -> Iterator[None]:
     """Figures take longer than all else in a small run, and are looked at elsewhere."""
-    with patch("exegete.experiments.common.charts.draw"):
+    with patch("exegete.experiments.common.charts.draw_charts"):
         yield

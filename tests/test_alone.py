@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import refusal
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
@@ -29,7 +29,7 @@ CHEAP = {
     "lime": "lime:samples=12",
     "kernel_shap": "kernel_shap:samples=12",
 }
-METHODS = tuple(CHEAP.get(name, name) for name in computed())
+METHODS = tuple(CHEAP.get(name, name) for name in computable())
 VARIANTS = (
     "gradient:detach=true", "gradient:norm=l1,of=probability", "gradient:norm=l2,of=loss",
     "gradient_x_input:of=probability,detach=true", "attention_x_gradient:of=probability",

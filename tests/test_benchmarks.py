@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.importance.catalogue import computed
+from exegete.importance.catalogue import computable
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 SHARED = ("cheap", "common", "trained")  # by the others
@@ -35,7 +35,7 @@ KEPT = pl.read_csv(FOLDER.parent / "results" / "correctness" / "huggingface.csv"
 @pytest.mark.parametrize("model", KEPT["model"].unique(maintain_order=True).to_list())
 def test_what_is_kept_of_transformers_has_every_method_and_keeps_its_promises(model: str) -> None:
     kept = KEPT.filter(pl.col("model") == model)
-    assert kept["method"].to_list() == list(computed())
+    assert kept["method"].to_list() == list(computable())
     assert kept.filter(pl.col("refused").is_not_null())["method"].to_list() == ["deeplift"]
     bounds = {"integrated_gradients": 0.01, "lrp": 1e-6, "kernel_shap": 1e-12}  # complete, conserved, summed
     for row in kept.filter(pl.col("refused").is_null()).iter_rows(named=True):

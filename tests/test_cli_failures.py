@@ -81,14 +81,14 @@ def test_a_run_gets_a_name_from_any_file(tmp_path: Path) -> None:
 def test_a_figure_that_fails_costs_neither_tables_nor_answer(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("exegete.experiments.common.charts.draw", broken)
+    monkeypatch.setattr("exegete.experiments.common.charts.draw_charts", broken)
     assert audited(monkeypatch, study, "--quiet") == 1
     said = capsys.readouterr()
     assert "\nUndecided." in said.out
     assert "the figures of agreement can't be drawn (ValueError: no such ink); its tables are kept" in said.err
     assert "Traceback" not in said.err
     assert (study.parent / ODD / "tables" / "agreement.parquet").is_file()
-    monkeypatch.setattr("exegete.experiments.common.charts.draw", lambda *_: None)
+    monkeypatch.setattr("exegete.experiments.common.charts.draw_charts", lambda *_: None)
     assert audited(monkeypatch, study, "--quiet") == 0  # what failed is tried again
 
 
@@ -122,7 +122,7 @@ def test_a_table_that_fails_does_not_cost_the_answer(
 
 
 def test_from_python_a_figure_that_fails_is_a_warning(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exegete.experiments.common.charts.draw", broken)
+    monkeypatch.setattr("exegete.experiments.common.charts.draw_charts", broken)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = ex.audit(study=study, out=study.parent / "run", workers=1)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from exegete.models.contract import Intervention, Readout, Replacement, Trace
+from exegete.models.contract import Intervention, Readout, ReplacedBy, Trace
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
@@ -28,7 +28,7 @@ class Toy:
     def embed(self, batch: Batch) -> Tensor:
         raise NotImplementedError
 
-    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+    def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         assert by == "zero", f"a toy has no {by} word"
         return self.embed(batch).masked_fill(words[..., None], 0.0)
 

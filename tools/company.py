@@ -28,12 +28,21 @@ import polars as pl
 
 from exegete.base.noise import stable_seed
 from exegete.models.truths.classifier import HandSet
-from exegete.models.truths.families import FAMILIES, Dice, DrawnFamily, Family, drawn
-from exegete.models.truths.transformers import WIRED, wired
+from exegete.models.truths.families import FAMILIES, Dice, DrawnFamily, Family, draw_family
+from exegete.models.truths.transformers import WIRED, build_wired
 from exegete.runs.tables import write_csv
-from exegete.wings.calibration.families import draw
+from exegete.wings.calibration.families import draw_truth
 from exegete.wings.calibration.training import TRAINED
-from exegete.wings.calibration.truth import MATTERS, Arithmetic, Floats, Passes, Rows, TextFunction, effects, of_bases
+from exegete.wings.calibration.truth import (
+    MATTERS,
+    Arithmetic,
+    Floats,
+    Passes,
+    TextFunction,
+    WordRows,
+    of_bases,
+    true_effects,
+)
 
 DRAWS, HALVES, TEXTS = 16, 8, 60
 FEW = 2  # draws of models that take long: trained and wired ones
@@ -63,10 +72,10 @@ def gamma(e: Floats, attention: Floats) -> float:
     return in_order / max(apart, 1e-300)
 
 
-def companies(told: TextFunction, text: Rows, random: np.random.Generator) -> Companies:
+def companies(told: TextFunction, text: WordRows, random: np.random.Generator) -> Companies:
     """Γ by all definitions; NaN where no word matters."""
     n, cut, whole = len(text), (len(text) + 1) // 2, told.attention(text[None])[0]
-    alone, _ = effects(told, text)
+    alone, _ = true_effects(told, text)
     order = np.argsort(random.random((HALVES, n)), 1)
     e, weights, within, ratio = np.zeros((HALVES, n)), np.zeros((HALVES, n)), [], np.zeros(2)
     for half in (np.sort(order[:, :cut], 1), np.sort(order[:, cut:], 1)):  # [draw, word]: places in the text
@@ -106,17 +115,17 @@ def rows() -> Iterator[dict[str, object]]:
     """A row per model."""
     for name in (*FAMILIES, *TRAINED):
         for number in range(FEW if name in TRAINED else DRAWS):
-            found = draw(name, number)
+            found = draw_truth(name, number)
             hand_set = isinstance(found.model, HandSet)
             told = Arithmetic.of(found.model) if isinstance(found.model, HandSet) else Passes(found.model)
             yield row(name, number, found.known, told, found.texts if hand_set else found.texts[: TEXTS // 3])
     for number in range(DRAWS):
-        fallback = drawn(FALLBACK, number)
+        fallback = draw_family(FALLBACK, number)
         texts = [fallback.model.reader.rows(text.words) for text in fallback.task.split("population")]
         yield row(FALLBACK.name, number, FALLBACK.known, Arithmetic.of(fallback.model), texts)
     for name in WIRED:
         for seed in range(FEW):
-            truth = wired(name, seed)
+            truth = build_wired(name, seed)
             texts = [truth.model.reader.rows(text.words) for text in truth.task.split("dev")[: TEXTS // 3]]
             yield row(f"wired: {name}", seed, WIRED_KNOWN.get(name, "no"), Passes(truth.model), texts)
 

@@ -14,7 +14,7 @@ import polars as pl
 from hypothesis import strategies as st
 from rich.console import Console
 
-from exegete.answers.explain import explain
+from exegete.answers.explain import explain_prediction
 from exegete.answers.pages.explanations import show, write_page
 from exegete.base.files import whole_file
 from exegete.base.names import parse
@@ -281,7 +281,7 @@ def explain_text(said: str, folder: Path) -> None:
     for tokenize in TOKENIZERS.values():
         assert all(tokenize(said)), "an empty token"
     (folder / INPUT).mkdir()
-    found = [explain(small()[0], said, ["attention", "gradient:norm=l2"])]
+    found = [explain_prediction(small()[0], said, ["attention", "gradient:norm=l2"])]
     show(found, "word", Console(file=io.StringIO(), width=60))
     write_page(folder / INPUT / "it.html", found, "sentence")
 

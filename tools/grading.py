@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from exegete.answers.criteria import load_criteria
-from exegete.answers.grades import NO_BY_RANKS, DecidingTest, Graded, Grading, grade, graded
+from exegete.answers.grades import NO_BY_RANKS, DecidingTest, Graded, Grading, grade, grade_test
 from exegete.answers.judge import evidence_of
 from exegete.experiments.common.statistic import Varied
 from exegete.runs.run import study_of
 from exegete.runs.tables import write_csv
-from exegete.tasks.selection import looks
+from exegete.tasks.selection import look_points
 from exegete.wings.calibration.count import DIFFER, excludes
 
 AUDITS, TEXTS = 200, 800
@@ -56,11 +56,11 @@ def audit(values: Values, edges: tuple[float, float], tolerance: float, seed: in
     """The answer of one audit of texts drawn again, and of how many."""
     count = len(next(iter(values["ranks"].values())))
     drawn = torch.randint(count, (TEXTS,), generator=torch.Generator().manual_seed(seed))
-    for texts in looks(TEXTS):
+    for texts in look_points(TEXTS):
         some = {test: {name: own[drawn[:texts]] for name, own in by.items()} for test, by in values.items()}
         grading = Grading(
             _graded(some["reads"], (load_criteria()["reads"].margin,)),
-            graded(DecidingTest(_seeds(some["ranks"]), {}, edges, tolerance, NO_BY_RANKS)),
+            grade_test(DecidingTest(_seeds(some["ranks"]), {}, edges, tolerance, NO_BY_RANKS)),
             _graded(some["carries"], (load_criteria()["carries"].margin,), 0.0),
         )
         if grading.is_settled:
@@ -69,7 +69,7 @@ def audit(values: Values, edges: tuple[float, float], tolerance: float, seed: in
 
 
 def _graded(values: Mapping[str, Tensor], edges: tuple[float, ...], least: float = -1.0) -> Graded:
-    return graded(DecidingTest(_seeds(values), {}, edges, least=least))
+    return grade_test(DecidingTest(_seeds(values), {}, edges, least=least))
 
 
 def _seeds(values: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 
 from exegete.base.files import write_text
 from exegete.measures.statistics import t_interval
-from exegete.report.labels import named
+from exegete.report.labels import name_columns
 from exegete.report.panels import series
 from exegete.report.theme import inline, themed, to_svg
 from exegete.runs.tables import write_csv
@@ -94,7 +94,7 @@ def _rho(a: pl.Series, b: pl.Series) -> float:
 
 def drawn(found: pl.DataFrame, told: pl.DataFrame) -> alt.VConcatChart:
     """Every model by predictor and outcome, with the mean ρ over tasks and its interval above each panel."""
-    table = named(found)
+    table = name_columns(found)
     rows = [alt.hconcat(*(_panel(table, told, x, y) for x in PREDICTORS), spacing=22) for y in OUTCOMES]
     said = (
         "Every model by what might predict that attention may be read, and by whether it may; ρ is the mean over tasks."

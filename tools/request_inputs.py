@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import exegete as ex
 from exegete.wings.annotation.page import write_sheets
-from exegete.wings.annotation.sample import Draw, draw
+from exegete.wings.annotation.sample import Draw, draw_sample
 
 SOUND = 0.75  # of the requests are meant to be valid
 SMALL = "size=4,hidden=4"
@@ -121,7 +121,7 @@ def place() -> Place:
 def _fill_sheet(here: Place) -> None:
     """Items that were drawn, and a sheet with answers to all of them."""
     sheets = here.home / "sheets"
-    write_sheets(sheets, draw(Path(here.models[0]), here.task, Draw(count=4, top=1)), "csv")
+    write_sheets(sheets, draw_sample(Path(here.models[0]), here.task, Draw(count=4, top=1)), "csv")
     with (sheets / "sheet.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = [row | {"relevant": "yes"} for row in csv.DictReader(file)]
     with (here.home / "ann.csv").open("w", newline="", encoding="utf8") as file:

@@ -20,9 +20,9 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.answers.rules import Varying, ruled
+from exegete.answers.rules import Varying, apply_rules
 from exegete.base.files import write_text
-from exegete.measures.bounds import bounded
+from exegete.measures.bounds import bounded_mean
 from exegete.measures.statistics import bootstrap_mean, t_interval
 from exegete.measures.student import one_sided
 from exegete.report.panels import series
@@ -94,7 +94,7 @@ KINDS: dict[str, Draw] = {
 }  # fmt: skip
 OURS = "bounded"
 WAYS: dict[str, Callable[[Tensor, float], tuple[float, float]]] = {
-    OURS: lambda values, alpha: bounded(values[None], alpha)[1:3],
+    OURS: lambda values, alpha: bounded_mean(values[None], alpha)[1:3],
     "bootstrap-t": lambda values, alpha: one_sided(values[None], alpha)[1:3],
     "percentiles": lambda values, alpha: bootstrap_mean(values, 1 - 2 * alpha, math.ceil(40 / alpha))[1:3],
     "Student's t": lambda values, alpha: t_interval(values, 1 - 2 * alpha)[1:3],
@@ -131,7 +131,7 @@ def clustered(samples: int = BESIDE) -> pl.DataFrame:
         drawn = [_crossed(seeds, texts, of_seed, of_text, of) for _ in range(samples)]
         asked = {"seeds": seeds, "texts": texts, "of_seed": of_seed, "of_text": of_text}
         rows += [
-            asked | {"alpha": alpha} | _missed([bounded(values, alpha, 10.0)[1:3] for values in drawn], 0.0)
+            asked | {"alpha": alpha} | _missed([bounded_mean(values, alpha, 10.0)[1:3] for values in drawn], 0.0)
             for alpha in ALPHAS
         ]
     return pl.DataFrame(rows)
@@ -160,7 +160,9 @@ def rules(samples: int = BESIDE, texts: int = 100) -> pl.DataFrame:
     rows = []
     for place, (name, (first, second, wrong)) in enumerate(SCENARIOS.items()):
         of = torch.Generator().manual_seed(place)
-        said = [ruled([_varying(first, texts, of), _varying(second, texts, of)])[0].outcome for _ in range(samples)]
+        said = [
+            apply_rules([_varying(first, texts, of), _varying(second, texts, of)])[0].outcome for _ in range(samples)
+        ]
         shares = {verdict: said.count(verdict) / samples for verdict in VERDICTS}
         rows.append({"scenario": name, "wrong": wrong, "texts": texts, "samples": samples} | shares)
     return pl.DataFrame(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from exegete.runs.tables import write_csv
-from exegete.wings.calibration.transformers import WRONG, audited
+from exegete.wings.calibration.transformers import WRONG, audit_transformer
 
 SEEDS = 2
 
@@ -19,7 +19,7 @@ def main(folder: Path) -> None:
     answers, readings = [], []
     for name, wrong in WRONG.items():
         for seed in range(SEEDS):
-            found = audited(name, seed)
+            found = audit_transformer(name, seed)
             ((where, decision),) = found.decisions.items()
             facts = {"truth": name, "seed": seed}
             answers.append(facts | {"answer": decision.answer, "reading": decision.reading,

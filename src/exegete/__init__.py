@@ -15,14 +15,14 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exegete.base.arguments import Count, checked
+from exegete.base.arguments import Count, check_arguments
 
 if TYPE_CHECKING:
     import polars as pl
 
     from exegete import experiments as experiments
     from exegete.answers.explanation import Explanation
-    from exegete.answers.question import Of, Text
+    from exegete.answers.question import Of, TextInput
     from exegete.answers.scorecard import Audit
     from exegete.base.progress import Progress
     from exegete.experiments.common.test import Goal
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 
-@checked
+@check_arguments
 def load(folder: str | Path, *, device: str = "cpu") -> "Loaded | GivenModel":
     """A trained model, from its checkpoint folder, or a classifier of the Hugging Face hub by its name or folder.
 
@@ -53,13 +53,13 @@ def load(folder: str | Path, *, device: str = "cpu") -> "Loaded | GivenModel":
     >>> model = load("hf:distilbert-base-uncased-finetuned-sst-2-english")  # doctest: +SKIP
     """
     from exegete.base.device import on_device
-    from exegete.runs.objects import load as run
+    from exegete.runs.objects import load_object as run
 
     with on_device(device):
         return run(folder)
 
 
-@checked
+@check_arguments
 def train(
     model: str,
     task: "AnyTask",
@@ -77,14 +77,14 @@ def train(
     >>> model = train("bilstm:vectors=glove-50", "rotten_tomatoes")  # doctest: +SKIP
     """
     from exegete.base.device import on_device
-    from exegete.runs.objects import train as run
+    from exegete.runs.objects import train_by_name as run
 
     written = training if isinstance(training, str) else ",".join(f"{key}={value}" for key, value in training.items())
     with on_device(device), _shown(progress) as tell:
         return run(model, task, seed, written, None if out is None else Path(out), tell)
 
 
-@checked
+@check_arguments
 def wrap(
     module: Any,
     adapter: Any = None,
@@ -108,12 +108,12 @@ def wrap(
     >>> model = wrap(hf_model, tokenizer=tokenizer)  # doctest: +SKIP
     """
     from exegete.runs.objects import ClassifierOptions
-    from exegete.runs.objects import wrap as run
+    from exegete.runs.objects import wrap_module as run
 
     return run(module, adapter, task, ClassifierOptions(tokenizer, labels, label, truncate))
 
 
-@checked
+@check_arguments
 def task(
     source: Any = None,
     *,
@@ -141,22 +141,22 @@ def task(
     >>> task(frame, text="premise", question="hypothesis")  # doctest: +SKIP
     >>> task(texts=["good", "bad"], labels=[1, 0])  # doctest: +SKIP
     """
-    from exegete.tasks.memory import task_of, task_of_lists
+    from exegete.tasks.memory import task_from_frame, task_of_lists
 
     if isinstance(source, str):
-        from exegete.base.names import varied
+        from exegete.base.names import vary
         from exegete.tasks.catalogue import load_task
 
-        return load_task(varied(source, **{key: str(value) for key, value in settings.items()}))
+        return load_task(vary(source, **{key: str(value) for key, value in settings.items()}))
     if source is None:
         return task_of_lists(
             {"text": texts, "label": labels, "question": questions, "rationale": rationales}, name, settings
         )
     columns = {"text": text, "label": label, "question": question, "rationale": rationale, "split": split}
-    return task_of(source, columns | {"candidates": None}, name, settings)
+    return task_from_frame(source, columns | {"candidates": None}, name, settings)
 
 
-@checked
+@check_arguments
 def audit(
     model: "AnyModel | None" = None,
     task: "AnyTask | None" = None,
@@ -196,8 +196,8 @@ def audit(
     >>> result.save("scorecard.csv"); result.report("report.html")  # doctest: +SKIP
     """
     from exegete.answers import goals
-    from exegete.answers.audit import audited
-    from exegete.answers.gate import check
+    from exegete.answers.audit import run_audit
+    from exegete.answers.gate import check_gate
     from exegete.answers.request import AuditRequest
     from exegete.runs.objects import model_itself
     from exegete.runs.run import read_manifest
@@ -208,14 +208,14 @@ def audit(
         fail_on=(fail_on if isinstance(fail_on, str) else ",".join(fail_on)) or None,
         texts=texts, minutes=minutes, out=out, engine=engine, workers=workers, device=device,
     )  # fmt: skip
-    with _shown(progress) as tell, audited(request, lambda *_: nullcontext(tell)) as (found, run, needed):
+    with _shown(progress) as tell, run_audit(request, lambda *_: nullcontext(tell)) as (found, run, needed):
         for failure in read_manifest(run).get("failures", ()):
             warnings.warn(failure, stacklevel=3)  # of the call, behind the check of its arguments
-    check(found, needed)
+    check_gate(found, needed)
     return found
 
 
-@checked
+@check_arguments
 def score(
     model: "AnyModel",
     task: "AnyTask",
@@ -234,13 +234,13 @@ def score(
     >>> score(model, "rotten_tomatoes", ["attention", "lrp"])  # doctest: +SKIP
     """
     from exegete.base.device import on_device
-    from exegete.runs.word_scores import scores_of
+    from exegete.runs.word_scores import word_score_frame
 
     with on_device(device), _shown(progress) as tell:
-        return scores_of(model, task, methods, split, texts, tell)
+        return word_score_frame(model, task, methods, split, texts, tell)
 
 
-@checked
+@check_arguments
 def words(
     model: "AnyModel",
     task: "AnyTask",
@@ -267,10 +267,10 @@ def words(
         return words_of_task(model, task, methods, split, texts, least, tell)
 
 
-@checked
+@check_arguments
 def explain(
     model: "AnyModel | None",
-    text: "Text",
+    text: "TextInput",
     methods: Sequence[str] | str | None = None,
     target: str | None = None,
     of: "Of" = "logit",
@@ -295,18 +295,18 @@ def explain(
     >>> explain(model, "a charming film", ["lrp"], contrast="negative")  # doctest: +SKIP
     >>> found.save("journey.html")  # doctest: +SKIP
     """
-    from exegete.answers.explain import explain as explained
+    from exegete.answers.explain import explain_prediction as explained
     from exegete.answers.question import Word
     from exegete.base.device import on_device
-    from exegete.runs.remote import read_from
+    from exegete.runs.remote import fetch_run
 
-    known = None if run is None else read_from(run)
+    known = None if run is None else fetch_run(run)
     with on_device(device), _shown(progress) as tell:
         return explained(_explained(model), text, methods, Word(step, target, contrast), of, known, tell)
 
 
-@checked
-def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None, step: Count = 1) -> "Panel":
+@check_arguments
+def lab(model: "AnyModel | None", text: "TextInput", *, site: str | None = None, step: Count = 1) -> "Panel":
     """One text, opened at a site (the readout unless one is named): what is predicted under weights of your own?
 
     `model` is a model, a checkpoint or run folder, or None for the default audit's. A notebook shows its weights, and
@@ -321,7 +321,7 @@ def lab(model: "AnyModel | None", text: "Text", *, site: str | None = None, step
     return panel(_explained(model), text, site, step)
 
 
-@checked
+@check_arguments
 def ask(
     experiment: Any,
     model: "AnyModel",
@@ -351,10 +351,10 @@ def ask(
         return study.run(out, engine=engine, workers=workers, device=device, progress=tell)[entry["name"]]
 
 
-@checked
+@check_arguments
 def write_report(audit: "Audit", path: str | Path) -> Path:
     """An audit's report: one HTML file that works offline."""
-    from exegete.answers.pages.build import write_report as write
+    from exegete.answers.pages.build import write_run_report as write
     from exegete.base.errors import ExegeteError
 
     if audit.run is None:
@@ -362,7 +362,7 @@ def write_report(audit: "Audit", path: str | Path) -> Path:
     return write(audit.run, Path(path), audit)
 
 
-@checked
+@check_arguments
 def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame":
     """The words of a task's texts, one row each: split, example, token, word; add a column `score`, and
     `given:file=…` judges it.
@@ -378,7 +378,7 @@ def tokens(task: "AnyTask", splits: Sequence[str] = ("test",)) -> "pl.DataFrame"
 def _explained(model: "AnyModel | None") -> "Checkpoint | str | Path | None":
     """What explains one prediction; a folder tells which run vouches for it."""
     from exegete.runs.objects import Loaded, Wrapped, check_model, checkpoint_of
-    from exegete.runs.remote import read_from
+    from exegete.runs.remote import fetch_run
     from exegete.runs.store import is_address
 
     if model is None:
@@ -387,7 +387,7 @@ def _explained(model: "AnyModel | None") -> "Checkpoint | str | Path | None":
     if isinstance(model, Loaded):
         return model.folder
     if is_address(model):
-        return read_from(model)
+        return fetch_run(model)
     return checkpoint_of(model) if isinstance(model, Wrapped) else model
 
 

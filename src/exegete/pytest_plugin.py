@@ -37,7 +37,7 @@ def assert_attention(tmp_path: Path) -> AssertAttention:
     ) -> "Audit":
         from exegete import audit
         from exegete.answers.gate import AuditFailedError, named_tests
-        from exegete.answers.gate import check as checked
+        from exegete.answers.gate import check_gate as checked
         from exegete.answers.request import AuditRequest, study_for
 
         out = tmp_path / "audit"

@@ -11,10 +11,10 @@ from exegete.answers.alternatives import Readable
 from exegete.answers.answer import Known
 from exegete.answers.context import MethodCost
 from exegete.answers.goals import votes
-from exegete.answers.grades import NO_BY_RANKS, DecidingTest, Grading, graded
+from exegete.answers.grades import NO_BY_RANKS, DecidingTest, Grading, grade_test
 from exegete.answers.scorecard import Audit
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.report.section import Outcome, Variant, Verdict
 
 WAYS = ("delete alone, log-odds", "resample alone, log-odds", "unknown in company, probability")
@@ -31,14 +31,14 @@ def variant(name: str, said: Outcome, threshold: float, at: float | None = None)
 
 def verdict(name: str, outcome: Outcome, ways: Mapping[str, Outcome] | None = None, goal: Goal = "faithful") -> Verdict:
     """A line of a test that is asked in several ways; `hangs on` holds in the first, and fails in the others."""
-    threshold = declared()[name].threshold(declared()[name].margin)
+    threshold = all_tests()[name].threshold(all_tests()[name].margin)
     each: dict[str, Outcome] = dict(ways or _ways(outcome))
     found = tuple(variant(way, said, threshold) for way, said in each.items())
     first = found[0]
     return Verdict(
         name, "t", "m", "?", first.statistic, 100, (first.low, first.high), 0.9, 0.0, "c", outcome, "this checkpoint",
         "p", first.name, votes=votes(name, goal), threshold=threshold,
-        partly=declared()[name].partly, variants=found,
+        partly=all_tests()[name].partly, variants=found,
     )  # fmt: skip
 
 
@@ -85,12 +85,12 @@ def grading(
 ) -> Grading:
     """Of made-up values; M and F are above their margins, unless given."""
     sure = dict.fromkeys(ranks, around(0.6))
-    margins = (declared()[name].margin for name in ("reads", "carries"))
+    margins = (all_tests()[name].margin for name in ("reads", "carries"))
     others = [
-        graded(DecidingTest(sure if values is None else values, void, (margin,), least=least))
+        grade_test(DecidingTest(sure if values is None else values, void, (margin,), least=least))
         for values, margin, least in zip((reads, carries), margins, (-1.0, 0.0), strict=True)
     ]
-    of_ranks = graded(DecidingTest(ranks, void, edges, tolerance, NO_BY_RANKS))
+    of_ranks = grade_test(DecidingTest(ranks, void, edges, tolerance, NO_BY_RANKS))
     return Grading(others[0], of_ranks, others[1])
 
 

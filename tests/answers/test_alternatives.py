@@ -9,13 +9,13 @@ import pytest
 from exegete.answers.alternatives import Readable, readable
 from exegete.answers.context import MethodCost
 from exegete.answers.rules import ERROR
-from exegete.experiments.mediation.statistics import name_of
+from exegete.experiments.mediation.statistics import specification_name
 from exegete.measures.betting import Bets
 from exegete.tasks.selection import keyed_order
 from tests.answers.cards import readable as made_up
 
 ONE, TWO = ("delete", "alone", "log-odds"), ("resample", "company", "log-odds")
-NAMES = [name_of(*ONE), name_of(*TWO)]
+NAMES = [specification_name(*ONE), specification_name(*TWO)]
 LEAVE_ONE_OUT = "leave_one_out:of=logit"  # it erases words as the effect does
 N = 200
 

@@ -11,11 +11,11 @@ import pytest
 from exegete.answers.criteria import load_criteria
 from exegete.answers.goals import uncalibrated
 from exegete.answers.request import OURS_TAKES, QUICK_TEXTS, AuditRequest, study_for, with_scores
-from exegete.answers.retraining import RETRAINED, left_out, said, trainable
+from exegete.answers.retraining import RETRAINED, retraining_note, skipped_tests, trainable
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.estimate import DonePiece, Estimating, Plan, _told, planned, seconds_of
+from exegete.runs.estimate import DonePiece, Estimating, Plan, _told, plan_audit, seconds_of
 from exegete.runs.passes import OF_HUB
 from exegete.runs.run import run_study
 from exegete.runs.study import Study, load_study
@@ -82,15 +82,15 @@ def test_a_model_of_hugging_face_has_an_audit_of_its_own_size() -> None:
 @pytest.mark.slow
 def test_what_needs_fine_tunings_is_named_with_its_command_and_asked_by_it() -> None:
     study = study_for(AuditRequest(task="sst", model=hub_model()))
-    assert set(left_out(study)) == {"known_answer", "needed", "stable", "informative", "hard_to_fake"}
-    (sentence,) = said(study)
+    assert set(skipped_tests(study)) == {"known_answer", "needed", "stable", "informative", "hard_to_fake"}
+    (sentence,) = retraining_note(study)
     further = f"{hub_model()}:tune=true"
     assert f"`exegete audit --task sst:lower=false --model {further} --retrain`" in sentence
     again = study_for(AuditRequest(task="sst", model=further, retrain=True))
     assert set(RETRAINED) <= set(again.built_experiments())
     assert again.tasks == ("sst:lower=false", "sst:lower=false,planted=token")
-    assert said(again) == []
-    assert said(study_for(AuditRequest(task="sst", model="average"))) == []
+    assert retraining_note(again) == []
+    assert retraining_note(study_for(AuditRequest(task="sst", model="average"))) == []
     encoder = f"{hub_model()}:head=cls"
     assert trainable(encoder) == encoder
     for asking in (
@@ -204,12 +204,12 @@ def test_slow_first_steps_and_loading_are_not_the_speed(study: Study, monkeypatc
 
 
 def test_a_plan_is_counted_from_words_epochs_and_methods(study: Study) -> None:
-    plan, more = planned(study), planned(study.model_copy(update={"seeds": (0, 1, 2, 3)}))
+    plan, more = plan_audit(study), plan_audit(study.model_copy(update={"seeds": (0, 1, 2, 3)}))
     assert plan.trainings == len(study.cells) == 4
     assert more.training == 2 * plan.training > 0
     assert more.asking == 2 * plan.asking > 0
     asked = [{"name": "agreement", "against": ["attention", "gradient", "lime:samples=500"], "ks": [], "topk": []}]
-    assert planned(study.model_copy(update={"experiments": tuple(asked)})).asking > 5 * plan.asking
+    assert plan_audit(study.model_copy(update={"experiments": tuple(asked)})).asking > 5 * plan.asking
 
 
 def test_time_is_work_over_speed() -> None:
@@ -226,18 +226,18 @@ def test_time_is_work_over_speed() -> None:
 
 def test_a_step_and_a_question_are_told_by_the_kind_of_model() -> None:
     """Measured, CPU-seconds of MiniLM: an audit's questions took 515, one of them 190, of which half is a piece."""
-    plan = planned(load_study("audit_hf"))
+    plan = plan_audit(load_study("audit_hf"))
     a_text = 0.008 / 21  # seconds of a plain prediction, by words
     assert 515 / 1.5 <= plan.asking * a_text <= 515 * 1.5
     assert 190 / 2 / 1.5 <= plan.longest * a_text <= 190 / 2 * 1.5
     words = sum(len(e) for e in cached_task("rotten_tomatoes:tokenizer=whitespace,lower=false").split("train"))
     assert plan.training == pytest.approx(OF_HUB.step * words)
-    assert planned(load_study("audit_quick")).longest > 0
+    assert plan_audit(load_study("audit_quick")).longest > 0
 
 
 def test_companions_of_single_words_are_trained_in_less_and_each_is_counted_once(study: Study) -> None:
     def training(*experiments: dict[str, Any]) -> float:
-        return planned(study.model_copy(update={"experiments": experiments})).training
+        return plan_audit(study.model_copy(update={"experiments": experiments})).training
 
     another: dict[str, Any] = {"name": "seed_stability", "seeds": [8, 9]}
     frozen: dict[str, Any] = {"name": "adversary_training", "unfrozen": False, "frozen_lams": [0.1], "seeds": []}

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from exegete.answers.decision import ANSWERS, NO_VOTE, NOT_ASKED, WORST, Answer, decide, how_far
 from exegete.answers.grades import Grading
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.report.section import Outcome, Variant, Verdict
 from tests.answers.cards import WAYS, around, grading, grading_that, still, values_of, verdict
 
@@ -145,8 +145,8 @@ def test_a_doubt_is_told_once() -> None:
 
 def test_only_three_tests_decide_whether_it_is_faithful() -> None:
     deciding = {"reads", "ranks", "carries"}
-    assert {test.name for test in declared().values() if "faithful" in test.goals} == deciding
-    others = [name for name in declared() if name not in {*deciding, "locates", "supports"}]
+    assert {test.name for test in all_tests().values() if "faithful" in test.goals} == deciding
+    others = [name for name in all_tests() if name not in {*deciding, "locates", "supports"}]
     for outcome in get_args(Outcome):
         lines = [Verdict(name, "t", "m", verdict=outcome) for name in others]
         assert decide(card(*lines) | LINES, grading=grading_that("holds", "holds")).answer == "yes"
@@ -171,7 +171,7 @@ def test_sanity_needs_something_that_must_be_found(used: Outcome, found: Outcome
     assert "specification" not in decision.first
     assert "{" not in decision.first
     if answer == "no":
-        assert declared()["used" if used == "fails" else "finds_facts"].label in decision.why
+        assert all_tests()["used" if used == "fails" else "finds_facts"].label in decision.why
     doubted = [replace(line, doubt="why") for line in lines]
     assert decide(card(*doubted), "sanity").answer == "undecided"
 

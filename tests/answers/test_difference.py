@@ -7,8 +7,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from exegete.answers.difference import Difference, matched
-from exegete.answers.explain import explain
+from exegete.answers.difference import Difference, match_words
+from exegete.answers.explain import explain_prediction
 from exegete.answers.pages.explanations import show_difference
 from exegete.base.errors import UsageError
 from exegete.report.columns import significant
@@ -21,14 +21,14 @@ METHODS = ("attention", "gradient_x_input")
 
 @pytest.fixture(scope="module")
 def found() -> Difference:
-    first = explain(checkpoint(), FIRST, METHODS)
-    return first.difference(explain(checkpoint(), SECOND, METHODS, first.target))
+    first = explain_prediction(checkpoint(), FIRST, METHODS)
+    return first.difference(explain_prediction(checkpoint(), SECOND, METHODS, first.target))
 
 
 def test_words_are_matched_in_their_order(found: Difference) -> None:
     assert found.pairs == [(0, 0), (1, None), (2, 1), (3, 2), (None, 3), (4, 4), (None, 5)]
-    assert matched(["a"], ["b"]) == [(0, None), (None, 0)]
-    assert matched(["a", "a"], ["a"]) == [(0, 0), (1, None)]
+    assert match_words(["a"], ["b"]) == [(0, None), (None, 0)]
+    assert match_words(["a", "a"], ["a"]) == [(0, 0), (1, None)]
 
 
 def test_a_difference_is_the_second_score_minus_the_first(found: Difference) -> None:
@@ -60,13 +60,13 @@ def test_the_page_marks_what_only_one_has(found: Difference) -> None:
 
 
 def test_two_classes_are_not_compared() -> None:
-    one, other = (explain(checkpoint(), FIRST, METHODS, label) for label in ("no", "yes"))
+    one, other = (explain_prediction(checkpoint(), FIRST, METHODS, label) for label in ("no", "yes"))
     with pytest.raises(UsageError, match="for one class"):
         one.difference(other)
 
 
 def test_texts_without_a_word_in_common(found: Difference) -> None:
-    other = explain(checkpoint(), "h i j", METHODS, found.first.target)
+    other = explain_prediction(checkpoint(), "h i j", METHODS, found.first.target)
     apart = found.first.difference(other)
     assert apart.common == []
     assert apart.frame.is_empty()
@@ -74,16 +74,16 @@ def test_texts_without_a_word_in_common(found: Difference) -> None:
 
 
 def test_sources_of_a_translator_are_compared_by_words() -> None:
-    first = explain(translator(), SOURCE, ["gradient_x_input"])
-    second = explain(translator(), SOURCE.replace("green", "red"), ["gradient_x_input"], first.target)
+    first = explain_prediction(translator(), SOURCE, ["gradient_x_input"])
+    second = explain_prediction(translator(), SOURCE.replace("green", "red"), ["gradient_x_input"], first.target)
     assert first.difference(second).frame["word"].to_list() == ["two", "dogs", "fear", "five", "cats"]
 
 
 @pytest.mark.parametrize("width", [80, 40])
 def test_every_number_can_be_read_in_a_terminal(width: int) -> None:
     """All methods of two texts: no line is longer than the terminal, and no number or name is cut."""
-    first = explain(checkpoint(), FIRST)
-    found = first.difference(explain(checkpoint(), SECOND, target=first.target))
+    first = explain_prediction(checkpoint(), FIRST)
+    found = first.difference(explain_prediction(checkpoint(), SECOND, target=first.target))
     console = Console(width=width, file=StringIO(), highlight=False, color_system=None)
     show_difference(found, console)
     assert isinstance(console.file, StringIO)

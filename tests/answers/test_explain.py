@@ -13,13 +13,13 @@ from scipy.stats import kendalltau
 
 import exegete
 from exegete.answers.comparison import Removals
-from exegete.answers.explain import explain, explain_all, explain_file
+from exegete.answers.explain import explain_all, explain_file, explain_prediction
 from exegete.answers.explanation import Explanation, Method
-from exegete.answers.question import Contrast, texts_of
-from exegete.answers.text_verdict import TextVerdict, read
+from exegete.answers.question import Contrast, read_texts
+from exegete.answers.text_verdict import TextVerdict, read_verdict
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.noise import stable_seed, uniform
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import Target
 from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import PoolingClassifier
@@ -37,7 +37,7 @@ def logits(model: Predictor, words: tuple[str, ...]) -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def found() -> Explanation:
-    return explain(checkpoint(), TEXT, FEW)
+    return explain_prediction(checkpoint(), TEXT, FEW)
 
 
 def test_the_text_is_read_as_the_task_read_it(found: Explanation) -> None:
@@ -77,7 +77,7 @@ def test_agreement_is_kendalls_tau_b_of_every_pair(found: Explanation) -> None:
 
 
 def test_two_signed_methods_are_compared_with_their_signs() -> None:
-    shown = explain(checkpoint(), TEXT, ("leave_one_out:of=logit", "occlusion"))
+    shown = explain_prediction(checkpoint(), TEXT, ("leave_one_out:of=logit", "occlusion"))
     x, y = (shown[name].scores for name in ("leave_one_out", "occlusion"))
     assert min(x) < 0 < max(x)
     assert shown.agreement.between("leave_one_out:of=logit", "occlusion") == pytest.approx(kendalltau(x, y).statistic)
@@ -96,7 +96,7 @@ def literally_deleted(words: tuple[str, ...], gone: list[int]) -> tuple[str, ...
 @pytest.mark.parametrize("text", TEXTS)
 def test_flips_are_counted_by_deleting_word_after_word(text: str) -> None:
     model = checkpoint().classifier
-    shown = explain(checkpoint(), text, ("leave_one_out:of=logit", "gradient:norm=l2", "attention"))
+    shown = explain_prediction(checkpoint(), text, ("leave_one_out:of=logit", "gradient:norm=l2", "attention"))
     for method in shown.methods:
         order, n = in_order(method), len(shown.words)
         classes = [int(logits(model, literally_deleted(shown.words, order[:k])).argmax()) for k in range(1, n)]
@@ -106,7 +106,7 @@ def test_flips_are_counted_by_deleting_word_after_word(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_random_orders_are_counted_until_their_median_is_known(text: str) -> None:
-    model, shown = checkpoint().classifier, explain(checkpoint(), text, ("attention",))
+    model, shown = checkpoint().classifier, explain_prediction(checkpoint(), text, ("attention",))
     n, predicted = len(shown.words), model.labels.index(shown.prediction)
     noise = uniform(stable_seed("reading"), stable_seed(shown.words), torch.arange(20)[:, None], torch.arange(n))
     counts = []
@@ -143,20 +143,20 @@ def test_without_a_run_this_text_orders_the_methods(found: Explanation) -> None:
 
 
 def test_a_text_is_the_same_alone_and_among_others() -> None:
-    alone = explain(checkpoint(), TEXT, ("random", "lime"))
+    alone = explain_prediction(checkpoint(), TEXT, ("random", "lime"))
     _, among = explain_all(checkpoint(), ["a b c", TEXT], ("random", "lime"))
     assert [m.scores for m in alone.methods] == [m.scores for m in among.methods]
 
 
 def test_start_and_end_symbols_are_not_shown() -> None:
-    wrapped = explain(checkpoint(wrap=True), TEXT, FEW)
+    wrapped = explain_prediction(checkpoint(wrap=True), TEXT, FEW)
     assert all(len(method.scores) == len(wrapped.words) == 10 for method in wrapped.methods)
 
 
 def test_all_methods_by_default_and_refusals_are_told() -> None:
     shown = exegete.explain(checkpoint(), "a b c d e")
     asked = {name.partition(":")[0] for name in (*(m.name for m in shown.methods), *shown.refused)}
-    assert asked == set(computed())
+    assert asked == set(computable())
     assert "gradient:norm=l2" in [m.name for m in shown.methods]
     assert "leave_one_out:of=logit" in [m.name for m in shown.methods]
     assert "deeplift" in shown.refused  # gates multiply signals in a BiLSTM
@@ -165,7 +165,7 @@ def test_all_methods_by_default_and_refusals_are_told() -> None:
 
 def test_a_methods_own_quantity_wins() -> None:
     words = ["a", "b", "c", "d", "e"]
-    shown = explain(checkpoint(), "a b c d e", ("leave_one_out:of=probability", "leave_one_out:of=logit"))
+    shown = explain_prediction(checkpoint(), "a b c d e", ("leave_one_out:of=probability", "leave_one_out:of=logit"))
     model, label = checkpoint().classifier, ("no", "yes").index(shown.target)
     for of in ("probability", "logit"):
         whole, *without = (
@@ -176,9 +176,9 @@ def test_a_methods_own_quantity_wins() -> None:
 
 
 def test_a_given_class_is_explained() -> None:
-    ours = explain(checkpoint(), TEXT, ("leave_one_out:of=logit", "attention"))
+    ours = explain_prediction(checkpoint(), TEXT, ("leave_one_out:of=logit", "attention"))
     other = next(label for label in ours.probabilities if label != ours.prediction)
-    theirs = explain(checkpoint(), TEXT, ("leave_one_out:of=logit", "attention"), target=other)
+    theirs = explain_prediction(checkpoint(), TEXT, ("leave_one_out:of=logit", "attention"), target=other)
     assert (theirs.target, theirs.prediction) == (other, ours.prediction)
     # One output, so that what speaks for a class speaks against the other.
     assert theirs["leave_one_out"].scores == pytest.approx([-v for v in ours["leave_one_out"].scores], abs=1e-6)
@@ -188,9 +188,9 @@ def test_a_given_class_is_explained() -> None:
 
 def test_a_class_is_set_against_another() -> None:
     methods = ("leave_one_out:of=logit", "attention")
-    ours = explain(checkpoint(), TEXT, methods)
+    ours = explain_prediction(checkpoint(), TEXT, methods)
     other = next(label for label in ours.probabilities if label != ours.prediction)
-    theirs = explain(checkpoint(), TEXT, methods, target=other)
+    theirs = explain_prediction(checkpoint(), TEXT, methods, target=other)
     both = exegete.explain(checkpoint(), TEXT, methods, contrast=other)
     assert (both.target, both.contrast, ours.contrast) == (ours.prediction, other, None)
     pairs = zip(ours["leave_one_out"].scores, theirs["leave_one_out"].scores, strict=True)
@@ -200,7 +200,7 @@ def test_a_class_is_set_against_another() -> None:
     assert both.to_json()["contrast"] == other
     for target, sentence in ((None, "is what the model predicts"), (ours.prediction, "can't be set against itself")):
         with pytest.raises(UsageError, match=sentence):
-            explain(checkpoint(), TEXT, methods, target=Contrast(target, ours.prediction))
+            explain_prediction(checkpoint(), TEXT, methods, target=Contrast(target, ours.prediction))
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,12 @@ def test_a_class_is_set_against_another() -> None:
 )
 def test_wrong_questions_are_one_sentence(text: str, asked: dict[str, object], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
-        explain(checkpoint(), text, **asked)  # type: ignore[arg-type]
+        explain_prediction(checkpoint(), text, **asked)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["a", "zzz", "zzz yyy zzz", "a a a a a a", "e " * 80])
 def test_odd_texts_have_no_nan_and_say_what_is_odd(text: str) -> None:
-    shown = explain(checkpoint(), text, (*FEW, "occlusion"))
+    shown = explain_prediction(checkpoint(), text, (*FEW, "occlusion"))
     json.dumps(shown.to_json("sentence"), allow_nan=False)
     assert shown.html()
     said = " ".join(shown.notes)
@@ -236,13 +236,13 @@ def test_odd_texts_have_no_nan_and_say_what_is_odd(text: str) -> None:
 
 
 def test_half_characters_are_replaced_so_that_a_page_can_be_written(tmp_path: Path) -> None:
-    shown = explain(checkpoint(), "a \ud800 b", FEW)
+    shown = explain_prediction(checkpoint(), "a \ud800 b", FEW)
     assert shown.words == ("a", "\ufffd", "b")
     shown.save(tmp_path / "page.html")
 
 
 def test_a_text_without_spaces_is_told_to_be_one_word() -> None:
-    said = " ".join(explain(checkpoint(), "这部电影的情节很精彩", FEW).notes)
+    said = " ".join(explain_prediction(checkpoint(), "这部电影的情节很精彩", FEW).notes)
     assert "the text has no spaces between words" in said
     assert "tokenizer=characters" in said
 
@@ -252,7 +252,7 @@ def test_a_model_that_ignores_its_input_is_told() -> None:
     assert isinstance(deaf.classifier, PoolingClassifier)
     with torch.no_grad():
         deaf.classifier.decoder.weight.zero_()
-    shown = explain(deaf, TEXT, (*FEW, "gradient_x_input"))
+    shown = explain_prediction(deaf, TEXT, (*FEW, "gradient_x_input"))
     assert any("nothing to explain" in note for note in shown.notes)
     assert shown["gradient"].complaints
     assert "this text" in shown["gradient"].complaints[0]
@@ -265,9 +265,9 @@ def test_a_saturated_probability_offers_the_logit() -> None:
     assert isinstance(sure.classifier, PoolingClassifier)
     with torch.no_grad():
         sure.classifier.decoder.weight.mul_(500)
-    shown = explain(sure, TEXT, ("gradient:norm=l2", "attention"), of="probability")
+    shown = explain_prediction(sure, TEXT, ("gradient:norm=l2", "attention"), of="probability")
     assert any("of=logit" in said for said in (*shown.notes, *shown["gradient"].complaints))
-    assert not any("saturated" in note for note in explain(sure, TEXT, ("attention",)).notes)
+    assert not any("saturated" in note for note in explain_prediction(sure, TEXT, ("attention",)).notes)
 
 
 def test_frame_and_files(found: Explanation, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_frame_and_files(found: Explanation, tmp_path: Path) -> None:
 
 
 def test_hostile_words_are_escaped() -> None:
-    shown = explain(checkpoint(), "a <script>alert(1)</script> b", ("attention", "random"))
+    shown = explain_prediction(checkpoint(), "a <script>alert(1)</script> b", ("attention", "random"))
     assert "<script" not in shown.html()
     assert "&lt;" in shown.html()
 
@@ -303,22 +303,22 @@ def test_texts_of_a_file(tmp_path: Path) -> None:
     assert [each.words for each in explain_file(checkpoint(), path, ("attention",))] == [("a", "b", "c"), ("d", "e")]
     path.write_text("\n \n")
     with pytest.raises(UsageError, match="has no text"):
-        texts_of(path)
+        read_texts(path)
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ExegeteError, match="UTF-8"):
-        texts_of(path)
+        read_texts(path)
     with pytest.raises(ExegeteError, match="there is no file"):
-        texts_of(tmp_path / "none.txt")
+        read_texts(tmp_path / "none.txt")
 
 
 def test_a_missing_or_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match="there is no checkpoint folder"):
-        explain(tmp_path / "none", "a")
+        explain_prediction(tmp_path / "none", "a")
     folder = saved(tmp_path / "model")
-    assert explain(folder, "a b", ("attention",)).words == ("a", "b")
+    assert explain_prediction(folder, "a b", ("attention",)).words == ("a", "b")
     (folder / "model.safetensors").write_bytes(b"")
     with pytest.raises(ExegeteError, match="damaged"):
-        explain(str(folder), "a")
+        explain_prediction(str(folder), "a")
 
 
 def reading(**numbers: object) -> TextVerdict:
@@ -357,18 +357,18 @@ def test_a_reading_takes_its_numbers_from_the_scores() -> None:
     values = {"attention": words, "lrp": -words, "lime": words.flip(0), "attention_x_gradient": words, "random": words}
     signed = {name: name not in ("attention", "random") for name in values}
     gone = Removals(dict.fromkeys(values, 0.1), dict(zip(values, (3, 2, None, 1, 1), strict=True)), 4.0, False)
-    shown = read(values, signed, gone, decided=True)
+    shown = read_verdict(values, signed, gone, decided=True)
     assert shown is not None
     assert shown.others == ("lrp", "lime")  # neither noise nor relatives of attention
     assert (shown.with_others, shown.among_others) == (0.0, -1.0)  # sizes: 1 with lrp and −1 with lime
     assert (shown.flip, shown.best, shown.best_flip, shown.random_flip) == (3, "lrp", 2, 4.0)
-    assert read({"lrp": words}, {"lrp": True}, gone, decided=True) is None
+    assert read_verdict({"lrp": words}, {"lrp": True}, gone, decided=True) is None
 
 
 @pytest.mark.slow
 def test_5000_words() -> None:
     methods = ("attention", "gradient:norm=l2", "gradient_x_input", "random")  # others take a pass per word
-    shown = explain(checkpoint("average:size=7,hidden=6,scale=1"), "a b c d e f g h i j " * 500, methods)
+    shown = explain_prediction(checkpoint("average:size=7,hidden=6,scale=1"), "a b c d e f g h i j " * 500, methods)
     assert len(shown["attention"].scores) == 5000
     assert shown.reading is not None
     assert "asked after every twentieth" in " ".join(shown.reading.sentences)

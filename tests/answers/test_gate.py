@@ -10,7 +10,7 @@ import pytest
 
 import exegete as ex
 from exegete.answers.decision import ANSWERS, Decision
-from exegete.answers.gate import AuditFailedError, check, named_tests, refuse_unanswerable
+from exegete.answers.gate import AuditFailedError, check_gate, named_tests, refuse_unanswerable
 from exegete.answers.request import AuditRequest, study_for
 from exegete.answers.scorecard import Audit
 from exegete.base.errors import UsageError
@@ -71,19 +71,19 @@ def test_a_gate_that_cannot_be_answered_stops_the_command_at_once(
 def test_a_failure_is_a_failure_and_a_doubt_is_none_unless_the_gate_is_strict() -> None:
     audit = found(ranks="fails", used="holds", unique="cannot tell", needed="not testable", reads="hangs on")
     with pytest.raises(AuditFailedError, match=r"ranks fails for m on t \(0.100 \[0.000, 0.200\]\): holds if it does"):
-        check(audit, ["used", "ranks"])
+        check_gate(audit, ["used", "ranks"])
     with pytest.raises(AuditFailedError, match="reads hangs on"):
-        check(audit, ["reads"])
-    assert check(audit, ["used"], strict=True) == []
-    assert [said.split(" for")[0] for said in check(audit, ["unique", "needed"])] == [
+        check_gate(audit, ["reads"])
+    assert check_gate(audit, ["used"], strict=True) == []
+    assert [said.split(" for")[0] for said in check_gate(audit, ["unique", "needed"])] == [
         "unique cannot tell",
         "needed not testable",
     ]
     for name in ("unique", "needed"):
         with pytest.raises(AuditFailedError, match=name):
-            check(audit, [name], strict=True)
+            check_gate(audit, [name], strict=True)
     with pytest.raises(UsageError, match="does not ask 'stable'"):
-        check(audit, ["stable"])
+        check_gate(audit, ["stable"])
 
 
 def graded(*answers: str) -> Audit:
@@ -101,12 +101,12 @@ PARTLY = ("at least partly", "about strong", "partly to strongly", "partly")
 def test_a_grade_stops_where_the_answer_leaves_less_possible(answer: str, name: str, enough: tuple[str, ...]) -> None:
     audit = graded("yes", answer)
     if answer in enough:
-        assert check(audit, [name], strict=True) == []
+        assert check_gate(audit, [name], strict=True) == []
         return
     label = audit.decisions["t", "m1"].label
     wanted = name.removeprefix("grade<")
     with pytest.raises(AuditFailedError) as stopped:
-        check(audit, [name])
+        check_gate(audit, [name])
     assert str(stopped.value) == f"attention may be less than {wanted} for m1 on t: {label}. Why."
     assert stopped.value.exit_code == 3
 
@@ -125,7 +125,7 @@ def test_grades_and_tests_are_named_together() -> None:
         named_tests("grade<strong", without)
     both = replace(graded("no"), tests=(line("reads", "fails"),))
     with pytest.raises(AuditFailedError, match=r"less than partly for m0 on t.*; reads fails for m on t"):
-        check(both, ["reads", "grade<partly"])
+        check_gate(both, ["reads", "grade<partly"])
 
 
 def test_only_what_is_faithful_is_graded() -> None:
@@ -134,7 +134,7 @@ def test_only_what_is_faithful_is_graded() -> None:
     AuditRequest(quick=True, goal="sanity", fail_on="used")
     for audit in (found(reads="holds"), replace(graded("yes"), goal="sanity")):
         with pytest.raises(UsageError, match="grades nothing"):
-            check(audit, ["grade<partly"])
+            check_gate(audit, ["grade<partly"])
 
 
 @pytest.mark.parametrize(("answer", "code"), [("at most partly", 3), ("partly", 0)])

@@ -19,23 +19,23 @@ from exegete.answers.grades import (
     Graded,
     Grading,
     grade,
-    graded,
+    grade_test,
 )
-from exegete.answers.judge import Unjudged, gradings, judged
+from exegete.answers.judge import Unjudged, gradings, judge_tests
 from exegete.answers.rules import ERROR, TEXTS
 from exegete.experiments.common.statistic import Evidence, Varied
-from exegete.experiments.mediation.statistics import in_order, name_of, ranks, reads
-from exegete.experiments.tests import declared
+from exegete.experiments.mediation.statistics import ranks, reads, specification_name, values_in_order
+from exegete.experiments.tests import all_tests
 from exegete.measures.betting import Bets
 from exegete.runs.study import Study
-from exegete.tasks.selection import keyed_order, looks
+from exegete.tasks.selection import keyed_order, look_points
 from tests.answers.cards import WAYS, around, grading, values_of
 
 EDGES = (0.7, 0.5)
 
 
 def of(*values: float | Tensor, edges: tuple[float, ...] = EDGES, tolerance: float = 0.03) -> Graded:
-    return graded(DecidingTest(values_of(*values), {}, edges, tolerance, NO_BY_RANKS))
+    return grade_test(DecidingTest(values_of(*values), {}, edges, tolerance, NO_BY_RANKS))
 
 
 def first(values: Tensor, value: float, alpha: float, above: bool) -> int:
@@ -48,7 +48,7 @@ def changes(values: Tensor, edge: float, tolerance: float, error: float) -> int:
     """The number of texts at which a test with one specification leaves `open`."""
     for n in range(TEXTS, values.shape[1] + 1):
         test = DecidingTest({"a": values[:, :n]}, {}, (edge,), tolerance, error)
-        if graded(test).side("a", edge) != "open":
+        if grade_test(test).side("a", edge) != "open":
             return n
     raise AssertionError("it stays open")
 
@@ -172,11 +172,11 @@ def test_six_specifications_that_are_the_same_are_rarely_said_to_differ(shared: 
         text, names = noisy(0.7, 300), [f"s{i}" for i in range(6)]
         every = {name: shared * text + (1 - shared) * noisy(0.7, 300) for name in names}
         wrong += any(
-            graded(DecidingTest({name: values[:, :n] for name, values in every.items()}, {}, EDGES, 0.03)).differing(
-                0.7
-            )
+            grade_test(
+                DecidingTest({name: values[:, :n] for name, values in every.items()}, {}, EDGES, 0.03)
+            ).differing(0.7)
             is not None
-            for n in looks(300)
+            for n in look_points(300)
         )
     assert wrong <= ERROR * runs
 
@@ -194,8 +194,8 @@ def test_a_drawn_one_is_lower_only_by_more_than_its_draws_explain() -> None:
     """With few draws, noise hides a part of the order."""
     for short, differ in ((0.0, True), (0.15, True), (0.25, False)):
         test = DecidingTest(values_of(0.8, 0.6), {}, EDGES, 0.03, short={WAYS[1]: short})
-        assert (graded(test).differing(0.7) is not None) == differ
-    assert of(0.8, 0.6).differing(0.7) == graded(test._replace(short={WAYS[0]: 0.25})).differing(0.7)
+        assert (grade_test(test).differing(0.7) is not None) == differ
+    assert of(0.8, 0.6).differing(0.7) == grade_test(test._replace(short={WAYS[0]: 0.25})).differing(0.7)
 
 
 def test_what_is_drawn_is_what_stands_in_a_words_place() -> None:
@@ -227,10 +227,10 @@ def test_too_few_texts_and_void_specifications_do_not_count() -> None:
     assert found.void == {WAYS[1]: f"39 texts say something, and a verdict needs {TEXTS}"}
     few[:, TEXTS - 1] = 0.1
     assert list(of(0.9, few).bets) == list(WAYS[:2])
-    without = graded(DecidingTest(values_of(0.9, 0.1), {WAYS[1]: "why"}, EDGES))
+    without = grade_test(DecidingTest(values_of(0.9, 0.1), {WAYS[1]: "why"}, EDGES))
     assert (list(without.bets), without.outcome, without.texts) == ([WAYS[0]], "holds", 400)
     assert [v.void for v in without.variants(WAYS[:2])] == ["", "why"]
-    nothing = graded(DecidingTest(values_of(0.9), {WAYS[0]: "why"}, EDGES))
+    nothing = grade_test(DecidingTest(values_of(0.9), {WAYS[0]: "why"}, EDGES))
     assert (nothing.outcome, nothing.is_settled, nothing.texts) == ("cannot tell", False, 0)
     assert grade(grading(values_of(0.9), void={WAYS[0]: "why"})) == "undecided"
 
@@ -269,7 +269,7 @@ def made_up(void: int, of_the_first: int, texts: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize(("first_void", "later", "counts"), [(25, 70, True), (26, 0, False), (24, 0, True)])
 def test_which_specifications_count_is_fixed_at_the_first_look(first_void: int, later: int, counts: bool) -> None:
-    name = name_of("delete", "alone", "log-odds")
+    name = specification_name("delete", "alone", "log-odds")
     for texts in (50, 75, 120):
         found = ranks(Evidence((made_up(first_void + later, first_void, texts),), (None,), 0.7))
         assert (name not in found.void) == counts
@@ -285,7 +285,7 @@ def test_texts_come_in_the_order_in_which_they_were_asked_and_void_ones_say_noth
     assert values[0, 10:].tolist() == [place / 1000 for place in range(10, 120)]
     (half,) = ranks(Evidence((made_up(10, 10, 60),), (None,), 0.7)).values.values()
     assert torch.equal(half[0, 10:], values[0, 10:60])  # the first of them stay the first
-    assert in_order(rows, pl.col("reads")).tolist() == [[0.5] * 120]
+    assert values_in_order(rows, pl.col("reads")).tolist() == [[0.5] * 120]
     assert next(iter(reads(Evidence((rows,), (None,), 0.2)).values.values())).nanmean() == 0.5
 
 
@@ -295,7 +295,7 @@ STUDY = Study.model_validate(
 
 
 def asked(name: str, values: dict[str, Tensor]) -> Unjudged:
-    return Unjudged(declared()[name], "t", "m", load_criteria()[name], Varied(values, {}, 0.0))
+    return Unjudged(all_tests()[name], "t", "m", load_criteria()[name], Varied(values, {}, 0.0))
 
 
 def test_the_judge_gives_every_test_its_edges_tolerance_and_error() -> None:
@@ -316,7 +316,7 @@ def test_the_judge_gives_every_test_its_edges_tolerance_and_error() -> None:
 def test_a_line_of_the_scorecard_is_what_grades_say() -> None:
     every = [asked("reads", dict(values_of(0.6))), asked("ranks", dict(values_of(0.9, 0.3, 0.8)))]
     every.append(asked("carries", dict(values_of(around(0.2, 60, 0.2)))))
-    lines = judged(every, grades=gradings(every, STUDY))
+    lines = judge_tests(every, grades=gradings(every, STUDY))
     assert [line.verdict for line in lines] == ["holds", "hangs on", "cannot tell"]
     assert [line.settle for line in lines] == ["", "", "60 texts do not settle it: ask more of them with --texts."]
     for line, each in zip(lines, every, strict=True):
@@ -330,7 +330,7 @@ def test_few_seeds_grade_nothing() -> None:
     every = [asked(name, twice) for name in ("reads", "ranks", "carries")]
     (found,) = gradings(every, STUDY).values()
     assert not any(test.bets for test in found.tests)
-    lines = judged(every, grades=gradings(every, STUDY))
+    lines = judge_tests(every, grades=gradings(every, STUDY))
     assert {(line.verdict, line.doubt) for line in lines} == {
         ("cannot tell", "a claim about training needs 5 seeds or more; this has 2")
     }
@@ -341,7 +341,7 @@ def test_grades_never_go_back_as_more_texts_are_asked() -> None:
     turned = 0
     for mean, _ in product((0.8, 0.6, 0.4), range(10)):
         values, before = noisy(mean, 300), ""
-        for n in looks(300):
+        for n in look_points(300):
             now = grade(replace(grading({WAYS[0]: values[:, :n]}), reads=of_sure(n), carries=of_sure(n)))
             turned += before in ("yes", "partly", "no") and now != before
             before = now
@@ -350,4 +350,4 @@ def test_grades_never_go_back_as_more_texts_are_asked() -> None:
 
 
 def of_sure(n: int) -> Graded:
-    return graded(DecidingTest({WAYS[0]: around(0.6, n)}, {}, (0.25,), 0.05, math.nan))
+    return grade_test(DecidingTest({WAYS[0]: around(0.6, n)}, {}, (0.25,), 0.05, math.nan))

@@ -6,14 +6,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from exegete.answers.groups import BesideGrade, Group, beside
+from exegete.answers.groups import BesideGrade, Group, grade_groups
 from exegete.answers.rules import ERROR
-from exegete.experiments.mediation.statistics import name_of
+from exegete.experiments.mediation.statistics import specification_name
 from exegete.measures.betting import Bets
 from exegete.tasks.selection import keyed_order
 
 WAYS = [("delete", "alone", "log-odds"), ("resample", "company", "log-odds")]
-NAMES = [name_of(*way) for way in WAYS]
+NAMES = [specification_name(*way) for way in WAYS]
 N = 120
 
 
@@ -35,17 +35,17 @@ def rows(**columns: Any) -> pl.DataFrame:
 
 def test_shares_are_means_over_the_specifications_that_count() -> None:
     frame = rows(idle=lambda i, way: 0.2 + 0.2 * way + 0.001 * i, opposed=lambda i, way: 0.5 * way)
-    own = beside(frame, NAMES)
+    own = grade_groups(frame, NAMES)
     assert own.idle == pytest.approx(0.3 + 0.001 * (N - 1) / 2)
     assert own.opposed == pytest.approx(0.25)
     assert own.active == pytest.approx(0.7)
     assert own.void == 0
-    assert beside(frame, NAMES[:1]).opposed == 0
+    assert grade_groups(frame, NAMES[:1]).opposed == 0
 
 
 def test_a_text_is_void_where_no_word_matters_in_any_specification() -> None:
     frame = rows(void=lambda i, way: i < 30 or (i < 60 and way == 0), ranks=lambda i, way: 0.9 if i < 30 else 0.6)
-    own = beside(frame, NAMES)
+    own = grade_groups(frame, NAMES)
     assert own.void == pytest.approx(30 / N)
     assert sum(group.n for group in own.classes) == N - 30
     assert own.classes[0].mean == pytest.approx(0.6)  # void texts say nothing
@@ -66,7 +66,7 @@ def test_a_text_is_void_where_no_word_matters_in_any_specification() -> None:
 def test_the_sink_is_called_by_its_place_or_by_itself(place: Any, word: Any, said: str) -> None:
     frame = rows(idle_place=place, idle_word=word)
     frame = frame.with_columns(pl.col("idle_place").cast(pl.Float64), pl.col("idle_word").cast(pl.String))
-    assert beside(frame, NAMES).idle_is == said
+    assert grade_groups(frame, NAMES).idle_is == said
 
 
 def test_groups_have_the_sequences_of_their_texts_at_the_error_divided_by_their_number() -> None:
@@ -74,7 +74,7 @@ def test_groups_have_the_sequences_of_their_texts_at_the_error_divided_by_their_
         predicted=lambda i, _: "good" if i % 2 else "bad",
         ranks=lambda i, _: (0.9 if i % 2 else 0.5) + 0.01 * math.sin(i),
     )
-    bad, good = beside(frame, NAMES).classes
+    bad, good = grade_groups(frame, NAMES).classes
     order = [i for i in keyed_order(pl.Series(range(N)).to_numpy(writable=True)).tolist() if i % 2]
     values = pl.Series([0.9 + 0.01 * math.sin(i) for i in order]).to_torch()
     wanted = Bets(values).interval(ERROR / 2)
@@ -85,15 +85,15 @@ def test_groups_have_the_sequences_of_their_texts_at_the_error_divided_by_their_
 
 def test_groups_that_are_too_small_are_none() -> None:
     frame = rows(predicted=lambda i, _: "rare" if i < 39 else "good")
-    assert [group.name for group in beside(frame, NAMES).classes] == ["good"]
+    assert [group.name for group in grade_groups(frame, NAMES).classes] == ["good"]
 
 
 def test_lengths_are_thirds() -> None:
     frame = rows(n=lambda i, _: 4 + i, ranks=lambda i, _: 0.9 if i < 40 else 0.5)
-    lengths = {group.name: group for group in beside(frame, NAMES).lengths}
+    lengths = {group.name: group for group in grade_groups(frame, NAMES).lengths}
     assert {name: group.n for name, group in lengths.items()} == {"short": 40, "medium": 40, "long": 40}
     assert lengths["short"].mean == pytest.approx(0.9)
-    assert [group.name for group in beside(rows(), NAMES).lengths] == ["short"]  # all are as long
+    assert [group.name for group in grade_groups(rows(), NAMES).lengths] == ["short"]  # all are as long
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_two_classes_are_apart_where_an_edge_surely_lies_between(
 
 
 def test_older_runs_and_runs_without_texts_have_less() -> None:
-    assert beside(rows().drop("idle"), NAMES) == BesideGrade()
-    assert beside(rows(), []) == BesideGrade()
-    nothing = beside(rows(void=True), NAMES)
+    assert grade_groups(rows().drop("idle"), NAMES) == BesideGrade()
+    assert grade_groups(rows(), []) == BesideGrade()
+    nothing = grade_groups(rows(void=True), NAMES)
     assert (nothing.void, nothing.idle, nothing.classes, nothing.lengths) == (1.0, 0.0, (), ())

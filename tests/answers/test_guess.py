@@ -8,7 +8,7 @@ import pytest
 from exegete.answers.audit import audit_study
 from exegete.answers.scorecard import Audit
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from tests.studied import BAD, GOOD, PLAIN, undrawn
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def audited(task: str, out: Path, lr: float) -> tuple[Audit, list[str]]:
         }
     )  # fmt: skip
     listener = Listener()
-    found = audit_study(checked(study), out, engine=LocalEngine(1), progress=listener)
+    found = audit_study(check_study(study), out, engine=LocalEngine(1), progress=listener)
     return found, listener.heard
 
 

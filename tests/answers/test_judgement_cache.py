@@ -14,9 +14,9 @@ from exegete.answers.audit import _judged_rows, audit_study, judge_run
 from exegete.answers.context import MethodCost
 from exegete.answers.criteria import load_criteria
 from exegete.answers.judge import judge
-from exegete.answers.judgement_cache import JUDGED, judgement_key, keep_judgement, kept_judgement
+from exegete.answers.judgement_cache import JUDGED, judgement_key, keep_judgement, read_judgement
 from exegete.base.files import read_json, write_json
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
 from tests.answers.cards import readable
@@ -72,13 +72,13 @@ def test_all_of_it_reads_back_or_nothing_is_kept(study: Study, run: Path) -> Non
     (where, _), *_ = judge_run(study, run).decisions.items()
     found = replace(judge_run(study, run), instead={where: (readable("lrp", 0.5, MethodCost(1, 1, 2.5)),)})
     keep_judgement(run, "key", found)
-    back = kept_judgement(run, "key", found.frame)
+    back = read_judgement(run, "key", found.frame)
     assert back is not None
     assert back.to_json() == found.to_json()
     assert back.instead == found.instead
     (run / JUDGED).unlink()
     keep_judgement(run, "key", replace(found, instead={where: (readable("lrp", float("nan")),)}))
-    assert kept_judgement(run, "key", found.frame) is None
+    assert read_judgement(run, "key", found.frame) is None
 
 
 def test_a_judge_reads_the_rows_that_tests_need(study: Study, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +89,6 @@ def test_a_judge_reads_the_rows_that_tests_need(study: Study, run: Path, monkeyp
     found = judge({"agreement": some}, study, load_criteria())
     assert found.tests
     assert found.tests == judge({"agreement": every}, study, load_criteria()).tests
-    own = replace(declared()["agrees"], name="mine", statistic=lambda _: None)
-    monkeypatch.setattr("exegete.answers.audit.declared", lambda: declared() | {"mine": own})
+    own = replace(all_tests()["agrees"], name="mine", statistic=lambda _: None)
+    monkeypatch.setattr("exegete.answers.audit.all_tests", lambda: all_tests() | {"mine": own})
     assert_frame_equal(_judged_rows("agreement", built, path), every)  # nobody knows which rows it needs

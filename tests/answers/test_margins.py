@@ -14,10 +14,10 @@ from exegete.answers.audit import audit_study
 from exegete.answers.criteria import load_criteria
 from exegete.answers.grades import grade
 from exegete.answers.judge import Unjudged, gradings
-from exegete.answers.pages.build import headlines, write_report
-from exegete.experiments.common.margins import judged_by, margin, margins_of
+from exegete.answers.pages.build import headlines, write_run_report
+from exegete.experiments.common.margins import margin, margins_of, show_margins
 from exegete.experiments.common.statistic import Varied
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.results import Run
 from exegete.runs.study import Study
@@ -26,7 +26,7 @@ from tests.docs.pages import ROOT
 from tests.studied import reviews, small_study
 
 MODEL = "transformer:size=8,hidden=8,heads=2,inner=8"
-OURS = {name: declared()[name].margin for name in ("reads", "ranks", "carries")}
+OURS = {name: all_tests()[name].margin for name in ("reads", "ranks", "carries")}
 THEIRS = {"reads": 0.4, "ranks": 0.55, "carries": 0.3}
 MOVED = THEIRS | {"locates": 0.65}  # which would have the old margin of `ranks`
 SAID = re.compile(r"([MΓF]) > (\d*\.\d+)")  # in a caption, or on a page
@@ -106,11 +106,11 @@ def test_figures_in_the_folder_and_in_python_show_the_margins_of_the_run(judged:
 def test_every_page_says_the_margins_of_the_run(judged: Judged) -> None:
     captions = [table.caption for table in headlines(judged.run)]
     assert [said_in(caption) for caption in captions] == [WANTED, OF_READINGS]
-    page = write_report(judged.run).read_text(encoding="utf8")
+    page = write_run_report(judged.run).read_text(encoding="utf8")
     assert said_in(page) == WANTED
     for name, value in THEIRS.items():
         assert str(load_criteria()[name]) not in html.unescape(page)
-        assert declared()[name].criterion.format(margin=value) in html.unescape(page)
+        assert all_tests()[name].criterion.format(margin=value) in html.unescape(page)
         assert f"margin {value:.3f}" in page
     for value in OURS.values():
         assert f"margin {value:.3f}" not in page
@@ -131,7 +131,7 @@ def test_what_is_partly_is_an_edge_of_the_criteria(tmp_path: Path, partly: float
     criterion = load_criteria(file)["ranks"]
     assert (criterion.margin, criterion.partly) == (OURS["ranks"], partly)
     every = [
-        Unjudged(declared()[name], "t", "m", load_criteria(file)[name], Varied({WAYS[0]: values}, {}, 0.0))
+        Unjudged(all_tests()[name], "t", "m", load_criteria(file)[name], Varied({WAYS[0]: values}, {}, 0.0))
         for name, values in (("reads", around(0.6)), ("ranks", around(0.45)), ("carries", around(0.6)))
     ]
     study = Study.model_validate({"name": "s", "tasks": ["t"], "models": ["m"], "experiments": [{"name": "mediation"}]})
@@ -141,9 +141,9 @@ def test_what_is_partly_is_an_edge_of_the_criteria(tmp_path: Path, partly: float
 
 
 def test_a_run_without_criteria_and_a_chart_of_none_have_the_declared_margins(tmp_path: Path) -> None:
-    assert margins_of(tmp_path) == {name: test.margin for name, test in declared().items()}
+    assert margins_of(tmp_path) == {name: test.margin for name, test in all_tests().items()}
     assert margin("ranks") == OURS["ranks"]
-    with judged_by(THEIRS):
+    with show_margins(THEIRS):
         assert margin("ranks") == THEIRS["ranks"]
     assert margin("ranks") == OURS["ranks"]
 
@@ -151,5 +151,5 @@ def test_a_run_without_criteria_and_a_chart_of_none_have_the_declared_margins(tm
 @pytest.mark.parametrize("page", ["concepts/how-we-decide.md", "concepts/readings.md", "tutorial.md"])
 def test_pages_say_what_tests_declare(page: str) -> None:
     said = re.findall(r"(?:[MΓF] [<>]|[Aa]bove) (\d*\.\d+)", (ROOT / "docs" / page).read_text(encoding="utf8"))
-    assert set(map(float, said)) <= {*OURS.values(), declared()["ranks"].partly}
+    assert set(map(float, said)) <= {*OURS.values(), all_tests()["ranks"].partly}
     assert {OURS["reads"], OURS["ranks"]} <= set(map(float, said))

@@ -9,7 +9,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from exegete.answers.decision import Decision, decide
-from exegete.answers.judgement_cache import keep_judgement, kept_judgement
+from exegete.answers.judgement_cache import keep_judgement, read_judgement
 from exegete.answers.readings import Judged, Ways
 from exegete.answers.schema import schema
 from exegete.report.section import Variant, Verdict
@@ -18,7 +18,7 @@ from tests.answers.cards import grading_that
 
 pytestmark = pytest.mark.slow
 
-audited = cache(transformers.audited)
+audited = cache(transformers.audit_transformer)
 
 
 def lines_of(name: str) -> dict[str, Judged]:
@@ -91,7 +91,7 @@ def test_what_a_machine_reads_has_the_readings() -> None:
 def test_what_was_judged_of_them_reads_back(tmp_path: Path) -> None:
     found = audited("copied below")
     keep_judgement(tmp_path, "key", found)
-    back = kept_judgement(tmp_path, "key", found.frame)
+    back = read_judgement(tmp_path, "key", found.frame)
     assert back is not None
     assert back.readings == found.readings
     assert back.to_json()["decisions"] == found.to_json()["decisions"]

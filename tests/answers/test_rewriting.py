@@ -16,7 +16,7 @@ from exegete.experiments.common.statistic import Evidence, Measured
 from exegete.experiments.diagnostic.statistics import informative
 from exegete.experiments.necessity.statistics import needed
 from exegete.experiments.seed_stability.statistics import stable
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.report.section import Verdict as Line
 from exegete.runs.study import Study
 
@@ -108,7 +108,7 @@ def test_unique_of_two_texts_has_no_number_anywhere() -> None:
     found = next(line for line in audit.to_json()["tests"] if line["name"] == "unique")
     assert [found[name] for name in ("statistic", "chance", "n")] == [None, None, 0]
     cells = [row for table in scorecards(audit, everything=True) for row in table.cells()]
-    line = next(row for row in cells if row[0] == declared()["unique"].label)
+    line = next(row for row in cells if row[0] == all_tests()["unique"].label)
     assert not any(character.isdigit() for cell in line[2:3] for character in cell)
     for page in (card(verdicts(audit), "scorecard"), strip(verdicts(audit))):
         assert f"{abs(0.87 - 0.37):.2f}" not in page

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from exegete.answers.rules import ERROR, TEXTS, Ruled, Varying, ruled
-from exegete.measures.bounds import bounded
+from exegete.answers.rules import ERROR, TEXTS, Ruled, Varying, apply_rules
+from exegete.measures.bounds import bounded_mean
 
 SHAPE = torch.special.ndtri((torch.arange(100, dtype=torch.float64) + 0.5) / 100) / 10  # as a normal sample
 
@@ -27,12 +27,14 @@ def just(alpha: float, above: bool = True) -> float:
     sign = 1 if above else -1
     arms = (0.5 + sign * 0.0002 * step for step in range(1000))
     return next(
-        m for m in arms if (bounded(around(m), alpha).low > 0.5 if above else bounded(around(m), alpha).high < 0.5)
+        m
+        for m in arms
+        if (bounded_mean(around(m), alpha).low > 0.5 if above else bounded_mean(around(m), alpha).high < 0.5)
     )
 
 
 def outcome(*means: float) -> str:
-    return ruled([asked(*means)])[0].outcome
+    return apply_rules([asked(*means)])[0].outcome
 
 
 @pytest.mark.parametrize(
@@ -55,21 +57,24 @@ def test_a_test_holds_or_fails_in_every_specification(means: tuple[float, ...], 
 def test_holding_in_many_needs_no_correction() -> None:
     """Sure at 5 %, one-sided, and not at any corrected level."""
     assert outcome(*[just(ERROR)] * 20) == "holds"
-    assert bounded(around(just(ERROR)), ERROR / 2).low < 0.5 < bounded(around(just(ERROR)), ERROR).low
+    assert bounded_mean(around(just(ERROR)), ERROR / 2).low < 0.5 < bounded_mean(around(just(ERROR)), ERROR).low
 
 
 def test_failures_are_corrected_for_the_number_of_tests() -> None:
     """Holm: the surest at 5 % / 2, then the other at 5 %."""
-    alone, beside = ruled([asked(just(ERROR, above=False))]), ruled([asked(just(ERROR, above=False)), asked(0.5)])
+    alone, beside = (
+        apply_rules([asked(just(ERROR, above=False))]),
+        apply_rules([asked(just(ERROR, above=False)), asked(0.5)]),
+    )
     assert (alone[0].outcome, beside[0].outcome) == ("fails", "cannot tell")
-    surely = ruled([asked(just(ERROR, above=False)), asked(0.4)])
+    surely = apply_rules([asked(just(ERROR, above=False)), asked(0.4)])
     assert [test.outcome for test in surely] == ["fails", "fails"]
-    with_void = ruled([asked(just(ERROR, above=False)), asked(0.5, void={"0": "no word matters"})])
+    with_void = apply_rules([asked(just(ERROR, above=False)), asked(0.5, void={"0": "no word matters"})])
     assert with_void[0].outcome == "fails"  # what can't be asked is no test
 
 
 def test_the_least_sure_specification_is_the_p_of_its_test() -> None:
-    found = ruled([asked(0.2, just(ERROR, above=False)), asked(0.5)])
+    found = apply_rules([asked(0.2, just(ERROR, above=False)), asked(0.5)])
     assert found[0].outcome == "cannot tell"  # the largest p is over 5 % / 2
 
 
@@ -77,36 +82,36 @@ def test_the_least_sure_specification_is_the_p_of_its_test() -> None:
 def test_to_hang_on_is_searched_among_all_tests_and_specifications(tests: int, expected: str) -> None:
     """On either side enough at 5 % / 2, and not at 5 % / 16."""
     ends = just(ERROR / 2, above=False), just(ERROR / 2)
-    found = ruled([asked(*ends), *[asked(0.5, 0.5)] * (tests - 1)])
+    found = apply_rules([asked(*ends), *[asked(0.5, 0.5)] * (tests - 1)])
     assert found[0].outcome == expected
 
 
 def test_what_is_void_does_not_count_and_is_shown() -> None:
-    found = ruled([asked(0.6, 0.2, void={"1": "no word matters"})])[0]
+    found = apply_rules([asked(0.6, 0.2, void={"1": "no word matters"})])[0]
     assert (found.outcome, found.decisive) == ("holds", "0")
     assert [(v.verdict, v.void) for v in found.variants] == [("holds", ""), ("cannot tell", "no word matters")]
-    nothing = ruled([asked(0.6, void={"0": "no word matters"})])[0]
+    nothing = apply_rules([asked(0.6, void={"0": "no word matters"})])[0]
     assert (nothing.outcome, nothing.decisive) == ("cannot tell", "")
 
 
 @pytest.mark.parametrize(("n", "expected"), [(TEXTS, "holds"), (TEXTS - 1, "cannot tell")])
 def test_fewer_texts_than_forty_say_nothing(n: int, expected: str) -> None:
     values = torch.cat([around(0.95)[:, -n:], torch.full((1, 100 - n), math.nan, dtype=torch.float64)], 1)
-    found = ruled([Varying(0.5, 1.0, {"way": values}, {})])[0]
+    found = apply_rules([Varying(0.5, 1.0, {"way": values}, {})])[0]
     assert found.outcome == expected
     assert bool(found.variants[0].void) == (n < TEXTS)
     assert found.variants[0].n == n
 
 
 def test_the_decisive_specification_is_the_worst_for_the_verdict() -> None:
-    assert ruled([asked(0.9, 0.6, 0.7)])[0].decisive == "1"
-    assert ruled([asked(0.1, 0.4, 0.3)])[0].decisive == "1"
-    assert ruled([asked(0.9, 0.503, 0.2)])[0].decisive == "1"  # open, or hanging: nearest to the threshold
+    assert apply_rules([asked(0.9, 0.6, 0.7)])[0].decisive == "1"
+    assert apply_rules([asked(0.1, 0.4, 0.3)])[0].decisive == "1"
+    assert apply_rules([asked(0.9, 0.503, 0.2)])[0].decisive == "1"  # open, or hanging: nearest to the threshold
 
 
 def test_what_a_specification_says_is_as_sure_as_the_outcome_needs() -> None:
     """One that holds at 5 % only is not named as what a verdict hangs on."""
-    found = ruled([asked(0.3, 0.7, just(ERROR))])[0]
+    found = apply_rules([asked(0.3, 0.7, just(ERROR))])[0]
     assert found.outcome == "hangs on"
     assert [v.verdict for v in found.variants] == ["fails", "holds", "cannot tell"]
 
@@ -122,7 +127,7 @@ def simulated(truths: tuple[tuple[float, ...], ...], seed: int) -> list[Ruled]:
             str(i): (m + 0.1 * (0.8 * shared + 0.6 * o))[None] for i, (m, o) in enumerate(zip(means, own, strict=True))
         }
         tests.append(Varying(0.5, 1.0, values, {}))
-    return ruled(tests)
+    return apply_rules(tests)
 
 
 def errors(truths: tuple[tuple[float, ...], ...], times: int = 300) -> dict[str, float]:

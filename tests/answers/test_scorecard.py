@@ -10,7 +10,7 @@ import pytest
 
 from exegete.answers.audit import audit_study, judge_run
 from exegete.answers.criteria import load_criteria
-from exegete.answers.judge import judge, verdict
+from exegete.answers.judge import judge, judge_interval
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.measures.statistics import Interval
 from exegete.runs.engine.local import LocalEngine
@@ -32,7 +32,7 @@ def between(low: float, high: float) -> Interval:
     ],
 )
 def test_a_verdict_compares_an_interval_with_a_margin(low: float, high: float, expected: str) -> None:
-    assert verdict(between(low, high), -0.1) == expected
+    assert judge_interval(between(low, high), -0.1) == expected
 
 
 NOISE = "given:file=noise.csv"

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import exegete
-from exegete.answers.explain import explain
+from exegete.answers.explain import explain_prediction
 from exegete.answers.question import Word
-from exegete.answers.translations import written
+from exegete.answers.translations import translate
 from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target
@@ -30,7 +30,7 @@ def steps(kind: str, before: tuple[str, ...]) -> torch.Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_word_is_the_likeliest_after_those_before(kind: str) -> None:
-    model, output = translator(kind).model, written(translator(kind), SOURCE)
+    model, output = translator(kind).model, translate(translator(kind), SOURCE)
     assert len(output) > 3
     assert len(set(output)) > 3 or kind != "translator"
     for step, word in enumerate(output):
@@ -41,8 +41,8 @@ def test_every_word_is_the_likeliest_after_those_before(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_is_explained_by_words_of_the_source(kind: str) -> None:
-    kept, output = translator(kind), written(translator(kind), SOURCE)
-    found = explain(kept, SOURCE, ["gradient_x_input", "leave_one_out:of=logit"], Word(3))
+    kept, output = translator(kind), translate(translator(kind), SOURCE)
+    found = explain_prediction(kept, SOURCE, ["gradient_x_input", "leave_one_out:of=logit"], Word(3))
     assert (found.words, found.written, found.step, found.target) == (PIECES, output, 3, output[2])
     view = kept.model.as_classes()  # type: ignore[attr-defined]
     batch = view.collate([Example(0, (PIECES, output[:2]), 0)])
@@ -61,7 +61,9 @@ def test_a_step_is_explained_by_words_of_the_source(kind: str) -> None:
 
 def test_a_foil_is_the_difference_of_two_words() -> None:
     kept, methods = translator(), ["gradient_x_input"]
-    one, other = (explain(kept, SOURCE, methods, Word(2, word))["gradient_x_input"].scores for word in ("felina", "du"))
+    one, other = (
+        explain_prediction(kept, SOURCE, methods, Word(2, word))["gradient_x_input"].scores for word in ("felina", "du")
+    )
     both = exegete.explain(kept, SOURCE, methods, target="felina", contrast="▁du", step=2)
     assert (both.target, both.contrast) == ("▁felina", "▁du")
     assert both[methods[0]].scores == pytest.approx([a - b for a, b in zip(one, other, strict=True)], abs=1e-6)
@@ -70,12 +72,12 @@ def test_a_foil_is_the_difference_of_two_words() -> None:
 
 def test_words_are_the_sums_of_their_pieces() -> None:
     kept = translator()
-    whole = explain(kept, SOURCE, ["gradient_x_input"])
+    whole = explain_prediction(kept, SOURCE, ["gradient_x_input"])
     assert whole.heatmap().words == tuple(SOURCE.split())
     assert whole.heatmap("piece").words == PIECES
     assert [each["text"] for each in whole.to_json()["whole_words"]] == SOURCE.split()
     with pytest.raises(UsageError, match="reads words, not pieces"):
-        explain(checkpoint(), TEXT, ["attention"]).heatmap("piece")
+        explain_prediction(checkpoint(), TEXT, ["attention"]).heatmap("piece")
 
 
 @pytest.mark.parametrize(
@@ -88,12 +90,12 @@ def test_words_are_the_sums_of_their_pieces() -> None:
 )
 def test_wrong_steps_and_words_are_one_sentence(asked: Word, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
-        explain(translator(), SOURCE, ["attention"], asked)
+        explain_prediction(translator(), SOURCE, ["attention"], asked)
 
 
 def test_a_class_has_no_steps() -> None:
     with pytest.raises(UsageError, match="writes no words"):
-        explain(checkpoint(), TEXT, ["attention"], Word(2))
+        explain_prediction(checkpoint(), TEXT, ["attention"], Word(2))
 
 
 def test_pieces_are_those_of_the_task(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ import pytest
 import exegete as ex
 from exegete.answers.alternatives import Readable
 from exegete.answers.decision import Decision
-from exegete.answers.explain import explain
+from exegete.answers.explain import explain_prediction
 from exegete.answers.trust import subject
 from exegete.base.errors import ExegeteError
 from exegete.base.files import write_json
 from exegete.report.section import Variant
-from exegete.runs.run import claim
+from exegete.runs.run import claim_run
 from exegete.runs.study import Study
 from tests.answers.explained_model import TEXT, checkpoint, saved
 
@@ -45,7 +45,7 @@ def run_folder(folder: Path, **cell: Any) -> Path:
 
 def test_a_run_orders_the_methods(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run")
-    found = explain(None, TEXT, FEW, run=run)
+    found = explain_prediction(None, TEXT, FEW, run=run)
     assert [m.name for m in found.methods] == ["attention", "random", "gradient:norm=l2"]
     assert [m.vouched for m in found.methods] == [0.3, 0.1, None]  # of another task is not of this one
     assert found.heatmap().columns == ("τ att.", "in run", "here", "flip")
@@ -77,14 +77,14 @@ def test_a_run_of_another_model_is_doubted(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run", weights="else")
     _, trust = subject(saved(tmp_path / "mine"), run)
     assert "did not study this model" in trust.doubt
-    found = explain(checkpoint(), TEXT, FEW, run=run)
+    found = explain_prediction(checkpoint(), TEXT, FEW, run=run)
     assert any("did not study this model" in said for said in found.heatmap().small_print)
 
 
 def test_a_run_without_a_leaderboard_vouches_for_nothing(tmp_path: Path) -> None:
     run = run_folder(tmp_path / "run")
     (run / "tables" / "faithfulness_leaderboard.csv").unlink()
-    assert "no run vouches" in explain(None, TEXT, FEW, run=run).trust.sentence
+    assert "no run vouches" in explain_prediction(None, TEXT, FEW, run=run).trust.sentence
 
 
 def test_a_run_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_default_model_is_trained_where_the_audit_finds_it(
     assert told
     assert not trust.comprehensiveness
     run = Path("runs/audit")
-    claim(run, small)  # the audit doesn't take the folder for a stranger's
+    claim_run(run, small)  # the audit doesn't take the folder for a stranger's
     assert [path.parent.name for path in run.glob("stages/*/checkpoint")] == [f"train-{trained.key}"]
     facts = {**small.cells[0]._asdict(), "training": trained.key, "weights": trained.weights_hash}
     write_json(run / "manifest.json", {"cells": [facts]})
@@ -137,7 +137,7 @@ def audited_run(folder: Path, **changes: Any) -> Path:
 
 def test_what_the_audit_answered_of_a_model_is_said_first(tmp_path: Path) -> None:
     run = audited_run(tmp_path / "run")
-    found = explain(None, TEXT, FEW, run=run)
+    found = explain_prediction(None, TEXT, FEW, run=run)
     said, alone, *_ = found.heatmap().reading
     assert said == f"Of this model the audit in {run} answered: Partly; read LRP instead."
     assert alone.startswith("This text alone: ")

@@ -13,11 +13,11 @@ from exegete.answers import goals
 from exegete.answers.answer import answer, findings
 from exegete.answers.context import GUESS, Context, MethodCost, Prediction, context_of
 from exegete.answers.criteria import load_criteria
-from exegete.answers.judge import Unjudged, judge, judged, settling
+from exegete.answers.judge import Unjudged, judge, judge_tests, settling
 from exegete.base.errors import UsageError
 from exegete.experiments.common.statistic import Measured
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.measures.statistics import Interval
 from exegete.report.section import Verdict as Line
 from exegete.runs.study import Study
@@ -32,7 +32,7 @@ def asked(mean: float, n: int = 400, name: str = "used", seeds: int = 1, recipe:
     ranks = (torch.arange(n, dtype=torch.float64) + 0.5) / n
     values = mean + torch.from_numpy(norm.ppf(ranks.numpy()))
     about = "recipe" if recipe else "checkpoint"
-    test = replace(declared()["used"], name=name, bound=100.0, about=about)  # type: ignore[arg-type]
+    test = replace(all_tests()["used"], name=name, bound=100.0, about=about)  # type: ignore[arg-type]
     criterion = CRITERIA["used"].model_copy(update={"margin": 0.0})
     return Unjudged(test, "t", "m", criterion, Measured(values.expand(seeds, n), 0.0))
 
@@ -51,7 +51,7 @@ def holm(p: Sequence[float], error: float = 0.05) -> list[bool]:
 @pytest.mark.parametrize("means", [(0.2, 0.14, 0.12, 0.09), (0.2, 0.105, 0.105, 0.105), (0.1, -0.2, 0.14, 0.0)])
 def test_verdicts_are_those_of_holm(means: tuple[float, ...]) -> None:
     p = [2 * float(norm.sf(abs(mean) * math.sqrt(400))) for mean in means]
-    found = judged([asked(mean) for mean in means])
+    found = judge_tests([asked(mean) for mean in means])
     assert [test.verdict != "cannot tell" for test in found] == holm(p)
     assert 0 < sum(holm(p)) < len(p)
     open_ = [test for test in found if test.verdict == "cannot tell"]
@@ -60,14 +60,14 @@ def test_verdicts_are_those_of_holm(means: tuple[float, ...]) -> None:
 
 def test_one_that_bonferroni_would_leave_open_is_settled() -> None:
     """0.125 · 20 = 2.5 standard errors: p = 0.0124 is over 0.05 / 10, and under 0.05 / 2."""
-    alone = judged([asked(0.125), *[asked(0.0)] * 9])
-    beside = judged([asked(0.125), *[asked(0.5)] * 8, asked(0.0)])
+    alone = judge_tests([asked(0.125), *[asked(0.0)] * 9])
+    beside = judge_tests([asked(0.125), *[asked(0.5)] * 8, asked(0.0)])
     assert (alone[0].verdict, beside[0].verdict) == ("cannot tell", "holds")
 
 
 def test_what_is_too_little_beforehand_is_no_test() -> None:
     few = [asked(0.5, n=5), asked(0.5, seeds=2, recipe=True)]
-    found = judged([asked(0.11), *few * 5])
+    found = judge_tests([asked(0.11), *few * 5])
     assert found[0].level == 0.95
     assert found[0].verdict == "holds"  # 2.2 standard errors
     assert {test.verdict for test in found[1:]} == {"cannot tell"}
@@ -87,11 +87,11 @@ def test_texts_that_would_settle_it_are_told() -> None:
 
 def test_the_sentence_keeps_its_word() -> None:
     """With as many texts as it asks for, spread alike, there is a verdict."""
-    first = judged([asked(0.06)])[0]
+    first = judge_tests([asked(0.06)])[0]
     assert first.verdict == "cannot tell"
     needed = int(first.settle.split()[1].replace(",", ""))
-    assert judged([asked(0.06, n=needed)])[0].verdict == "holds"
-    assert judged([asked(0.06, n=needed // 2)])[0].verdict == "cannot tell"
+    assert judge_tests([asked(0.06, n=needed)])[0].verdict == "holds"
+    assert judge_tests([asked(0.06, n=needed // 2)])[0].verdict == "cannot tell"
 
 
 def test_a_model_that_guesses_has_nothing_to_explain() -> None:
@@ -199,7 +199,7 @@ def test_a_goal_that_there_is_not() -> None:
 
 
 def test_a_test_that_calibration_silenced_has_no_vote(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goals, "silenced", lambda: {"used": "it can't tell"})
+    monkeypatch.setattr(goals, "silenced_tests", lambda: {"used": "it can't tell"})
     assert not goals.votes("used", "sanity")
     assert goals.votes("finds_facts", "sanity")
     said = answer([line("used", "fails", "sanity"), line("finds_facts", "holds", "sanity")], Context("sanity"))

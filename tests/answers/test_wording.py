@@ -18,13 +18,13 @@ from exegete.answers.goals import votes
 from exegete.answers.grades import Grading, grade
 from exegete.answers.groups import OFTEN, BesideGrade, Group
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import built_in, declared
+from exegete.experiments.tests import all_tests, built_in_tests
 from exegete.report.section import Outcome, Variant, Verdict
 from tests.answers.cards import VOID, WAYS, around, grading, grading_that, readable, still, values_of, verdict
 
 WHERE = ("t", "m")
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?")
-INFORMING = [name for name in built_in() if name not in DECIDING]
+INFORMING = [name for name in built_in_tests() if name not in DECIDING]
 SEEDS_NEEDED = "5"  # of a claim about training
 values = st.integers(-95, 95).map(lambda x: x / 100)
 
@@ -45,7 +45,7 @@ def outcome_of(found: Sequence[Variant]) -> Outcome:
 @st.composite
 def several_ways(draw: st.DrawFn, name: str, goal: Goal) -> Verdict:
     """A test that is asked in several ways, with what follows from its numbers."""
-    threshold = declared()[name].margin
+    threshold = all_tests()[name].margin
     found = []
     for way in WAYS[: draw(st.integers(1, len(WAYS)))]:
         mean, half, void = draw(values), draw(st.sampled_from([0.03, 0.2])), draw(st.integers(0, 9)) == 0
@@ -59,14 +59,14 @@ def several_ways(draw: st.DrawFn, name: str, goal: Goal) -> Verdict:
         name, *WHERE, "?", first.statistic if first else None, first.n if first else 0, verdict=outcome,
         about="this checkpoint",
         doubt="" if first else VOID, settle=settle, votes=votes(name, goal), threshold=threshold,
-        partly=declared()[name].partly, variants=tuple(found),
+        partly=all_tests()[name].partly, variants=tuple(found),
     )  # fmt: skip
 
 
 @st.composite
 def one_way(draw: st.DrawFn, name: str, goal: Goal) -> Verdict:
     """A test that informs."""
-    test = declared()[name]
+    test = all_tests()[name]
     threshold, mean = test.threshold(test.margin), draw(values)
     said = compared(mean, draw(st.sampled_from([0.01, 0.3])), threshold)
     doubt = draw(st.sampled_from(["", "", "the words hardly matter"]))

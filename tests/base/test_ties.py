@@ -11,7 +11,7 @@ from torch import Tensor
 
 from exegete.base.noise import uniform
 from exegete.base.ties import ROUNDING, levels
-from exegete.experiments.common.side_by_side import seen
+from exegete.experiments.common.side_by_side import see_texts
 from exegete.measures.rank import kendall, spearman
 from exegete.measures.topk import bucket, fagin, legacy
 from exegete.tasks.example import Example
@@ -112,15 +112,15 @@ def test_repeated_words_tie_alone_in_a_batch_and_on_another_cpu(spec: str, seed:
     """In `average` a word and its repetition have the same weight: τ must see them tied, whoever computed it."""
     examples = tuple(Example(e.id, (e.words * 2,), e.label) for e in texts(12, seed=3))
     one, other = small_model(spec, examples), small_model(spec.replace("hidden=6", "hidden=4"), examples)
-    whole = kendall(*(seen(model, examples).key_weights for model in (one, other)))
+    whole = kendall(*(see_texts(model, examples).key_weights for model in (one, other)))
     with OtherCPU(seed):
-        elsewhere = kendall(*(seen(model, examples).key_weights for model in (one, other)))
+        elsewhere = kendall(*(see_texts(model, examples).key_weights for model in (one, other)))
     for row, e in enumerate(examples):
-        alone = kendall(*(seen(model, (e,)).key_weights for model in (one, other)))
+        alone = kendall(*(see_texts(model, (e,)).key_weights for model in (one, other)))
         for found, again, single in zip(whole, elsewhere, alone, strict=True):
             assert found[row].item() == pytest.approx(single.item(), nan_ok=True, abs=1e-12)
             assert found[row].item() == pytest.approx(again[row].item(), nan_ok=True, abs=1e-12)
     if spec.startswith("average"):
-        weights = levels(seen(one, examples).key_weights)
+        weights = levels(see_texts(one, examples).key_weights)
         for row, e in zip(weights, examples, strict=True):
             assert torch.equal(row[: len(e) // 2], row[len(e) // 2 : len(e)])

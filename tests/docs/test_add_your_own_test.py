@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from exegete.answers.audit import audit_study
-from exegete.answers.gate import check, named_tests
+from exegete.answers.gate import check_gate, named_tests
 from exegete.answers.scorecard import Audit
 from exegete.base.errors import UsageError
 from exegete.experiments import tests as declarations
@@ -68,7 +68,7 @@ def test_its_criterion_is_kept_and_a_build_can_stop_at_it(found: Audit) -> None:
     assert json.loads((found.run / "criteria.json").read_text())["spares_punctuation"]["margin"] == 0.9
     assert named_tests("spares_punctuation") == ("spares_punctuation",)
     with pytest.raises(UsageError, match="does not ask 'used'"):
-        check(found, ["used"])
+        check_gate(found, ["used"])
 
 
 def test_rows_by_hand(found: Audit) -> None:
@@ -81,6 +81,6 @@ def test_rows_by_hand(found: Audit) -> None:
 
 
 def test_a_name_that_is_taken_is_refused(found: Audit) -> None:
-    own = declarations.declared()["spares_punctuation"]
+    own = declarations.all_tests()["spares_punctuation"]
     with pytest.raises(UsageError, match="already a test 'used'"):
         declarations.add_test(replace(own, name="used"))

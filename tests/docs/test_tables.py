@@ -7,7 +7,7 @@ from typing import NamedTuple
 import markdown  # type: ignore[import-untyped]
 import yaml
 
-from exegete.experiments.tests import built_in
+from exegete.experiments.tests import built_in_tests
 from tests.docs.pages import PAGES, ROOT
 
 # The site's own configuration, of which permalinks alone would add text of their own.
@@ -86,7 +86,7 @@ def test_text_that_is_lost_is_noticed() -> None:
 
 def test_a_table_of_tests_asks_what_the_tests_ask() -> None:
     """One definition of a test on all pages: the declared one."""
-    tests = built_in()
+    tests = built_in_tests()
     tables = [table.cells for page in PAGES for table in source_tables(page.read_text(encoding="utf8"))]
     for header, *rows in tables:
         if header[0] == "test" and header[1] in ("asks", "question"):

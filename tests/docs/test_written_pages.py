@@ -8,7 +8,7 @@ from tools.pages.declarations import PAGE
 from tools.pages.marks import include_marks, pages, written
 from tools.redirects import address, on_post_build
 
-from exegete.experiments.tests import built_in
+from exegete.experiments.tests import built_in_tests
 from tests.docs.pages import ROOT
 
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf8"))
@@ -48,7 +48,7 @@ def test_marks_are_found() -> None:
 
 
 def test_every_test_of_the_audit_has_a_section() -> None:
-    assert _headings(ROOT / PAGE) >= {*built_in()}
+    assert _headings(ROOT / PAGE) >= {*built_in_tests()}
 
 
 def test_addresses_of_before_lead_to_pages() -> None:

@@ -9,11 +9,11 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.experiments.adversary_search.experiment import AdversarySearch
-from exegete.experiments.adversary_search.figure import cells, masses, telling
+from exegete.experiments.adversary_search.figure import cells, jsd_masses, telling_rows
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, recipes, unsuited
-from exegete.experiments.common.pooling import pooled
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.pooling import open_pooled
+from exegete.experiments.common.section import QuestionResult
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
 from exegete.interventions.search import find_each
@@ -56,7 +56,7 @@ def test_the_largest_divergence_within_epsilon() -> None:
     whole = subject()
     rows = ASK.rows(whole)
     assert rows.height == 2 * len(EXAMPLES)
-    pools = list(pooled(whole.model, EXAMPLES))
+    pools = list(open_pooled(whole.model, EXAMPLES))
     found = find_each([p.opened for p in pools], ASK)
     for pool, adversaries in zip(pools, found, strict=True):
         for row, text in enumerate(pool.ids.tolist()):
@@ -143,14 +143,14 @@ def test_the_summary_recomputed() -> None:
 
 def test_figures() -> None:
     rows = cell(ASK.rows(subject()))
-    table = masses(rows.filter(pl.col("epsilon") == 0.01))
+    table = jsd_masses(rows.filter(pl.col("epsilon") == 0.01))
     steps = table.filter(pl.col("low") < 0.7 - 1e-6)
     assert steps.group_by("group").agg(pl.col("mass").sum())["mass"].to_list() == pytest.approx([1, 1], abs=1e-4)
     charts = ASK.figures(rows, ASK.summary(rows))
     assert list(charts) == ["histogram", "violins", "pairs"]
     assert ">ε-max JSD<" in to_svg(charts["histogram"])
     assert "adversary's weights" in to_svg(charts["pairs"]).replace("&#39;", "'")
-    shown = telling(rows)
+    shown = telling_rows(rows)
     assert shown["predicted"].n_unique() == 2
     assert shown.filter(pl.col("predicted") == "no")["jsd"].max() == rows.filter(
         pl.col("predicted") == "no", pl.col("words").list.len() >= 6
@@ -170,7 +170,7 @@ def test_the_report(tmp_path: Path) -> None:
     rows.write_parquet(tmp_path / "tables" / "adversary_search.parquet")
     ASK.summary(rows).write_parquet(tmp_path / "tables" / "adversary_search_summary.parquet")
     ASK.tables(rows)["by_entropy"].write_csv(tmp_path / "tables" / "adversary_search_by_entropy.csv")
-    found = Found(tmp_path, "adversary_search", ASK)
+    found = QuestionResult(tmp_path, "adversary_search", ASK)
     assert [row[0] for row in section.headline(found).cells()] == ["0.010", "0.050"]
     (whole,) = section.sections(found)
     assert all(len(table.cells()) > 0 for table in whole.tables)

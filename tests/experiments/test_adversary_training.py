@@ -11,16 +11,16 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.experiments.adversary_training import section as told
 from exegete.experiments.adversary_training.experiment import AdversaryTraining
-from exegete.experiments.adversary_training.figure import points
+from exegete.experiments.adversary_training.figure import adversary_points
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.interventions import search
 from exegete.models.openings import Opened
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
@@ -162,7 +162,7 @@ def test_the_papers_tables(rows: pl.DataFrame) -> None:
 
 def test_the_figures_draw_what_was_measured(rows: pl.DataFrame) -> None:
     summary = ASK.summary(cell(rows))
-    table = points(summary)
+    table = adversary_points(summary)
     assert table["label"].str.join(" ").item().split() == ["0.1", "1", "2", "ε", "0.01,", "0.05"]  # the last are one
     assert table["jsd"].to_list() == pytest.approx(summary["jsd"].to_list())
     drawn = ASK.figures(cell(rows), summary)
@@ -194,7 +194,7 @@ def test_a_small_study(tmp_path: Path) -> None:
     file = tmp_path / "texts.csv"
     file.write_text("\n".join(lines) + "\n")
     asked = {"name": "adversary_training", "lams": [0.5], "frozen_lams": [0.5], "epochs": 2, "seeds": [1]}
-    study = checked(
+    study = check_study(
         Study.model_validate(
             {
                 "name": "small",
@@ -206,7 +206,7 @@ def test_a_small_study(tmp_path: Path) -> None:
         )
     )
     run = run_study(study, tmp_path / "run", engine=LocalEngine(1))
-    found = Found(run, "adversary_training", study.built_experiments()["adversary_training"])
+    found = QuestionResult(run, "adversary_training", study.built_experiments()["adversary_training"])
     assert set(found.rows["kind"]) == {"unfrozen", "frozen", "seed", "searched"}
     assert found.rows["tvd"].null_count() == 0
     assert told.headline(found).cells()

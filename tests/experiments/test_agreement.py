@@ -11,7 +11,7 @@ from scipy import stats
 from exegete.base.errors import UsageError
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.common.contract import Subject
-from exegete.measures.statistics import bootstrap_mean, crossed_mean, within
+from exegete.measures.statistics import bootstrap_mean, clip_interval, crossed_mean
 from exegete.report.theme import numbers
 from exegete.tasks.example import Example, Task
 from tests.small import SPECS, small_model
@@ -130,7 +130,7 @@ def test_several_seeds_share_their_examples() -> None:
     one = (pl.col("first") == "attention") & (pl.col("second") == "leave_one_out") & (pl.col("measure") == "tau")
     row = ask.summary(rows).filter(one & (pl.col("class") == "all")).row(0, named=True)
     both = rows.filter(one).sort("seed", "example")["value"].fill_null(NAN).to_numpy().reshape(2, 4)
-    expected = within(crossed_mean(torch.from_numpy(both.copy())), 1.0)
+    expected = clip_interval(crossed_mean(torch.from_numpy(both.copy())), 1.0)
     assert row["seeds"] == 2
     assert (row["mean"], row["low"], row["high"]) == pytest.approx((expected.mean, expected.low, expected.high))
 

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.experiments.alignment import section
-from exegete.experiments.alignment.experiment import Alignment, pseudo_values
-from exegete.experiments.alignment.figure import best_first, lines, shown_methods, words
+from exegete.experiments.alignment.experiment import Alignment, alignment_pseudo_values
+from exegete.experiments.alignment.figure import alignment_lines, best_first, shown_methods, word_lines
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import asks_whole, builds, unsuited
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.measures.alignment import agreement, alignment_error_rate
 from exegete.measures.statistics import crossed_mean
 from exegete.report.theme import numbers, to_svg
@@ -165,7 +165,7 @@ def test_several_seeds() -> None:
 
 def test_pseudo_values_where_one_sentence_has_all() -> None:
     counts = torch.tensor([[1, 2, 3, 2]])
-    assert pseudo_values(alignment_error_rate, counts).tolist() == pytest.approx([1 - 3 / 5])
+    assert alignment_pseudo_values(alignment_error_rate, counts).tolist() == pytest.approx([1 - 3 / 5])
 
 
 def test_without_gold_links_only_agreement_is_told() -> None:
@@ -174,7 +174,7 @@ def test_without_gold_links_only_agreement_is_told() -> None:
     summary = ASK.summary(cell(rows))
     assert set(summary["measure"]) == {"same_as_attention"}
     assert summary.height == len(FEW)
-    assert set(lines(summary)["column"]) == {"linked as attention does"}
+    assert set(alignment_lines(summary)["column"]) == {"linked as attention does"}
     assert row_of(summary, method="attention")["mean"] == 1
 
 
@@ -219,7 +219,7 @@ def test_figures_draw_what_was_measured(rows: pl.DataFrame) -> None:
     summary = ASK.summary(every)
     charts = ASK.figures(every, summary)
     assert list(charts) == ["alignment", "alignment_words"]
-    table = lines(summary)
+    table = alignment_lines(summary)
     errors = table.filter(pl.col("column").str.starts_with("alignment error"))
     assert errors["mean"].to_list() == sorted(errors["mean"].to_list())
     assert table.height == len(FEW) + len(FEW) - 1
@@ -240,7 +240,7 @@ def test_which_methods_are_shown(rows: pl.DataFrame) -> None:
     assert shown_methods(summary)[0] == "attention"
     assert shown_methods(summary)[1] in ("gradient_x_input", "occlusion")
     assert shown_methods(summary)[1] == next(m for m in best_first(summary) if m in ("gradient_x_input", "occlusion"))
-    told = words(cell(rows), ["attention"])
+    told = word_lines(cell(rows), ["attention"])
     assert told.filter(pl.col("sentence") == "sentence 7")["people"].to_list().count("sure") == 3
     assert set(told["sign"]) == {"for"}
 
@@ -257,7 +257,7 @@ def test_the_report(known: bool, rows: pl.DataFrame, tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     every.write_parquet(tmp_path / "tables" / "alignment.parquet")
     ASK.summary(every).write_parquet(tmp_path / "tables" / "alignment_summary.parquet")
-    found = Found(tmp_path, "alignment", ASK)
+    found = QuestionResult(tmp_path, "alignment", ASK)
     headline = section.headline(found)
     assert headline.title == ("Alignment error rate" if known else "Links that attention has too")
     assert len(headline.cells()) == len(FEW)

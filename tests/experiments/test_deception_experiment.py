@@ -9,15 +9,15 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject, builds
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.experiments.deception import section as told
 from exegete.experiments.deception.experiment import DeceptionExperiment
-from exegete.experiments.deception.figure import lines
+from exegete.experiments.deception.figure import deception_lines
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.evaluation import predict
@@ -105,7 +105,7 @@ def test_a_model_that_lost_the_words_is_told() -> None:
     right = rows.with_columns(correct=pl.col("who") == "base")
     learnt = dict(ASK.summary(right).select("who", "learnt").unique().iter_rows())
     assert learnt == {"base": True, "deceiver": False}
-    assert " (not learnt)" in lines(ASK.summary(right))["who"].str.join("").item()
+    assert " (not learnt)" in deception_lines(ASK.summary(right))["who"].str.join("").item()
     assert ASK.tables(right)["pruthi"]["learnt"].to_list() == [True, False]
     one_seed = pl.concat([right, right.with_columns(pl.lit(1).alias("seed"), correct=pl.lit(False))])
     assert not ASK.summary(one_seed)["learnt"].any()  # every seed must have
@@ -121,7 +121,7 @@ def test_what_it_needs() -> None:
 
 def test_the_figure_draws_what_was_measured() -> None:
     summary = ASK.summary(cell(ASK.rows(subject())))
-    table = lines(summary)
+    table = deception_lines(summary)
     assert {who.removesuffix(" (not learnt)") for who in table["who"]} == {"honest", "deceptive, λ = 0.5"}
     assert "weight on planted words" in set(table["line"])
     assert "deceptive, λ = 0.5" in to_svg(ASK.figures(pl.DataFrame(), summary)["deception"])
@@ -149,7 +149,7 @@ def test_a_small_study(tmp_path: Path) -> None:
     file = tmp_path / "texts.csv"
     rows = [f"{' '.join(e.words)},{e.label}" for e in small_task(150).split("train")]
     file.write_text("\n".join(["text,label", *rows]) + "\n")
-    study = checked(
+    study = check_study(
         Study.model_validate(
             {
                 "name": "small",
@@ -161,7 +161,7 @@ def test_a_small_study(tmp_path: Path) -> None:
         )
     )
     run = run_study(study, tmp_path / "run", engine=LocalEngine(1))
-    found = Found(run, "deception", study.built_experiments()["deception"])
+    found = QuestionResult(run, "deception", study.built_experiments()["deception"])
     assert set(found.rows["who"]) == {"base", "deceiver"}
     assert found.rows["method"].n_unique() == 6
     assert told.headline(found).cells()

@@ -11,7 +11,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.adversary_search.statistics import unique
 from exegete.experiments.common.depth import at_readout
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.experiments.common.statistic import Evidence
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.importance_sets.statistics import ranks_decisions
@@ -78,7 +78,7 @@ def test_words_leave_every_row_of_a_layer_until_the_decision_flips(model: Predic
 
 def test_a_searched_layer_predicts_what_a_whole_pass_predicts(model: Predictor) -> None:
     for e in TEXTS[:2]:
-        (pool,) = pooled(model, [e], BELOW)
+        (pool,) = open_pooled(model, [e], BELOW)
         found, batch = find(pool.opened, SEARCH), model.collate([e])
         for weights, tvd in zip(found.weights[0], found.tvd[0], strict=True):
 

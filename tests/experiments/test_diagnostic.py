@@ -9,7 +9,7 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.experiments.common.summaries import interval_of
 from exegete.experiments.diagnostic.experiment import Diagnostic
-from exegete.experiments.diagnostic.figure import levels
+from exegete.experiments.diagnostic.figure import diagnostic_levels
 from exegete.interventions.impose import Impose
 from exegete.interventions.table import WeightTable
 from exegete.interventions.uniform import Uniform
@@ -166,7 +166,7 @@ def test_the_recipes() -> None:
 
 def test_the_figure_draws_what_was_measured() -> None:
     summary = ASK.summary(rows_of())
-    table = levels(summary)
+    table = diagnostic_levels(summary)
     assert table.height == 12
     assert table["weights"].unique(maintain_order=True).to_list()[0] == "the model itself"
     svg = to_svg(ASK.figures(pl.DataFrame(), summary)["diagnostic"])

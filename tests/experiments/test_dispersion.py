@@ -265,7 +265,9 @@ def test_figures_draw_what_was_measured() -> None:
     line = table.filter(series="gradient, words for the output")
     assert line["lam"].to_list() == [-10, -1, 0, 0.5, 0.9]
     assert line["mean"].to_list() == pytest.approx([0.555 - 0.02 * place for place in range(5)])
-    assert drawn.lines(summary, {"gradient_inputs": "g"}, {"maximum": "τ"})["kind"].unique().item() == "maximum"
+    assert (
+        drawn.dispersion_lines(summary, {"gradient_inputs": "g"}, {"maximum": "τ"})["kind"].unique().item() == "maximum"
+    )
     assert drawn.spreads(rows.with_columns(projection=pl.lit("softmax"), lam=pl.lit(None)))["median"].null_count() == 0
     empty = summary.head(0)
     assert "nothing to show" in to_svg(drawn.correlation(empty))

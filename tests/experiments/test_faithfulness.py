@@ -21,16 +21,16 @@ from exegete.experiments.faithfulness.leaderboard import (
     HIGH_IS_GOOD,
     UNRELATED,
     best,
-    leaderboard,
+    leaderboard_table,
     removal_of,
-    summary,
+    summarise_faithfulness,
     survival,
     with_costs,
 )
 from exegete.importance.catalogue import IMPORTANCES
-from exegete.measures.faithfulness import FRACTIONS, order_of
+from exegete.measures.faithfulness import FRACTIONS, word_order
 from exegete.measures.statistics import bootstrap_mean, crossed_mean, paired_difference
-from exegete.models.contract import Intervention, Replacement, Trace
+from exegete.models.contract import Intervention, ReplacedBy, Trace
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.report.theme import numbers
 from exegete.tasks.batching import Batch
@@ -71,7 +71,7 @@ def test_rows_recomputed_slowly() -> None:
         "comp_logit": "comprehensiveness_logit", "suff_logit": "sufficiency_logit",
     }  # fmt: skip
     for method, ranking in (("attention", "signed"), (NAMES[2], "signed"), (NAMES[2], "magnitude")):
-        orders = order_of(asked.scores[method], ids, ranking)  # type: ignore[arg-type]
+        orders = word_order(asked.scores[method], ids, ranking)  # type: ignore[arg-type]
         for e, order in zip(asked.examples, orders, strict=True):
             for short, expected in slow(model, e, order[: len(e)].tolist(), "unknown").items():
                 fraction = "all" if short in ("flip", "never") else "aopc"
@@ -152,7 +152,7 @@ class Bare(Toy):
     def embed(self, batch: Batch) -> Tensor:
         return self._embed(batch)
 
-    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+    def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         return self._replaced(batch, words, by)
 
     def trace(
@@ -216,7 +216,7 @@ def methods(split: str = "test", removal: str = "delete") -> dict[tuple[str, str
 
 
 def test_the_summary_recomputed_slowly() -> None:
-    row = summary(made(methods())).filter(pl.col("method") == NAMES[1]).row(0, named=True)
+    row = summarise_faithfulness(made(methods())).filter(pl.col("method") == NAMES[1]).row(0, named=True)
     a, g, r = (torch.tensor(x, dtype=torch.float64) for x in (ATTENTION, GRADIENT, NOISE))
     mean = bootstrap_mean(g)
     assert (row["seeds"], row["n"], row["undefined"], row["better"]) == (1, 4, 0, "high")
@@ -229,7 +229,7 @@ def test_the_summary_recomputed_slowly() -> None:
 
 def test_several_seeds_are_crossed() -> None:
     later = {key: [v + 0.01 * i * i for i, v in enumerate(given)] for key, given in methods().items()}
-    row = summary(pl.concat([made(methods()), made(later, seed=1)])).row(2, named=True)
+    row = summarise_faithfulness(pl.concat([made(methods()), made(later, seed=1)])).row(2, named=True)
     values = torch.tensor([DELETION, later["test", "delete", NAMES[2]]], dtype=torch.float64)
     assert (row["method"], row["seeds"], row["n"]) == (NAMES[2], 2, 8)
     assert (row["mean"], row["low"], row["high"]) == pytest.approx(crossed_mean(values)[:3])
@@ -237,7 +237,7 @@ def test_several_seeds_are_crossed() -> None:
 
 def test_without_a_control_there_is_no_difference() -> None:
     rows = made({key: given for key, given in methods().items() if key[2] != "attention"})
-    found = summary(rows)
+    found = summarise_faithfulness(rows)
     assert found["over_attention"].null_count() == len(found)
     assert found["over_random"].null_count() == 0
 
@@ -255,13 +255,13 @@ def test_columns_are_resampled_like_one() -> None:
 
 def test_the_leaderboard_marks_who_erases_alike() -> None:
     rows = pl.concat([made(methods()), made(methods(removal="zero")), made(methods("dev")), made(methods(), "flip")])
-    board = leaderboard(rows)
+    board = leaderboard_table(rows)
     assert board["method"].to_list() == [NAMES[2], NAMES[1], NAMES[0], NAMES[3]]  # best first
     assert board["shares_removal"].to_list() == [True, False, False, False]
     assert board["comprehensiveness"].to_list() == pytest.approx([0.55, 0.4, 0.3, 0.1])
     assert board["flip"].to_list() == pytest.approx([0.55, 0.4, 0.3, 0.1])
     assert board["sufficiency"].null_count() == 4  # not among these rows
-    assert not leaderboard(rows, "zero")["shares_removal"].any()
+    assert not leaderboard_table(rows, "zero")["shares_removal"].any()
     costs = pl.DataFrame({"task": "small", "model": SPECS[0], "method": ["attention"] * 2, "forward": [1, 1],
                           "backward": [0, 0], "ms": [2.0, 4.0]})  # fmt: skip
     with_cost = with_costs(board, costs)

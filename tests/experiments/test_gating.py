@@ -14,9 +14,9 @@ from scipy.stats import kendalltau
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject, recipes, unsuited
-from exegete.experiments.common.section import Found, Sections
+from exegete.experiments.common.section import QuestionResult, Sections
 from exegete.experiments.gating.experiment import AGAIN, GATED, OTHER_SEED, Gating
-from exegete.experiments.gating.figure import levels
+from exegete.experiments.gating.figure import gating_levels
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
 from exegete.models.ours.classifier import SITE, PoolingClassifier
@@ -24,7 +24,7 @@ from exegete.models.settings import MODELS
 from exegete.report.theme import to_svg
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.training.recipe import Companion
@@ -167,7 +167,7 @@ def test_wrong_settings() -> None:
 
 def test_the_figure_draws_what_was_measured() -> None:
     summary = ASK.summary(cell(ASK.rows(subject())))
-    table = levels(summary)
+    table = gating_levels(summary)
     assert table.height == 3 + 2 + 2 + 1
     assert set(table["measure"]) == {"accuracy", "same prediction", "τ-b with attention", "mean gate"}
     assert "another seed" in to_svg(ASK.figures(pl.DataFrame(), summary)["gating"])
@@ -177,7 +177,7 @@ def test_the_figure_draws_what_was_measured() -> None:
 @pytest.mark.slow
 def test_a_study_from_end_to_end(tmp_path: Path) -> None:
     file = reviews(tmp_path / "reviews.csv", 60)
-    study = checked(
+    study = check_study(
         Study.model_validate(
             {
                 "name": "gating",
@@ -192,7 +192,7 @@ def test_a_study_from_end_to_end(tmp_path: Path) -> None:
     rows = pl.read_parquet(run / "tables" / "gating.parquet")
     assert set(rows["model"]) == {study.models[0]}  # ladder is left out, and the notes say why
     told: Sections = import_module("exegete.experiments.gating.section")
-    found = Found(run, "gating", study.built_experiments()["gating"])
+    found = QuestionResult(run, "gating", study.built_experiments()["gating"])
     assert len(told.headline(found).cells()) == 8
     assert next(iter(told.sections(found))).tables
 

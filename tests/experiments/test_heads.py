@@ -12,12 +12,12 @@ from scipy import stats
 from exegete.base.errors import UsageError
 from exegete.base.ties import levels
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.experiments.heads import section
 from exegete.experiments.heads.experiment import Heads
 from exegete.experiments.heads.figure import curve_drawn, effects_drawn, looks_drawn
 from exegete.experiments.heads.patterns import patterns, punctuation_of
-from exegete.experiments.heads.pruning import all_heads, by_chance, by_sensitivity, normalised, slopes, stairs
+from exegete.experiments.heads.pruning import all_heads, by_chance, by_sensitivity, normalise_heads, slopes, stairs
 from exegete.interventions.sites import Head
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.contract import Site
@@ -154,7 +154,7 @@ def test_slopes_of_a_model_of_transformers() -> None:
 
 def test_importance_is_normalised_within_layers() -> None:
     heads = [Head("a", 0), Head("a", 1), Head("b", 0)]
-    found = normalised(torch.tensor([3.0, 4.0, 0.0]), heads)
+    found = normalise_heads(torch.tensor([3.0, 4.0, 0.0]), heads)
     torch.testing.assert_close(found, torch.tensor([0.6, 0.8, 0.0]))
 
 
@@ -302,7 +302,7 @@ def test_it_is_drawn_and_told(rows: pl.DataFrame, tmp_path: Path) -> None:
     summary.write_parquet(folder / "heads_summary.parquet")
     for name, table in tables.items():
         table.write_csv(folder / f"heads_{name}.csv")
-    found = Found(tmp_path, "heads", ASK)
+    found = QuestionResult(tmp_path, "heads", ASK)
     assert section.headline(found).frame.height == 6
     assert [part.title for part in section.sections(found)] == [
         "Which heads does the prediction hang on?", "Where do heads look?", "How many heads can go?",

@@ -12,7 +12,7 @@ from scipy import stats
 
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.experiments.importance_sets.experiment import (
     SCHEMES,
     ImportanceSets,
@@ -68,7 +68,7 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
     subject = asked_of(spec, scale=3)
     found = {(row["example"], row["scheme"]): row for row in ASK.rows(subject).iter_rows(named=True)}
     with clear() as sure:
-        for part in pooled(subject.model, subject.examples):
+        for part in open_pooled(subject.model, subject.examples):
             orders = ASK.ordered(part)
             for row, example in enumerate(part.ids.tolist()):
                 if part.weights.shape[-1] == 1:
@@ -88,7 +88,7 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
 
 def test_orders_are_those_of_the_schemes() -> None:
     subject = asked_of()
-    for part in pooled(subject.model, subject.examples):
+    for part in open_pooled(subject.model, subject.examples):
         orders = {scheme: order.tolist() for scheme, order in ASK.ordered(part).items()}
         for row in range(len(part.ids)):
             weights, slopes = part.key_weights[row].tolist(), slow_gradient(part, row)
@@ -150,7 +150,7 @@ def test_what_always_holds(keys: list[tuple[float, float, float]], pad: int) -> 
 def test_in_a_ladder_the_best_order_is_that_of_weighted_votes() -> None:
     """share = 1, two classes: no set of words flips a decision with fewer than the slope times attention needs."""
     ask, flipped = ImportanceSets(("gradient_x_attention", "attention")), 0
-    for part in pooled(ladder(), EXAMPLES):
+    for part in open_pooled(ladder(), EXAMPLES):
         n = int(part.opened.removable[0].sum())
         if n < 2 or n > 6:
             continue

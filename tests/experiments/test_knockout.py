@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.experiments.faithfulness.experiment import Faithfulness
 from exegete.experiments.knockout import section
-from exegete.experiments.knockout.experiment import Knockout, some_words
-from exegete.experiments.knockout.figure import points
+from exegete.experiments.knockout.experiment import Knockout, knockout_words
+from exegete.experiments.knockout.figure import knockout_points
 from exegete.importance.blocking import Blocking, unblocked
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import refusal
@@ -153,7 +153,7 @@ def test_rows_are_what_cutting_costs(rows: pl.DataFrame) -> None:
     model = in_memory(*bert())
     for example in REVIEWS:
         batch = model.collate([example])
-        asked = some_words(batch, 2, 0)
+        asked = knockout_words(batch, 2, 0)
         with torch.no_grad():
             own = model.logits(batch)
             label = own.argmax(-1)
@@ -225,13 +225,13 @@ def test_it_is_summed_up_drawn_and_told(rows: pl.DataFrame, tmp_path: Path) -> N
     own = summary.filter(pl.col("words") == "others", pl.col("source") == "all", pl.col("first") == 0)
     assert own["mean"].item() == pytest.approx(kept.group_by("example").agg(pl.col("value").mean())["value"].mean())
     assert own["low"].item() <= own["mean"].item() <= own["high"].item()
-    assert points(summary).height == summary.filter(pl.col("first").is_not_null()).height
+    assert knockout_points(summary).height == summary.filter(pl.col("first").is_not_null()).height
     for chart in ask.figures(rows, summary).values():
         assert to_svg(chart).startswith("<svg")
     (tmp_path / "tables").mkdir()
     rows.write_parquet(tmp_path / "tables" / "knockout.parquet")
     summary.write_parquet(tmp_path / "tables" / "knockout_summary.parquet")
-    found = Found(tmp_path, "knockout", ask)
+    found = QuestionResult(tmp_path, "knockout", ask)
     assert section.headline(found).frame.height == summary.height
     assert len(list(section.sections(found))) == 1
 

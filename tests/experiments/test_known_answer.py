@@ -11,18 +11,18 @@ from torch import Tensor
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.known_answer.experiment import KnownAnswer
-from exegete.experiments.known_answer.figure import precisions
+from exegete.experiments.known_answer.figure import planted_precisions
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
 from exegete.models.build import build
 from exegete.models.contract import Intervention, Trace
 from exegete.models.ours.classifier import PoolingClassifier
-from exegete.models.ours.module import Keep
+from exegete.models.ours.module import KeptSites
 from exegete.report.theme import to_svg
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
-from exegete.tasks.planting import Kind, Planting
+from exegete.tasks.planting import Planting, PlantKind
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
 from tests.small import small_model, small_task
@@ -45,7 +45,7 @@ ASK = KnownAnswer(methods=("attention", "gradient_x_input", "random"))
 class Obedient(PoolingClassifier):
     """Says yes where zqx and zqy are both there, whatever their order."""
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         x, y = (self.vocabulary.index[word] for word in ("zqx", "zqy"))
         both = (batch.tokens == x).any(1) & (batch.tokens == y).any(1)
         found = super()._trace(batch, embedded, intervene, keep)
@@ -93,7 +93,9 @@ def test_a_part_that_is_enough_is_told() -> None:
     """A model that looks for zqx alone obeys too, but does not need zqy."""
 
     class Half(Obedient):
-        def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+        def _trace(
+            self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites
+        ) -> Trace:
             only = (batch.tokens == self.vocabulary.index["zqx"]).any(1)
             found = super()._trace(batch, embedded, intervene, keep)
             return found._replace(logits=torch.stack([~only, only], 1).float())
@@ -146,7 +148,7 @@ def test_the_toys_are_a_table() -> None:
 
 def test_the_figure_draws_what_was_measured() -> None:
     summary = ASK.summary(cell(ASK.rows(subject())))
-    table = precisions(summary)
+    table = planted_precisions(summary)
     assert set(table["column"]) == {"an ordered pair"}
     assert set(table["note"]) == {"not learnt: obeyed in 67 %"}
     assert sorted(table["mean"]) == pytest.approx([0.75, 0.75, 0.75, 1])
@@ -159,7 +161,7 @@ def test_a_panel_without_dots_keeps_its_place() -> None:
     summary = ASK.summary(cell(ASK.rows(subject())))
     task = pl.lit("hand:planted=token").alias("task")
     other = summary.with_columns(task, model=pl.lit("cnn"), shortcut=pl.lit("token"), learnt=pl.lit(True))
-    table = precisions(pl.concat([summary, other]))
+    table = planted_precisions(pl.concat([summary, other]))
     assert table.select("panel", "column").n_unique() == 4
     assert table.filter(pl.col("mean").is_null()).height == 2
     assert table["panel"].n_unique() == 2  # what is planted is no other task
@@ -188,7 +190,7 @@ def test_wrong_settings(settings: dict[str, object], sentence: str) -> None:
         KnownAnswer(**settings)  # type: ignore[arg-type]
 
 
-def trained(kind: Kind) -> tuple[Task, PoolingClassifier]:
+def trained(kind: PlantKind) -> tuple[Task, PoolingClassifier]:
     plain = small_task(1000, longest=7)
     held_out = {
         "dev": plain.split("train")[:200],
@@ -205,7 +207,7 @@ def trained(kind: Kind) -> tuple[Task, PoolingClassifier]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["token", "context", "pair"])
-def test_a_model_learns_the_shortcut_and_erasure_finds_it(kind: Kind) -> None:
+def test_a_model_learns_the_shortcut_and_erasure_finds_it(kind: PlantKind) -> None:
     task, model = trained(kind)
     examples = task.split("test")
     methods = ("leave_one_out:of=logit", "occlusion", "random")

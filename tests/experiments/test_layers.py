@@ -16,16 +16,16 @@ from exegete.base.noise import stable_seed
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common import translations as translating
 from exegete.experiments.common.contract import asks_whole, unsuited
-from exegete.experiments.common.section import Found
-from exegete.experiments.common.translations import COLUMNS, translated
+from exegete.experiments.common.section import QuestionResult
+from exegete.experiments.common.translations import COLUMNS, translate_greedily
 from exegete.experiments.layers import section
 from exegete.experiments.layers.experiment import Layers
-from exegete.experiments.layers.figure import points
+from exegete.experiments.layers.figure import layer_points
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
 from exegete.interventions.restriction import AtSites
 from exegete.interventions.silence import Silence
-from exegete.interventions.sites import grouped
+from exegete.interventions.sites import group_sites
 from exegete.interventions.uniform import Uniform
 from exegete.measures.bleu import bleu_difference, bleu_interval
 from exegete.measures.statistics import bootstrap_mean, crossed_mean
@@ -97,7 +97,11 @@ def test_permuting_all_sites_is_the_intervention_everywhere() -> None:
     batch = collate(PAIRS, model.vocabulary)
     some, every = AtSites(model.sites, Permute(seed=4)), Permute(seed=4)
     torch.testing.assert_close(model.trace(batch, intervene=some).logits, model.trace(batch, intervene=every).logits)
-    assert translated(model, PAIRS, some) == translated(model, PAIRS, every) != translated(model, PAIRS)
+    assert (
+        translate_greedily(model, PAIRS, some)
+        == translate_greedily(model, PAIRS, every)
+        != translate_greedily(model, PAIRS)
+    )
 
 
 def test_only_the_sites_that_are_meant_are_permuted() -> None:
@@ -143,7 +147,7 @@ def test_accuracy_by_hand(classes: pl.DataFrame) -> None:
 
     plain = (predict(model, TEXTS).argmax(-1) == gold).double()
     for row in summary.iter_rows(named=True):
-        sites = grouped(model.sites).get(row["group"], ())[: row["layers"]]
+        sites = group_sites(model.sites).get(row["group"], ())[: row["layers"]]
         values = (right(sites, 0) + right(sites, 1)) / 2
         interval, change = bootstrap_mean(values), bootstrap_mean(values - plain)
         assert (row["mean"], row["low"], row["high"]) == pytest.approx(interval[:3])
@@ -158,9 +162,9 @@ def test_bleu_of_the_rows_is_that_of_sacrebleu(translations: pl.DataFrame) -> No
     model, summary = translator(), ASK.summary(cell(translations))
     references = [" ".join(word[1:] for word in e.texts[1]) for e in PAIRS]
     for row in summary.iter_rows(named=True):
-        sites = grouped(model.sites).get(row["group"], ())[: row["layers"]]
+        sites = group_sites(model.sites).get(row["group"], ())[: row["layers"]]
         at = AtSites(sites, Permute(seed=stable_seed("layers", 0, 0)))
-        expected = sacrebleu.corpus_bleu(translated(model, PAIRS, at), [references], force=True).score
+        expected = sacrebleu.corpus_bleu(translate_greedily(model, PAIRS, at), [references], force=True).score
         assert row["mean"] == pytest.approx(expected)
         assert (row["n"], row["measure"], row["majority"]) == (8, "BLEU", None)
         assert row["low"] <= row["mean"] <= row["high"]
@@ -203,12 +207,12 @@ def test_draws_are_pooled(translations: pl.DataFrame) -> None:
     model = translator()
     rows = picked(Layers(draws=2, groups=("cross",)).rows(subject_of(model, TRANSLATION)), "cross", 1)
     at = [AtSites(("cross.0",), Permute(seed=stable_seed("layers", 0, draw))) for draw in range(2)]
-    texts_ = translated(model, PAIRS, at[0]) + translated(model, PAIRS, at[1])
+    texts_ = translate_greedily(model, PAIRS, at[0]) + translate_greedily(model, PAIRS, at[1])
     references = [" ".join(word[1:] for word in e.texts[1]) for e in PAIRS] * 2
     expected = sacrebleu.corpus_bleu(texts_, [references], force=True).score
-    assert translating.scored(cell(rows))["mean"] == pytest.approx(expected)
+    assert translating.bleu_scores(cell(rows))["mean"] == pytest.approx(expected)
     assert picked(translations, "unaltered", 0)["written"].sum() == sum(
-        len(t.split()) for t in translated(model, PAIRS)
+        len(t.split()) for t in translate_greedily(model, PAIRS)
     )
 
 
@@ -223,7 +227,7 @@ def test_the_figure_draws_what_was_measured(classes: pl.DataFrame, translations:
     summary = ASK.summary(every)
     charts = ASK.figures(every, summary)
     assert list(charts) == ["layers_accuracy", "layers_bleu"]
-    table = points(summary.filter(pl.col("measure") == "accuracy"))
+    table = layer_points(summary.filter(pl.col("measure") == "accuracy"))
     assert table.height == (3 + 1) + (1 + 1)  # every line begins with the model as it is
     begin = table.filter(pl.col("layers") == 0)
     assert begin["mean"].to_list() == pytest.approx(begin["unaltered"].to_list())
@@ -238,7 +242,7 @@ def test_the_report(classes: pl.DataFrame, translations: pl.DataFrame, tmp_path:
     (tmp_path / "tables").mkdir()
     every.write_parquet(tmp_path / "tables" / "layers.parquet")
     ASK.summary(every).write_parquet(tmp_path / "tables" / "layers_summary.parquet")
-    found = Found(tmp_path, "layers", ASK)
+    found = QuestionResult(tmp_path, "layers", ASK)
     assert section.headline(found).frame.height == 2 + 3
     (part,) = section.sections(found)
     assert [table.title for table in part.tables] == [
@@ -294,7 +298,7 @@ def test_layers_from_the_last_and_alone_under_any_intervention() -> None:
             assert own["value"].to_list() == [by_id[i] for i in own["example"]]
     told = ask.summary(cell(rows))
     assert told.height == 1 + 2 * 2 * 3
-    drawn = points(told)
+    drawn = layer_points(told)
     assert drawn["group"].unique(maintain_order=True).to_list() == [
         "encoder, made uniform, from the last", "encoder, silenced, from the last",
         "encoder, made uniform, one alone", "encoder, silenced, one alone",
@@ -307,10 +311,10 @@ def test_layers_from_the_last_and_alone_under_any_intervention() -> None:
         told.head(1), *(few.tail(3).with_columns(intervention=pl.lit(name), order=pl.lit(order))
                         for name in names for order in ("first", "last")),
     ])  # fmt: skip
-    assert points(many)["group"].unique(maintain_order=True).to_list() == [
+    assert layer_points(many)["group"].unique(maintain_order=True).to_list() == [
         "encoder, from the first", "encoder, from the last",
     ]  # fmt: skip
-    assert points(many)["panel"].n_unique() == 3  # six lines would be more than there are colours
+    assert layer_points(many)["panel"].n_unique() == 3  # six lines would be more than there are colours
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 from tests.models.own_models import GENERAL, LABELS, own, written
 from tests.models.spelled_models import FIRST, MEAN, POOLED, sentences, spelled_model
 from tests.models.tiny import bert, in_memory
@@ -94,7 +94,7 @@ def slow(subject: Subject, place: int, removal: str, company: str) -> tuple[list
     words, n = list(example.words), len(example)
     several = company == "company" or removal == "resample"
     pool = corpus(subject.task, model, "test").rows
-    names = [w for e in chosen(subject.task.split("train"), 1000) for w in e.words]
+    names = [w for e in choose_texts(subject.task.split("train"), 1000) for w in e.words]
 
     def drawn(*key: object) -> str:
         seed, *rest = key

@@ -4,9 +4,9 @@ import json
 
 import polars as pl
 
-from exegete.experiments.common.margins import edges, judged_by
-from exegete.experiments.mediation.figure import BEST, ordered, orders
-from exegete.experiments.tests import declared
+from exegete.experiments.common.margins import grade_edges, show_margins
+from exegete.experiments.mediation.figure import BEST, order_table, orders
+from exegete.experiments.tests import all_tests
 
 METHODS = {"attention": 0.6, "lrp": 0.8, "gradient:norm=l2": 0.7, "random": 0.9}  # where noise has luck, it stays last
 
@@ -29,7 +29,7 @@ def summary(*models: str) -> pl.DataFrame:
 
 
 def test_methods_stand_by_their_mean_between_the_best_order_and_noise() -> None:
-    table = ordered(summary("bilstm"))
+    table = order_table(summary("bilstm"))
     assert table["row"].unique(maintain_order=True).to_list() == [BEST, "LRP", "gradient", "attention", "random"]
     own = table.filter(pl.col("row") == "attention")
     assert own.select("removed", "gamma").rows() == [("words deleted", 0.5), ("words resampled", 0.6 - 0.2)]
@@ -37,12 +37,12 @@ def test_methods_stand_by_their_mean_between_the_best_order_and_noise() -> None:
 
 
 def test_a_run_of_before_has_no_best_order() -> None:
-    table = ordered(summary("bilstm").drop("ceiling"))
+    table = order_table(summary("bilstm").drop("ceiling"))
     assert table["row"].unique(maintain_order=True).to_list() == ["LRP", "gradient", "attention", "random"]
 
 
 def test_of_several_models_only_attention_is_drawn() -> None:
-    table = ordered(summary("bilstm", "cnn"))
+    table = order_table(summary("bilstm", "cnn"))
     assert table.group_by("row").agg(pl.col("kind").unique().sort()).sort("row").rows() == [
         ("bilstm: tanh, softmax", ["attention", "bound"]), ("cnn: tanh, softmax", ["attention", "bound"])
     ]  # fmt: skip
@@ -50,11 +50,11 @@ def test_of_several_models_only_attention_is_drawn() -> None:
 
 
 def test_edges_are_those_of_the_run() -> None:
-    ranks = declared()["ranks"]
-    assert edges("ranks") == (ranks.margin, ranks.partly)
-    with judged_by({"ranks": 0.6, "reads": 0.3}, {"ranks": 0.4, "reads": None}):
-        assert edges("ranks") == (0.6, 0.4)
-        assert edges("reads") == (0.3,)
+    ranks = all_tests()["ranks"]
+    assert grade_edges("ranks") == (ranks.margin, ranks.partly)
+    with show_margins({"ranks": 0.6, "reads": 0.3}, {"ranks": 0.4, "reads": None}):
+        assert grade_edges("ranks") == (0.6, 0.4)
+        assert grade_edges("reads") == (0.3,)
         drawn = json.dumps(orders(summary("bilstm")).to_dict(validate=False))
     assert '"edge": 0.6' in drawn
     assert '"edge": 0.4' in drawn

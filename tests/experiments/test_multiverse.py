@@ -19,9 +19,9 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.multiverse.experiment import Multiverse, choices_of, ranges
-from exegete.experiments.multiverse.figure import curves, shared, specifications
+from exegete.experiments.multiverse.figure import curves, shares_table, specifications
 from exegete.experiments.multiverse.figure import shares as draw_shares
-from exegete.experiments.multiverse.shares import TOGETHER, decomposed, shares
+from exegete.experiments.multiverse.shares import TOGETHER, choice_shares, decompose_spread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance
 from exegete.measures.statistics import bootstrap_mean
@@ -127,7 +127,7 @@ def test_a_specification_without_a_value_is_null_and_counted() -> None:
     assert tau["n"].to_list() == [0, 0, 0]
     assert tau["undefined"].to_list() == [1, 1, 1]
     assert tau.select("mean", "low", "high", "chance", "above").null_count().row(0) == (3, 3, 3, 3, 3)
-    assert decomposed(rows, choices_of)["share"].is_null().all()
+    assert decompose_spread(rows, choices_of)["share"].is_null().all()
     assert "nothing to show" in to_svg(curves(tau))
 
 
@@ -147,11 +147,11 @@ def slow_shares(means: Mapping[tuple[str, ...], float], names: tuple[str, ...]) 
 
 def test_shares_known_by_hand() -> None:
     """Means 0, 1, 2, 3 of a 2 × 2: the grand mean is 1.5, SS = 5, of which rows have 4 and columns 1."""
-    found = shares(torch.tensor([0.0, 1.0, 2.0, 3.0]), {"row": "aabb", "column": "xyxy"})
+    found = choice_shares(torch.tensor([0.0, 1.0, 2.0, 3.0]), {"row": "aabb", "column": "xyxy"})
     assert {name: share.item() for name, share in found.items()} == pytest.approx(
         {"row": 0.8, "column": 0.2, TOGETHER: 0}
     )
-    crossed = shares(torch.tensor([0.0, 1.0, 1.0, 0.0]), {"row": "aabb", "column": "xyxy"})
+    crossed = choice_shares(torch.tensor([0.0, 1.0, 1.0, 0.0]), {"row": "aabb", "column": "xyxy"})
     assert [share.item() for share in crossed.values()] == pytest.approx([0, 0, 1])
 
 
@@ -162,7 +162,7 @@ def test_shares_divide_the_variance(seed: int, a: int, b: int, c: int) -> None:
     keys: list[tuple[str, ...]] = list(product("xyzw"[:a], "klmn"[:b], "rst"[:c]))
     draw.shuffle(keys)
     means = {key: draw.gauss(0, 1) for key in keys}
-    found = shares(
+    found = choice_shares(
         torch.tensor(list(means.values()), dtype=torch.float64), dict(zip("ABC", zip(*keys, strict=True), strict=True))
     )
     slow = slow_shares(means, ("A", "B", "C"))
@@ -173,10 +173,10 @@ def test_shares_divide_the_variance(seed: int, a: int, b: int, c: int) -> None:
 
 def test_shares_refuse_a_grid_with_holes() -> None:
     with pytest.raises(ExegeteError, match="exactly once"):
-        shares(torch.zeros(3), {"row": "aab", "column": "xyx"})
+        choice_shares(torch.zeros(3), {"row": "aab", "column": "xyx"})
     with pytest.raises(ExegeteError, match="exactly once"):
-        shares(torch.zeros(4), {"row": "aabb", "column": "xxxy"})
-    assert shares(torch.ones(2), {"row": "ab"})["row"].isnan()
+        choice_shares(torch.zeros(4), {"row": "aabb", "column": "xxxy"})
+    assert choice_shares(torch.ones(2), {"row": "ab"})["row"].isnan()
 
 
 def made_up(seeds: int = 3, examples: int = 12) -> pl.DataFrame:
@@ -194,7 +194,7 @@ def made_up(seeds: int = 3, examples: int = 12) -> pl.DataFrame:
 
 def test_the_decomposition_recomputed() -> None:
     rows = made_up()
-    table = decomposed(rows, choices_of)
+    table = decompose_spread(rows, choices_of)
     for among, scale in product(("all", "gradient"), ("coefficient", "above_chance")):
         kept = rows if among == "all" else rows.filter(pl.col("importance").str.starts_with("gradient"))
         groups: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
@@ -244,7 +244,7 @@ def test_figures_draw_every_specification_in_order() -> None:
     assert "Grey: single seeds" in drawn
     assert "Grey: single seeds" not in str(curves(summary, None).to_dict(validate=False)["title"])
     assert "#1b1b1f" not in drawing(charts["shares"]).inline("x").replace("var(--ink, #1b1b1f)", "")
-    assert shared(decomposed(rows, choices_of))["choice"].n_unique() == 5
+    assert shares_table(decompose_spread(rows, choices_of))["choice"].n_unique() == 5
     assert "nothing to show" in to_svg(draw_shares(pl.DataFrame()))
 
 

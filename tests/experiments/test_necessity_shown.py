@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.experiments.necessity.figure import changes
 from exegete.experiments.necessity.section import headline, sections
 from exegete.interventions.uniform import Uniform
@@ -52,7 +52,7 @@ def test_the_report(tmp_path: Path) -> None:
     rows.write_parquet(tmp_path / "tables" / "necessity.parquet")
     ASK.summary(rows).write_parquet(tmp_path / "tables" / "necessity_summary.parquet")
     ASK.tables(rows)["vashishth"].write_csv(tmp_path / "tables" / "necessity_vashishth.csv")
-    found = Found(tmp_path, "necessity", ASK)
+    found = QuestionResult(tmp_path, "necessity", ASK)
     assert headline(found).frame["when"].to_list() == ["in training and inference"]
     (section,) = sections(found)
     assert [table.frame.height for table in section.tables] == [4, 4, 5]
@@ -66,5 +66,5 @@ def test_a_model_that_was_trained_without_attention_is_not_named(tmp_path: Path)
     rows.write_parquet(tmp_path / "tables" / "necessity.parquet")
     ASK.summary(rows).write_parquet(tmp_path / "tables" / "necessity_summary.parquet")
     ASK.tables(rows)["vashishth"].write_csv(tmp_path / "tables" / "necessity_vashishth.csv")
-    (section,) = sections(Found(tmp_path, "necessity", ASK))
+    (section,) = sections(QuestionResult(tmp_path, "necessity", ASK))
     assert "Not trained" not in " ".join(section.paragraphs)

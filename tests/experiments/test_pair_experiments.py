@@ -13,7 +13,7 @@ import torch
 from exegete.experiments.adversary_training.experiment import AdversaryTraining
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment, Subject, recipes, unsuited
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.experiments.common.removal import other_key
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.diagnostic.experiment import Diagnostic
@@ -21,7 +21,7 @@ from exegete.experiments.dispersion.state_importance import state_importance
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.necessity.experiment import Necessity
 from exegete.experiments.permutation.experiment import Permutation
-from exegete.experiments.sanity.experiment import scored
+from exegete.experiments.sanity.experiment import score_words
 from exegete.experiments.seed_stability.experiment import SeedStability
 from exegete.experiments.single_weight.experiment import SingleWeight
 from exegete.importance.catalogue import IMPORTANCES
@@ -34,7 +34,7 @@ from exegete.interventions.table import WeightTable
 from exegete.models.contract import Readout
 from exegete.models.ours.pair import Pair
 from exegete.tasks.example import Example, Task
-from exegete.training.adversary import Adversary, texts_of
+from exegete.training.adversary import Adversary, text_ids
 from exegete.training.deception import KeptOff
 from exegete.training.evaluation import predict
 from exegete.training.metrics import all_metrics
@@ -78,7 +78,7 @@ def test_permutation_is_the_median_tvd_over_shuffled_weights(spec: str) -> None:
     model = a_pair(spec)
     rows = Permutation(draws=4).rows(subject_of(model))
     with clear() as sure:
-        for pool in pooled(model, EXAMPLES):
+        for pool in open_pooled(model, EXAMPLES):
             draws = permuted(pool.key_weights, pool.mask, pool.ids, 0, 4)
             for place, row, drawn in zip(pool.members, pool.key_weights, draws, strict=True):
                 e, n = EXAMPLES[place], len(EXAMPLES[place])
@@ -108,7 +108,7 @@ def test_single_weight_and_flips_are_those_of_the_slow_model(spec: str) -> None:
     model = a_pair(spec)
     single, flips = (experiment.rows(subject_of(model)) for experiment in (SingleWeight(), DecisionFlips()))
     with clear() as sure:
-        for pool in pooled(model, EXAMPLES):
+        for pool in open_pooled(model, EXAMPLES):
             top = pool.key_weights.argmax(-1)
             other = other_key(pool, top, "other", 0)
             for place, row, i, r in zip(pool.members, pool.key_weights, top.tolist(), other.tolist(), strict=True):
@@ -199,7 +199,7 @@ def test_what_a_base_did_is_kept_by_both_texts_and_the_candidates() -> None:
         Example(3, (("a", "b"), ("c", "d")), 0),
     )
     base = a_pair(examples=examples)
-    assert len(set(texts_of(batch_of(base, examples)))) == 4
+    assert len(set(text_ids(batch_of(base, examples)))) == 4
     subject = subject_of(base, examples)
     loss = Adversary(0.0).bound(base, subject.task)
     batch = batch_of(base, examples)
@@ -273,7 +273,7 @@ def test_every_experiment_goes_all_the_way_on_pairs(name: str) -> None:
     assert unsuited(experiment, subject.task, subject.model) is None
     built = {method: IMPORTANCES.make(method) for method in experiment.importances}
     allowed = {method: one for method, one in built.items() if refusal(one, subject.model) is None}
-    scores = {method: found.values for method, found in scored(subject, allowed).items()}
+    scores = {method: found.values for method, found in score_words(subject, allowed).items()}
     frames = []
     for split in experiment.splits or ("test",):
         asked = replace(

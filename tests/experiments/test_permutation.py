@@ -16,8 +16,8 @@ from exegete.base.noise import stable_seed
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
 from exegete.experiments.common.counterfactuals import margins, median
-from exegete.experiments.common.pooling import pooled
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.pooling import open_pooled
+from exegete.experiments.common.section import QuestionResult
 from exegete.experiments.common.statistic import Evidence
 from exegete.experiments.permutation.experiment import Permutation
 from exegete.experiments.permutation.statistics import used
@@ -76,7 +76,7 @@ def test_every_text_recomputed_slowly() -> None:
     whole, asked = subject(), Permutation(draws=10, seed=3)
     rows = {row["example"]: row for row in asked.rows(whole).iter_rows(named=True)}
     assert list(rows) == [e.id for e in EXAMPLES]
-    for pool in pooled(whole.model, EXAMPLES):
+    for pool in open_pooled(whole.model, EXAMPLES):
         decoder, drawn = decoder_of(pool), permuted(pool.key_weights, pool.mask, pool.ids, 3, 10)
         for row, text in enumerate(pool.ids.tolist()):
             found = rows[text]
@@ -223,7 +223,7 @@ def test_the_report(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     rows.write_parquet(tmp_path / "tables" / "permutation.parquet")
     asked.summary(rows).write_parquet(tmp_path / "tables" / "permutation_summary.parquet")
-    found = Found(tmp_path, "permutation", asked)
+    found = QuestionResult(tmp_path, "permutation", asked)
     head = section.headline(found)
     assert head.frame["class"].to_list()[0] == "all"
     assert len(head.cells()[0]) == len(head.shown)

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.plausibility.experiment import Plausibility
-from exegete.experiments.plausibility.figure import levels
+from exegete.experiments.plausibility.figure import plausibility_levels
 from exegete.measures.statistics import bootstrap_mean
 from exegete.report.labels import importance_label
 from exegete.report.theme import to_svg
@@ -100,7 +100,7 @@ def test_the_table_has_a_column_per_measure() -> None:
 
 def test_the_figure_draws_what_was_measured() -> None:
     summary = ASK.summary(cell(ASK.rows(subject())))
-    table = levels(summary)
+    table = plausibility_levels(summary)
     assert table["column"].unique(maintain_order=True).to_list() == ["average precision", "token F1", "span F1 (IOU)"]
     assert table.filter(column="token F1")["mean"].to_list() == pytest.approx([0.75, 0.25])
     assert f">{importance_label('gradient_x_input')}<" in to_svg(ASK.figures(pl.DataFrame(), summary)["plausibility"])

@@ -11,15 +11,15 @@ from exegete.experiments.readings.baselines import inverse_frequency, mean_effec
 from exegete.experiments.readings.candidates import candidates
 from exegete.experiments.readings.cuts import Cuts
 from exegete.experiments.readings.experiment import Readings
-from exegete.experiments.readings.idle_heads import Moving, TextEffects, unread
+from exegete.experiments.readings.idle_heads import Moving, TextEffects, find_idle_heads
 from exegete.experiments.readings.statistics import by_reading
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.reading import Reading
 from exegete.interventions.sites import Head
-from exegete.measures.divergence import log_odds
+from exegete.measures.divergence import class_log_odds
 from exegete.models.contract import Site
-from exegete.models.truths.transformers import Wired, wired
-from exegete.tasks.selection import chosen
+from exegete.models.truths.transformers import Wired, build_wired
+from exegete.tasks.selection import choose_texts
 from exegete.wings.calibration.draws import subject_of
 from tests.small import small_model, small_task
 
@@ -30,12 +30,12 @@ MEDIATION = Mediation((ATTENTION,), removals=("delete",), companies=("alone",), 
 
 @pytest.fixture(scope="module")
 def truth() -> Wired:
-    return wired("copied in one head")
+    return build_wired("copied in one head")
 
 
 @pytest.fixture(scope="module")
 def subject(truth: Wired) -> Subject:
-    return subject_of(truth.model, truth.task, tuple(chosen(truth.task.split("test"), MEDIATION.texts)))
+    return subject_of(truth.model, truth.task, tuple(choose_texts(truth.task.split("test"), MEDIATION.texts)))
 
 
 @pytest.fixture(scope="module")
@@ -94,16 +94,16 @@ def test_unread_heads(truth: Wired) -> None:
     batch = model.collate(texts)
     label = torch.tensor([text.label for text in texts])
     shown = [TextEffects(batch, label, torch.ones(batch.tokens.shape).where(batch.words, torch.nan))]
-    assert unread(model, shown, HEADS, one=True) == frozenset(HEADS)
-    read = wired("planted")
+    assert find_idle_heads(model, shown, HEADS, one=True) == frozenset(HEADS)
+    read = build_wired("planted")
     shown = [TextEffects(read.model.collate(texts), label, shown[0].removed)]
-    assert unread(read.model, shown, HEADS, one=True) == {head for head in HEADS if head.site == "encoder.0"}
+    assert find_idle_heads(read.model, shown, HEADS, one=True) == {head for head in HEADS if head.site == "encoder.0"}
 
 
 @torch.no_grad()
 def test_how_far_flat_heads_move(truth: Wired) -> None:
     """√(Σ Δ² / Σ e²), with weights of words made flat by hand."""
-    model, texts = wired("planted").model, truth.task.split("dev")[:4]
+    model, texts = build_wired("planted").model, truth.task.split("dev")[:4]
     batch = model.collate(texts)
     label = torch.tensor([text.label for text in texts])
 
@@ -115,7 +115,7 @@ def test_how_far_flat_heads_move(truth: Wired) -> None:
                 weights[text, 0, 0, words] = weights[text, 0, 0, words].mean()
         return weights
 
-    change = log_odds(model.logits(batch, intervene=flat), label) - log_odds(model.logits(batch), label)
+    change = class_log_odds(model.logits(batch, intervene=flat), label) - class_log_odds(model.logits(batch), label)
     shown = TextEffects(batch, label, torch.full(batch.tokens.shape, 2.0).where(batch.words, torch.nan))
     expected = (change.square().sum() / (4 * batch.words.sum())).sqrt()
     assert Moving(model, [shown], one=True).by([Head("encoder.1", 0)]) == pytest.approx(float(expected), rel=1e-4)

@@ -11,7 +11,7 @@ from exegete.experiments.adversary_training.experiment import AdversaryTraining
 from exegete.experiments.diagnostic.experiment import Diagnostic
 from exegete.experiments.necessity.experiment import Necessity
 from exegete.experiments.reliance.experiment import SHARED, Reliance
-from exegete.experiments.reliance.figure import points
+from exegete.experiments.reliance.figure import reliance_points
 from exegete.interventions.uniform import Uniform
 from exegete.report.theme import to_svg
 from exegete.tasks.example import Example
@@ -155,7 +155,7 @@ def test_what_shares_the_bases_accuracy_has_no_p() -> None:
 def test_the_figure_draws_every_trained_model() -> None:
     rows = many(4, seeds=2)
     summary = ASK.summary(rows)
-    table = points(summary)
+    table = reliance_points(summary)
     assert table.height == 2 * 4 * 2
     assert table.filter(what="JSD of the best adversary")["y"].to_list()[::2] == pytest.approx([0.1, 0.2, 0.3, 0.4])
     assert table["x"].to_list()[:8:2] == pytest.approx([1, 0.75, 0.5, 0.25])

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.experiments.common.removal import (
     gradient,
-    noise,
+    key_noise,
+    key_ranking,
     original,
     other_key,
-    ranking,
-    removed,
+    remove_in_order,
     single,
     without_each,
 )
@@ -80,10 +80,10 @@ def close(a: Tensor, b: Sequence[float]) -> bool:
 @pytest.mark.parametrize("spec", [*SPECS, GATES])
 def test_removal_is_the_plain_loop(spec: str) -> None:
     model = small_model(spec, EXAMPLES)
-    for part in pooled(model, EXAMPLES):
+    for part in open_pooled(model, EXAMPLES):
         keys = part.weights.shape[-1]
-        order = ranking(part.key_weights, part.mask, noise(part, 0, "ties"))
-        along, each = removed(part, order), without_each(part)
+        order = key_ranking(part.key_weights, part.mask, key_noise(part, 0, "ties"))
+        along, each = remove_in_order(part, order), without_each(part)
         for row in range(len(part.ids)):
             places = order[row].tolist()
             assert all(close(along[row, j], slow(part, row, set(places[:j]))) for j in range(keys + 1))
@@ -93,10 +93,10 @@ def test_removal_is_the_plain_loop(spec: str) -> None:
 
 def test_gates_with_nothing_removed_are_the_model_s_own_prediction() -> None:
     """Their weights sum to the mean gate: renormalised to 1 they would predict something else."""
-    for part in pooled(small_model(GATES, EXAMPLES), EXAMPLES):
+    for part in open_pooled(small_model(GATES, EXAMPLES), EXAMPLES):
         assert bool((part.weights.sum(-1) < 0.99).all())
-        order = ranking(part.key_weights, part.mask, noise(part, 0, "ties"))
-        for found in (original(part), removed(part, order)[:, 0]):
+        order = key_ranking(part.key_weights, part.mask, key_noise(part, 0, "ties"))
+        for found in (original(part), remove_in_order(part, order)[:, 0]):
             assert torch.allclose(found, part.logits, rtol=0, atol=1e-12)
 
 
@@ -118,9 +118,9 @@ def test_a_ladder_s_word_takes_its_weighted_vote_with_it(room: int, labels: tupl
     """share = 1: every logit loses exactly m α_t s_t, so no word's effect is above that of a higher weight."""
     model = ladder(room=room, labels=labels)
     m = model.encoder.strength.item()
-    for part in pooled(model, EXAMPLES):
+    for part in open_pooled(model, EXAMPLES):
         lost = original(part)[:, None] - without_each(part)  # [batch, key, class]
-        order = ranking(part.key_weights, part.opened.removable, noise(part, 0, "ties"))
+        order = key_ranking(part.key_weights, part.opened.removable, key_noise(part, 0, "ties"))
         for row, example in enumerate(part.members):
             words = EXAMPLES[example].words
             assert int(part.opened.removable[row].sum()) == len(words)
@@ -136,11 +136,11 @@ def test_a_ladder_s_word_takes_its_weighted_vote_with_it(room: int, labels: tupl
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_removed_weight_goes_to_the_null_key(share: float) -> None:
     """Along any order: the model's own decoder under weights that the null key fills up; all gone, a constant."""
-    for part in pooled(ladder(share), EXAMPLES):
+    for part in open_pooled(ladder(share), EXAMPLES):
         null = part.opened.null
         assert null is not None
-        order = ranking(part.key_weights, part.opened.removable, noise(part, 0, "ties"))
-        along, n = removed(part, order), int(part.opened.removable[0].sum())
+        order = key_ranking(part.key_weights, part.opened.removable, key_noise(part, 0, "ties"))
+        along, n = remove_in_order(part, order), int(part.opened.removable[0].sum())
         assert torch.allclose(along[:, 0], part.logits, rtol=0, atol=1e-12)
         assert bool(null.gather(1, order)[:, n:].sum(-1).eq(1).all())  # never among the n words that go
         for j in range(n + 1):
@@ -152,15 +152,15 @@ def test_removed_weight_goes_to_the_null_key(share: float) -> None:
 
 def test_the_null_key_is_neither_the_highest_nor_another() -> None:
     """It has nearly all the mass. Words are counted, and drawn as in a model without wrappers."""
-    plain = {int(i): p for p in pooled(THREE, EXAMPLES) for i in p.ids}
-    for part in pooled(ladder(), EXAMPLES):
+    plain = {int(i): p for p in open_pooled(THREE, EXAMPLES) for i in p.ids}
+    for part in open_pooled(ladder(), EXAMPLES):
         null, found = part.opened.null, single(part, "other", 3)
         assert null is not None
         assert bool((part.key_weights[null] > 0.5).all())
         assert found.keys.tolist() == [int(plain[int(i)].mask[0].sum()) for i in part.ids]
         assert bool((found.difference < 0.5).all())
         assert torch.equal(found.emptied, found.keys == 1)
-        assert torch.equal(noise(part, 0, "ties")[:, 1:-1], noise(plain[int(part.ids[0])], 0, "ties"))
+        assert torch.equal(key_noise(part, 0, "ties")[:, 1:-1], key_noise(plain[int(part.ids[0])], 0, "ties"))
         for sampler in ("other", "legacy"):
             drawn = other_key(part, torch.ones(len(part.ids), dtype=torch.long), sampler, 0)
             assert not null.gather(1, drawn[:, None]).any()
@@ -168,7 +168,7 @@ def test_the_null_key_is_neither_the_highest_nor_another() -> None:
 
 def test_a_text_known_by_hand() -> None:
     part = toy([[3.0, 0.0], [0.0, 4.0], [0.0, 1.0]], [0.5, 0.25, 0.25], [0.0, 0.5])
-    found = removed(part, torch.tensor([[0, 1, 2]]))[0]
+    found = remove_in_order(part, torch.tensor([[0, 1, 2]]))[0]
     assert close(found, [[1.5, 1.75], [0, 3.0], [0, 1.5], [0, 0.5]])  # type: ignore[list-item]
     assert close(without_each(part)[0], [[0, 3.0], [2.0, 1 / 3 + 0.5], [2.0, 4 / 3 + 0.5]])  # type: ignore[list-item]
 
@@ -185,7 +185,7 @@ def test_tiny_weights_are_not_lost_beside_large_ones() -> None:
     """A total minus what is gone would find nothing here: 1 + 1e-30 is 1 in float64."""
     part = toy([[3.0, 0.0], [0.0, 4.0], [0.0, 2.0]], [1.0, 1e-30, 1e-30], [0.0, 0.0])
     assert close(without_each(part)[0, 0], [0.0, 3.0])
-    assert close(removed(part, torch.tensor([[0, 1, 2]]))[0, 1], [0.0, 3.0])
+    assert close(remove_in_order(part, torch.tensor([[0, 1, 2]]))[0, 1], [0.0, 3.0])
     assert not single(part, "other", 0).emptied.any()
 
 
@@ -195,14 +195,14 @@ def test_keys_that_are_not_real_change_nothing() -> None:
     a, b = (single(part, "other", 4) for part in (plain, padded))
     for x, y in zip(a, b, strict=True):
         torch.testing.assert_close(x, y)
-    orders = [ranking(part.key_weights, part.mask, noise(part, 0, "ties")) for part in (plain, padded)]
+    orders = [key_ranking(part.key_weights, part.mask, key_noise(part, 0, "ties")) for part in (plain, padded)]
     assert orders[1][0].tolist()[:3] == orders[0][0].tolist()
-    torch.testing.assert_close(removed(padded, orders[1])[:, :4], removed(plain, orders[0]))
+    torch.testing.assert_close(remove_in_order(padded, orders[1])[:, :4], remove_in_order(plain, orders[0]))
 
 
 def test_the_gradient_is_autograd_s() -> None:
     """∂p_c/∂α_t with weights as free variables, in closed form."""
-    for part in pooled(THREE, EXAMPLES):
+    for part in open_pooled(THREE, EXAMPLES):
         logits = original(part)
         assert part.opened.values is not None
         weights, values = part.key_weights.clone().requires_grad_(), part.opened.values.double()
@@ -228,14 +228,14 @@ def test_a_decoder_that_is_not_linear_is_decoded_again_and_again() -> None:
         return part._replace(opened=decoder(model, encoded, part.ids))
 
     for part in (
-        *pooled(THREE, EXAMPLES),
-        *pooled(small_model(GATES, EXAMPLES), EXAMPLES),
-        *pooled(ladder(), EXAMPLES),
+        *open_pooled(THREE, EXAMPLES),
+        *open_pooled(small_model(GATES, EXAMPLES), EXAMPLES),
+        *open_pooled(ladder(), EXAMPLES),
     ):
-        order = ranking(part.key_weights, part.opened.removable, noise(part, 0, "ties"))
+        order = key_ranking(part.key_weights, part.opened.removable, key_noise(part, 0, "ties"))
         both = torch.stack([order, order.flip(-1)], 1)
         other = curved(part)
-        assert torch.allclose(removed(other, both), removed(part, both), atol=1e-5)
+        assert torch.allclose(remove_in_order(other, both), remove_in_order(part, both), atol=1e-5)
         assert torch.allclose(without_each(other), without_each(part), atol=1e-5)
         assert torch.allclose(gradient(other, original(other)), gradient(part, original(part)), atol=1e-5)
 
@@ -244,9 +244,11 @@ def test_ties_are_broken_by_the_text_and_not_by_place() -> None:
     flat = torch.zeros(200, 4)
     part = toy([[0.0, 0.0]] * 4, [0.25] * 4, [0.0, 0.0])
     many = many_of(part, 200)
-    first = ranking(flat, many.mask, noise(many, 0, "ties"))[:, 0]
+    first = key_ranking(flat, many.mask, key_noise(many, 0, "ties"))[:, 0]
     assert torch.bincount(first).min() > 25  # 50 expected
-    assert torch.equal(ranking(-torch.arange(4.0)[None], part.mask, noise(part, 0, "ties")), torch.arange(4)[None])
+    assert torch.equal(
+        key_ranking(-torch.arange(4.0)[None], part.mask, key_noise(part, 0, "ties")), torch.arange(4)[None]
+    )
 
 
 def draws(sampler: str, top: int, n: int = 6000) -> Tensor:

@@ -16,7 +16,14 @@ from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.sanity.axioms import AXIOMS, axioms, equal_functions
-from exegete.experiments.sanity.experiment import METHODS, Sanity, axioms_table, check_shift, compared, scored
+from exegete.experiments.sanity.experiment import (
+    METHODS,
+    Sanity,
+    axioms_table,
+    check_shift,
+    compare_scores,
+    score_words,
+)
 from exegete.experiments.sanity.figure import cascade
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, Scores, Target, on_words
@@ -24,7 +31,7 @@ from exegete.models.build import make_classifier
 from exegete.models.contract import Predictor
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.models.ours.module import Model
-from exegete.models.ours.perturbations import parts, randomised, restored, shifted, unshiftable
+from exegete.models.ours.perturbations import parts, randomise, restore_after, shift_weights, unshiftable
 from exegete.report.theme import numbers
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
@@ -56,7 +63,7 @@ def subject_of(model: PoolingClassifier, examples: Sequence[Example] = EXAMPLES)
 def test_weights_come_back_also_after_an_exception() -> None:
     model = small_model(SHIFTABLE[0], EXAMPLES)
     before = weights(model)
-    for state in (randomised(model, parts(model), 0), shifted(model, 0), restored(model)):
+    for state in (randomise(model, parts(model), 0), shift_weights(model, 0), restore_after(model)):
         with pytest.raises(ZeroDivisionError):
             _fail_inside(state, model, before)
         assert same(before, weights(model))
@@ -75,10 +82,10 @@ def test_randomised_parts_change_and_the_others_do_not() -> None:
     assert parts(model) == ("decoder", "scorer", "encoder", "selector", "embedding")
     before = weights(model)
     for part in parts(model):
-        with randomised(model, (part,), 0):
+        with randomise(model, (part,), 0):
             for name, tensor in model.state_dict().items():
                 assert torch.equal(tensor, before[name]) != name.startswith(f"{part}."), (part, name)
-    with randomised(model, ("embedding",), 0):
+    with randomise(model, ("embedding",), 0):
         assert model.embedding.weight[PAD].abs().sum() == 0
         assert model.embedding.weight.square().mean().sqrt().item() == pytest.approx(1, abs=0.2)
 
@@ -87,7 +94,7 @@ def test_random_weights_depend_on_the_seed_and_the_layer_only() -> None:
     model = small_model(SHIFTABLE[0], EXAMPLES)
     found = []
     for of, seed in ((("encoder",), 0), (parts(model), 0), (("encoder",), 1)):
-        with randomised(model, of, seed):
+        with randomise(model, of, seed):
             found.append(weights(model)["encoder.lstm.weight_hh_l0"])
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
@@ -101,7 +108,7 @@ def test_a_shift_changes_the_embeddings_and_not_the_function(spec: str, wrap: bo
     model = small_model(spec, EXAMPLES, wrap)
     batch = batch_of(model, EXAMPLES)
     before, embedded = model.trace(batch), model.embed(batch)
-    with shifted(model, 0):
+    with shift_weights(model, 0):
         after, moved = model.trace(batch), model.embed(batch)
     difference = (moved - embedded)[batch.present]
     assert (difference - difference[0]).abs().max() < 1e-6  # the same for all words and symbols
@@ -115,7 +122,7 @@ def test_what_cannot_be_shifted_says_why() -> None:
     rationale = make_classifier("rationale:size=7,hidden=6", vocabulary(EXAMPLES), ("no", "yes"))
     for model, why in ((convolution, "zeros"), (rationale, "elsewhere")):
         assert why in str(unshiftable(model))
-        with pytest.raises(UsageError, match="can't be shifted"), shifted(model, 0):
+        with pytest.raises(UsageError, match="can't be shifted"), shift_weights(model, 0):
             pass
     with pytest.raises(UsageError, match="no layers"):
         parts(object())
@@ -125,7 +132,7 @@ def test_a_shift_that_changes_the_function_is_found(monkeypatch: pytest.MonkeyPa
     model = small_model(SHIFTABLE[2], EXAMPLES)
     check_shift(subject_of(model), 0)
     monkeypatch.setattr(
-        "exegete.experiments.sanity.experiment.shifted", lambda model, seed: randomised(model, ("decoder",), seed)
+        "exegete.experiments.sanity.experiment.shift_weights", lambda model, seed: randomise(model, ("decoder",), seed)
     )
     with pytest.raises(Exception, match="not the same function"):
         check_shift(subject_of(model), 0)
@@ -138,7 +145,7 @@ def test_comparison_by_hand() -> None:
     nan = math.nan
     before = torch.tensor([[3.0, -2, 1, nan], [1, 2, nan, nan], [5, nan, nan, nan], [0, 0, nan, nan]]).double()
     after = torch.tensor([[3.0, 2, 1, nan], [1, 2.00001, nan, nan], [4, nan, nan, nan], [0, 0, nan, nan]]).double()
-    found = compared(before, after)
+    found = compare_scores(before, after)
     assert found["tau"][0].item() == pytest.approx(kendalltau([3, -2, 1], [3, 2, 1]).statistic)
     assert found["tau_absolute"].tolist()[:2] == [1, 1]
     assert found["tau"][2:].isnan().all()
@@ -149,15 +156,15 @@ def test_comparison_by_hand() -> None:
 def test_words_that_nearly_tie_may_change_places_and_lost_scores_are_a_change() -> None:
     before = torch.tensor([[1.0, 0.50001, 0.5], [1.0, 0.6, 0.5]]).double()
     after = torch.tensor([[1.0, 0.5, 0.50001], [0.0, 0.0, 0.0]]).double()
-    assert compared(before, after)["unchanged"].tolist() == [True, False]
+    assert compare_scores(before, after)["unchanged"].tolist() == [True, False]
 
 
 def test_scores_are_those_of_single_texts_for_the_first_class() -> None:
     model = small_model(SHIFTABLE[0], EXAMPLES, wrap=True)
     subject = subject_of(model)
     method = IMPORTANCES.make("leave_one_out:of=logit")
-    with randomised(model, parts(model), 0):
-        found = scored(subject, {"loo": method})["loo"]
+    with randomise(model, parts(model), 0):
+        found = score_words(subject, {"loo": method})["loo"]
         for i, e in enumerate(EXAMPLES):
             batch = collate([e], model.vocabulary)
             alone = method(model, batch, Target(subject.predicted[i : i + 1])).values[batch.words]

@@ -11,10 +11,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.experiments.common.summaries import interval_of
 from exegete.experiments.seed_stability.experiment import SeedStability, per_text
-from exegete.experiments.seed_stability.figure import points, spread
+from exegete.experiments.seed_stability.figure import seed_points, seed_spread
 from exegete.interventions import search as searching
 from exegete.interventions.search import Search, find
 from exegete.interventions.uniform import Uniform
@@ -166,7 +166,7 @@ def test_searched_adversaries_stand_beside(monkeypatch: pytest.MonkeyPatch) -> N
             assert value is None
             continue
         model = small_model(DENSE, EXAMPLES)
-        (batch,) = pooled(model, [e])
+        (batch,) = open_pooled(model, [e])
         found = find(batch.opened, searching.Search())
         near = [j for j, t in zip(found.jsd[0].tolist(), found.tvd[0].tolist(), strict=True) if t <= 0.01]
         assert value == pytest.approx(max([0.0, *near]), abs=1e-3)  # steps of single precision
@@ -185,7 +185,7 @@ def test_the_pairs_are_a_table() -> None:
 
 def test_the_figures_draw_what_was_measured() -> None:
     rows = cell(ASK.rows(beside(DENSE, EXAMPLES, companions(DENSE))))
-    drawn = spread(per_text(rows))
+    drawn = seed_spread(per_text(rows))
     medians = drawn.filter(kind="median", group="other seeds")
     mine = per_text(rows).filter(pl.col("jsd").is_not_null())
     for row in medians.to_dicts():
@@ -194,7 +194,7 @@ def test_the_figures_draw_what_was_measured() -> None:
         assert row["x"] == pytest.approx(own["jsd"].median(), abs=1e-4)
     assert set(medians["bin"]) == {name for (name,), own in mine.group_by("bin") if own.height >= 5}  # ticks otherwise
     assert drawn["x"].max() == pytest.approx(math.log(2), abs=1e-4)
-    assert points(per_text(rows)).height == mine.height
+    assert seed_points(per_text(rows)).height == mine.height
     charts = ASK.figures(rows, ASK.summary(rows))
     assert "other seeds, permuted" in to_svg(charts["violins"])
     assert "TVD of predictions" in to_svg(charts["scatter"])

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.experiments.common.removal import gradient, other_key
-from exegete.experiments.common.side_by_side import distance, seen
+from exegete.experiments.common.side_by_side import distance, see_texts
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.importance_sets.experiment import ImportanceSets
 from exegete.experiments.permutation.experiment import Permutation
@@ -70,7 +70,7 @@ def test_known_by_hand(tmp_path: Path) -> None:
     for seed in range(3):
         (one,) = SingleWeight(seed=seed).rows(asked).to_dicts()
         (flip,) = DecisionFlips(seed=seed).rows(asked).to_dicts()
-        (pool,) = pooled(asked.model, asked.examples)
+        (pool,) = open_pooled(asked.model, asked.examples)
         gone = {1: _p(-5 / 6), 2: _p(7 / 6), 0: p, 3: p}  # by the word that goes
         places = [i for i in (1, 2) if abs(one["js_top"] - slow_jsd([1 - p, p], [1 - gone[i], gone[i]])) < 1e-6]
         assert len(places) == 1  # a or b: which of the two is keyed noise
@@ -145,7 +145,7 @@ def test_recomputed_text_by_text(tmp_path: Path) -> None:
 def test_the_gradient_by_a_key_is_of_every_head(tmp_path: Path) -> None:
     model = own(written(tmp_path, GENERAL)).double()
     (e,) = texts(1, seed=9)
-    (pool,) = pooled(model, (e,))
+    (pool,) = open_pooled(model, (e,))
     label = int(pool.logits.argmax())
     slope, step = gradient(pool, pool.logits), 1e-5
     for head in range(2):
@@ -161,7 +161,7 @@ def test_weights_of_two_models_are_compared_head_by_head(tmp_path: Path) -> None
     one, other = own(written(tmp_path, GENERAL)), own(written(tmp_path, GENERAL))
     for parameter in other.parameters():
         parameter.mul_(2)
-    found = distance(seen(one, examples), seen(other, examples)).tolist()
+    found = distance(see_texts(one, examples), see_texts(other, examples)).tolist()
     for e, far in zip(examples, found, strict=True):
         ours, theirs = (m.trace(batch_of(m, [e])).attention["pool"][0, :, 0].tolist() for m in (one, other))
         slow = sum(slow_jsd(p, q) for p, q in zip(ours, theirs, strict=True)) / 2

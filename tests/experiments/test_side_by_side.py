@@ -11,9 +11,16 @@ import torch
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.adversary_training.experiment import AdversaryTraining
 from exegete.experiments.common.contract import Experiment, Subject, unsuited
-from exegete.experiments.common.pooling import pooled
-from exegete.experiments.common.search_weights import searched
-from exegete.experiments.common.side_by_side import distance, permuted_distance, permuted_jsd, seen, word_keys, worded
+from exegete.experiments.common.pooling import open_pooled
+from exegete.experiments.common.search_weights import search_weights
+from exegete.experiments.common.side_by_side import (
+    distance,
+    permuted_distance,
+    permuted_jsd,
+    see_texts,
+    weights_of_words,
+    word_keys,
+)
 from exegete.experiments.diagnostic.experiment import Diagnostic
 from exegete.experiments.gating.experiment import Gating
 from exegete.experiments.permutation.experiment import Permutation
@@ -53,7 +60,7 @@ def subject(model: Model, **companions: Model) -> Subject:
 
 
 def test_texts_of_which_nothing_is_selected_have_no_divergence() -> None:
-    ours, theirs = (seen(selective(seed), EXAMPLES) for seed in (0, 1))
+    ours, theirs = (see_texts(selective(seed), EXAMPLES) for seed in (0, 1))
     assert NOTHING
     assert not ours.weights.nansum(-1).isnan().any()
     found = distance(ours, theirs)
@@ -101,10 +108,10 @@ def test_a_null_key_is_in_no_weights_of_words(monkeypatch: pytest.MonkeyPatch) -
     """Of a ladder's searched weights as of its own: JSD over words, each divided by what words have."""
     monkeypatch.setattr(searching, "Search", partial(searching.Search, steps=40, lr=0.05))
     model = build("ladder:size=5,scale=1,share=1", TASK)
-    base = seen(model, EXAMPLES)
+    base = see_texts(model, EXAMPLES)
     assert base.keys.tolist() == [len(e) for e in EXAMPLES]
-    (found,) = searched(subject(model), base, (0.05,), seed=0)
-    pools = list(pooled(model, EXAMPLES))
+    (found,) = search_weights(subject(model), base, (0.05,), seed=0)
+    pools = list(open_pooled(model, EXAMPLES))
     for pool in pools:
         assert (
             word_keys(model, pool, EXAMPLES).tolist()
@@ -144,7 +151,7 @@ def test_the_permuted_divergence_is_a_mean_over_draws() -> None:
 def test_weights_without_any_mass_stay_zero() -> None:
     weights = torch.tensor([[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
     real = torch.tensor([[True, True, False]] * 2)
-    assert worded(weights, real).flatten().tolist() == pytest.approx([0.4, 0.6, 0, 0, 0, 0])
+    assert weights_of_words(weights, real).flatten().tolist() == pytest.approx([0.4, 0.6, 0, 0, 0, 0])
 
 
 def test_a_subject_of_one_text() -> None:

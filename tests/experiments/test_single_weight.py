@@ -11,12 +11,12 @@ from scipy import stats
 from exegete.base.errors import UsageError
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.experiments.common.tallies import share_of, sign_test
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.decision_flips.figure import kinds
 from exegete.experiments.single_weight.experiment import SingleWeight
-from exegete.experiments.single_weight.figure import counts, points
+from exegete.experiments.single_weight.figure import counts, single_weight_points
 from exegete.measures.proportions import wilson
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.report.theme import to_svg
@@ -63,7 +63,7 @@ def test_rows_are_the_plain_loop(spec: str) -> None:
     found = {row["example"]: row for row in SingleWeight().rows(subject).iter_rows(named=True)}
     flips = {row["example"]: row for row in DecisionFlips().rows(subject).iter_rows(named=True)}
     with clear() as sure:
-        for part in pooled(subject.model, subject.examples):
+        for part in open_pooled(subject.model, subject.examples):
             for row, example in enumerate(part.ids.tolist()):
                 mine, weights = found[example], part.key_weights[row].tolist()
                 assert mine["keys"] == len(weights)
@@ -214,10 +214,10 @@ def test_no_text_at_all_still_has_an_interval() -> None:
 
 def test_the_figures_draw_what_was_measured() -> None:
     rows = cell(SingleWeight().rows(asked_of(scale=3)))
-    drawn = points(rows)
+    drawn = single_weight_points(rows)
     assert drawn.height == rows["value"].count()  # few enough to draw them all
     many = pl.concat([rows.with_columns(seed=pl.lit(seed)) for seed in range(20)])
-    assert points(many).height < 20 * drawn.height
+    assert single_weight_points(many).height < 20 * drawn.height
     table = counts(rows)
     assert table["negative"].sum() == (rows["value"] < -1e-12).sum()
     assert table["n"].sum() == drawn.height

@@ -8,7 +8,7 @@ from torch import Tensor
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.experiments.decision_flips.experiment import DecisionFlips
 from exegete.experiments.faithfulness.experiment import Faithfulness
 from exegete.experiments.gating.experiment import Gating
@@ -163,9 +163,9 @@ def test_gates_are_for_an_attention_that_pools() -> None:
 
 def test_texts_that_are_opened_together_have_as_many_pieces() -> None:
     model = spelled_model(MEAN)
-    for pool in pooled(model, EXAMPLES):
+    for pool in open_pooled(model, EXAMPLES):
         assert (pool.weights.sum(-1) > 0.99).all()  # no row of padding among the heads
-    assert sorted(i for pool in pooled(model, EXAMPLES) for i in pool.members) == [*range(len(EXAMPLES))]
+    assert sorted(i for pool in open_pooled(model, EXAMPLES) for i in pool.members) == [*range(len(EXAMPLES))]
 
 
 @pytest.mark.parametrize("spec", [FIRST, f"{MEAN.replace(',wrap=false', '')}"])

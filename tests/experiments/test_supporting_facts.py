@@ -8,7 +8,7 @@ import torch
 
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.supporting_facts.experiment import SupportingFacts, owners
+from exegete.experiments.supporting_facts.experiment import SupportingFacts, sentence_owners
 from exegete.tasks.example import Example, Task
 from tests.small import small_model, texts
 from tests.subjects import subject_of
@@ -78,7 +78,7 @@ def test_a_text_of_which_every_sentence_supports_the_answer_is_counted_not_avera
 
 
 def test_sentences_are_those_of_the_passage() -> None:
-    assert owners(EXAMPLES[:2]).tolist() == [[0, 0, 0, 1, 1, 2, 2, 2, 2], [0, 0, 1, 1, 1, -1, -1, -1, -1]]
+    assert sentence_owners(EXAMPLES[:2]).tolist() == [[0, 0, 0, 1, 1, 2, 2, 2, 2], [0, 0, 1, 1, 1, -1, -1, -1, -1]]
 
 
 def test_what_it_is_not_for() -> None:

@@ -6,8 +6,15 @@ import polars as pl
 import pytest
 import torch
 
-from exegete.experiments.adversary_training.experiment import summary as adversaries
-from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, told, values_by_seed
+from exegete.experiments.adversary_training.experiment import summarise_adversaries as adversaries
+from exegete.experiments.common.tallies import (
+    clipped_mean,
+    f1_by_seed,
+    majority,
+    mean_with_interval,
+    of_tasks,
+    values_by_seed,
+)
 from exegete.experiments.diagnostic.experiment import Diagnostic
 from exegete.experiments.necessity.experiment import Necessity
 from exegete.measures.bins import BINS, bin_of
@@ -87,12 +94,12 @@ def test_a_text_that_one_seed_lacks_counts_for_the_other_alone() -> None:
 
 def test_intervals_end_where_values_do() -> None:
     values = torch.tensor([[0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0]]).double()
-    found = clipped(values)
+    found = clipped_mean(values)
     assert (found["n"], found["mean"], found["low"], found["high"]) == (8, 0.625, 0.0, 1.0)
-    wider = clipped(values, -math.inf, None)
+    wider = clipped_mean(values, -math.inf, None)
     assert wider["low"] < 0
     assert wider["high"] > 1
-    nothing = told(frame(value=pl.Series([None] * 6, dtype=pl.Float64)), "value")
+    nothing = mean_with_interval(frame(value=pl.Series([None] * 6, dtype=pl.Float64)), "value")
     assert (nothing["n"], nothing["undefined"], nothing["mean"], nothing["low"]) == (0, 6, None, None)
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exegete.importance.aggregation import How, aggregate, ranking
+from exegete.importance.aggregation import AggregationRule, aggregate, ranking
 from exegete.importance.integrated_gradients import IntegratedGradients
 from tests.small import SPECS, batch_of, small_model, texts
 
@@ -29,8 +29,10 @@ TOKEN = st.tuples(st.one_of(st.just(NAN), st.integers(-4, 4).map(float)), st.int
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(TOKEN, min_size=5, max_size=5), min_size=1, max_size=3), st.sampled_from(How.__args__))  # type: ignore[attr-defined]
-def test_aggregate_against_a_slow_loop(rows: list[list[tuple[float, int]]], how: How) -> None:
+@given(
+    st.lists(st.lists(TOKEN, min_size=5, max_size=5), min_size=1, max_size=3), st.sampled_from(AggregationRule.__args__)
+)  # type: ignore[attr-defined]
+def test_aggregate_against_a_slow_loop(rows: list[list[tuple[float, int]]], how: AggregationRule) -> None:
     values = torch.tensor([[v for v, _ in row] for row in rows], dtype=torch.float64)
     owner = torch.tensor([[o for _, o in row] for row in rows])
     got = aggregate(values, owner, how)
@@ -45,7 +47,7 @@ def test_aggregate_against_a_slow_loop(rows: list[list[tuple[float, int]]], how:
 @pytest.mark.parametrize(
     ("how", "expected"), [("sum", [-2.0, 2.0]), ("mean", [-1.0, 2.0]), ("max", [-3.0, 2.0]), ("l2", [10**0.5, 2.0])]
 )
-def test_aggregate_by_hand(how: How, expected: list[float]) -> None:
+def test_aggregate_by_hand(how: AggregationRule, expected: list[float]) -> None:
     values, owner = torch.tensor([[NAN, 1.0, -3.0, 2.0, 7.0]]), torch.tensor([[0, 0, 0, 2, -1]])
     got = aggregate(values, owner, how)[0]
     assert got[[0, 2]].tolist() == pytest.approx(expected)

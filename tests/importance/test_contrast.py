@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import Quantity, Target, explained, refusal
 from exegete.models.ours.classifier import PoolingClassifier
 from tests.small import batch_of, small_model, texts
@@ -72,7 +72,7 @@ def test_no_method_is_forgotten() -> None:
     model = three(SPECS[0])
     batch, (label, contrast) = batch_of(model, EXAMPLES), classes(len(EXAMPLES))
     told = {name.partition(":")[0] for name in (*LINEAR, "gradient", "smoothgrad", "attention_x_gradient")}
-    for name in sorted(set(computed()) - told):
+    for name in sorted(set(computable()) - told):
         importance = IMPORTANCES.make(name)
         if refusal(importance, model) is None:
             one, other = (importance(model, batch, Target(label, contrast=c)).values for c in (None, contrast))

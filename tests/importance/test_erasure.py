@@ -11,7 +11,7 @@ from exegete.importance import erasure
 from exegete.importance.erased_texts import write
 from exegete.importance.erasure import Removal, erased
 from exegete.importance.occlusion import Occlusion
-from exegete.importance.omission import windows
+from exegete.importance.omission import word_windows
 from exegete.importance.sharing import sharing
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch
@@ -54,7 +54,7 @@ def test_every_removal_is_the_text_written_by_hand(spec: str, by: Removal, wrap:
     model = small_model(spec, examples, wrap)
     batch = batch_of(model, examples)
     rows, gone = asks(batch, 40)
-    single = windows(batch, 1)
+    single = word_windows(batch, 1)
     rows = torch.cat([rows, single[0], torch.arange(8), torch.arange(8)])
     gone = torch.cat([gone, single[1], batch.words, torch.zeros_like(batch.words)])  # also all words, and none
     got = erased(model, batch, rows, gone, by)
@@ -237,7 +237,7 @@ def test_single_deletions_reuse_states_where_most_are_asked_for(spec: str, monke
     examples = [e for e in texts(40) if len(e) > 3]
     model = small_model(spec, examples)
     batch, seen = batch_of(model, examples), counted(model, monkeypatch)
-    rows, gone = windows(batch, 1)
+    rows, gone = word_windows(batch, 1)
     reused = erased(model, batch, rows, gone, "delete")
     every, nothing = torch.arange(len(batch.ids)), torch.zeros_like(batch.words)
     both = erased(model, batch, torch.cat([every, rows]), torch.cat([nothing, gone]), "delete")

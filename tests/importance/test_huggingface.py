@@ -10,13 +10,13 @@ import torch
 
 from exegete.importance.attention_x_gradient import AttentionXGradient
 from exegete.importance.baselines import Baseline
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.checks import complaints
 from exegete.importance.contract import Target, refusal
 from exegete.importance.integrated_gradients import EVEN, FROM_ZERO, KINKS, WAVES, WAVES_FROM_ZERO, IntegratedGradients
 from exegete.importance.sharing import sharing
 from exegete.models.contract import Site
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.models.huggingface.model import HuggingFace
 from exegete.tasks.example import Example
 from tests.models.architectures import classifier
@@ -31,7 +31,7 @@ CHEAP = {
 }  # fmt: skip
 BASELINES = tuple(f"integrated_gradients:steps=4,most=16,baseline={name}" for name in ("unknown", "padding", "mean"))
 AT_SITES = ("attention:site=encoder.0", "attention_x_gradient:site=all", "attention_x_norm:site=encoder.0")
-METHODS = (*(CHEAP.get(name, name) for name in computed()), "lrp:attention=half", *BASELINES, *AT_SITES)
+METHODS = (*(CHEAP.get(name, name) for name in computable()), "lrp:attention=half", *BASELINES, *AT_SITES)
 REFUSED = ("deeplift",)
 NOT_ALWAYS = ("blocking",)  # refused where a head reads the mean of all states
 
@@ -40,7 +40,7 @@ NOT_ALWAYS = ("blocking",)  # refused where a head reads the mean of all states
 def model_of(name: str) -> HuggingFace:
     if name in ("mean", "attention"):
         torch.manual_seed(0)
-        return made(f"hf:{bert_folder()}:head={name}", labels=("no", "yes"))
+        return build_from_spec(f"hf:{bert_folder()}:head={name}", labels=("no", "yes"))
     return in_memory(*(bert() if name == "bert" else roberta()))
 
 
@@ -177,4 +177,4 @@ def test_a_real_model_alone_as_in_a_batch(method: str) -> None:
     folder = Path(os.environ.get("EXEGETE_DATA", ".")).parent / "models" / "bert-tiny"
     if not folder.is_dir():
         pytest.skip("bert-tiny does not lie beside the data sets")
-    checked(made(f"hf:{folder}"), method, EXAMPLES[:2])
+    checked(build_from_spec(f"hf:{folder}"), method, EXAMPLES[:2])

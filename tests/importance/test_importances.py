@@ -10,7 +10,7 @@ from exegete.importance.contract import Target
 from exegete.importance.erased_texts import write
 from exegete.importance.gradient import Gradient
 from exegete.importance.leave_one_out import LeaveOneOut
-from exegete.importance.omission import windows
+from exegete.importance.omission import word_windows
 from exegete.importance.random import RandomImportance
 from exegete.models.ours import deletion
 from exegete.models.ours.classifier import SITE, PoolingClassifier
@@ -43,7 +43,7 @@ def test_leave_one_out_is_the_tvd_after_deleting_each_word(spec: str) -> None:
 @torch.no_grad()
 def re_encoded(model: PoolingClassifier, batch: Batch) -> torch.Tensor:
     """Logits [batch, token, class] without each word, from every shortened text written out and run."""
-    rows, gone = windows(batch, 1)
+    rows, gone = word_windows(batch, 1)
     logits = model.trace(write(batch, rows, gone, "delete").batch(torch.arange(len(rows)))[0]).logits
     out = logits.new_full((*batch.tokens.shape, logits.shape[-1]), torch.nan)
     out[rows, gone.byte().argmax(-1)] = logits

@@ -10,7 +10,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.alti import Alti, own_share
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contribution import Contribution
-from exegete.importance.globenc import GlobEnc, given
+from exegete.importance.globenc import GlobEnc, given_norms
 from exegete.importance.value_zeroing import ValueZeroing
 from exegete.models.huggingface import decomposition
 from exegete.models.huggingface.model import HuggingFace
@@ -112,9 +112,9 @@ def test_the_copy_with_all_words_is_the_model_as_it_is() -> None:
 def test_many_passes_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     model = classifier("bert")
     batch = model.collate(EXAMPLES)
-    one = model.apart(batch, "layer", given)
+    one = model.apart(batch, "layer", given_norms)
     monkeypatch.setattr(decomposition, "PIECES", 40)
-    many = model.apart(batch, "layer", given)
+    many = model.apart(batch, "layer", given_norms)
     torch.testing.assert_close(one.layers, many.layers, atol=1e-6, rtol=1e-5)
     assert (many.passes > one.passes).any()
 

@@ -7,7 +7,7 @@ from exegete.base.errors import UsageError
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target
 from exegete.importance.erasure import Removal
-from exegete.importance.omission import windows
+from exegete.importance.omission import word_windows
 from exegete.tasks.example import Example
 from tests.importance.test_erasure import by_hand
 from tests.small import SPECS, batch_of, small_model, texts
@@ -67,7 +67,7 @@ def test_windows_stay_in_the_explained_text() -> None:
         for explained, expected in found_in.items():
             example = Example(0, parts, 0, explained=explained)
             batch = batch_of(small_model(SPECS[0], texts(9), wrap), [example])
-            rows, gone = windows(batch, 2)
+            rows, gone = word_windows(batch, 2)
             assert not (gone & ~batch.words).any()
             found = [[word for word, out in zip(example.words, g, strict=True) if out] for g in gone[:, batch.words[0]]]
             assert found == expected

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import Target, refusal
 from exegete.importance.erasure import Removal, erased
 from exegete.models.ours.pair import Pair
@@ -21,7 +21,7 @@ LIGHT = {
     "integrated_gradients": "integrated_gradients:bound=0",
 }
 MODEL = small_model(PAIRS[0], pairs(2), labels=LABELS)
-ALLOWED = tuple(LIGHT.get(name, name) for name in computed() if refusal(IMPORTANCES.make(name), MODEL) is None)
+ALLOWED = tuple(LIGHT.get(name, name) for name in computable() if refusal(IMPORTANCES.make(name), MODEL) is None)
 LOOKING = ("attention", "attention_x_gradient", "attention_x_norm")
 MORE = (
     "gradient:norm=l1,of=loss", "gradient:norm=l2,of=probability", "gradient:detach=true",
@@ -37,7 +37,7 @@ def a_pair(spec: str, examples: tuple[Example, ...], wrap: bool = False) -> Pair
 
 
 def test_nearly_all_importances_are_for_pairs() -> None:
-    refused = {name for name in computed() if refusal(IMPORTANCES.make(name), MODEL) is not None}
+    refused = {name for name in computable() if refusal(IMPORTANCES.make(name), MODEL) is not None}
     assert refused == {"deeplift", "rollout", "flow", "reading", "blocking", *SEPARATING}
     for name in refused:
         with pytest.raises(UsageError, match=r"[Pp]air"):

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from exegete.importance.attention import Attention
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import Target, refusal
 from exegete.importance.erased_texts import Removal, write
 from exegete.importance.erasure import erased
@@ -22,7 +22,7 @@ from tests.small import SEPARATING
 
 EXAMPLES = (*sentences(5, seed=8), Example(90, (("a",),), 0), Example(91, (("charming", "", "xyzzy"),), 1))
 FAST = ("integrated_gradients:steps=8,most=32", "smoothgrad:samples=4", "lime:samples=20", "kernel_shap:samples=20")
-METHODS = (*(name for name in computed() if name not in {spec.partition(":")[0] for spec in FAST}), *FAST)
+METHODS = (*(name for name in computable() if name not in {spec.partition(":")[0] for spec in FAST}), *FAST)
 
 
 @pytest.mark.parametrize("method", METHODS)

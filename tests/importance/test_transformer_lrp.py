@@ -9,7 +9,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Target
 from exegete.importance.lrp import Lrp
 from exegete.importance.torch_rules import relevant
-from exegete.models.huggingface.attention import switched
+from exegete.models.huggingface.attention import switch_attention
 from exegete.models.huggingface.model import HuggingFace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -48,7 +48,7 @@ def test_a_bert_by_hand(text: int, label: int) -> None:
 def test_a_llama_by_hand(text: int) -> None:
     model = classifier("llama", torch.float64)
     batch = model.collate([EXAMPLES[text]])
-    with torch.no_grad(), switched(model.base, "eager"):  # no other kernel of transformers tells its weights
+    with torch.no_grad(), switch_attention(model.base, "eager"):  # no other kernel of transformers tells its weights
         output = model.base(**model.inputs(model.pieces(batch), batch), output_attentions=True)
         weights = [of_layer[0] for of_layer in output.attentions]
         pieces, logit = slow.llama(model.base, model.pieces(batch).ids[0], 1, weights)

@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.interventions import search as module
 from exegete.interventions.ascent import ABSENT, Climb, Slopes
-from exegete.interventions.search import Adversaries, Search, find, find_each, first_log_weights, objective, watched
+from exegete.interventions.search import (
+    Adversaries,
+    Search,
+    find,
+    find_each,
+    first_log_weights,
+    objective,
+    watch_search,
+)
 from exegete.models.capabilities import Encoded
 from exegete.models.openings import OpenedPooling, decoder
 from exegete.models.ours.classifier import PoolingClassifier
@@ -27,7 +35,7 @@ THREE = ("a", "b", "c")
 
 
 def pools_of(model: PoolingClassifier, examples: tuple[Example, ...] = EXAMPLES) -> list[OpenedPooling]:
-    return [p.opened for p in pooled(model, examples) if isinstance(p.opened, OpenedPooling)]
+    return [p.opened for p in open_pooled(model, examples) if isinstance(p.opened, OpenedPooling)]
 
 
 def jsd(p: list[float], q: list[float]) -> float:
@@ -285,7 +293,7 @@ def test_a_watched_search_ends_where_the_search_ends(linear: bool) -> None:
     pool = pools_of(small_model(BINARY, EXAMPLES))[-1]
     texts = pool if linear else replace(pool, values=None)  # automatic differentiation asks no values
     search = Search(count=3, steps=25)
-    steps, seen = zip(*watched(texts, search, every=10), strict=True)
+    steps, seen = zip(*watch_search(texts, search, every=10), strict=True)
     assert steps == (10, 20, 25)
     for ours, theirs in zip(seen[-1], find(texts, search), strict=True):
         assert torch.equal(ours, theirs)

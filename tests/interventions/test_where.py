@@ -11,7 +11,7 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound, renewed
 from exegete.interventions.permute import Permute
 from exegete.interventions.restriction import AtHeads, AtSites
-from exegete.interventions.sites import Head, chosen, grouped
+from exegete.interventions.sites import Head, choose_sites, group_sites
 from exegete.interventions.uniform import Uniform
 from exegete.models.contract import Site
 from exegete.models.huggingface.attention import PieceSoftmax
@@ -42,7 +42,7 @@ def model() -> Any:
     ],
 )
 def test_a_place_is_the_sites_that_it_names(where: str, sites: tuple[str, ...]) -> None:
-    assert chosen(where, SITES) == sites
+    assert choose_sites(where, SITES) == sites
     net = model()
     batch = batch_of(net, TEXTS)
     with torch.no_grad():
@@ -161,7 +161,7 @@ def test_removing_by_projection_gives_the_sink_its_share() -> None:
 
 
 def test_groups_are_named_before_their_number() -> None:
-    assert grouped(["h.0", "h.10", "cross.0", "word"]) == {
+    assert group_sites(["h.0", "h.10", "cross.0", "word"]) == {
         "h": ("h.0", "h.10"),
         "cross": ("cross.0",),
         "word": ("word",),

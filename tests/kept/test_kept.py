@@ -19,7 +19,7 @@ from exegete.answers.audit import judge_run
 from exegete.base.files import read_json
 from exegete.cli import app
 from exegete.models.settings import MODELS
-from exegete.runs.run import STUDY, claim, finished_cells
+from exegete.runs.run import STUDY, claim_run, finished_cells
 from exegete.runs.study import Study, load_study
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import load_checkpoint
@@ -115,5 +115,5 @@ def test_a_run_gets_its_page(folder: Path) -> None:
 
 def test_the_same_study_goes_on_in_its_folder(folder: Path) -> None:
     study = load_study("study.toml")
-    claim(Path("audit"), study)  # it is no other study, whatever settings studies have learnt since
+    claim_run(Path("audit"), study)  # it is no other study, whatever settings studies have learnt since
     assert len(finished_cells(Path("audit"), study)) == 1

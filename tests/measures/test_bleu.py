@@ -23,7 +23,7 @@ from exegete.measures.bleu import (
     sentence_bleu,
 )
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.pieces import joined
+from exegete.tasks.pieces import join_pieces
 
 words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ".", "Hello,", "don't", "3.5%"]), max_size=9)
 corpora = st.lists(st.tuples(words, words), min_size=1, max_size=5)
@@ -60,7 +60,7 @@ def noisy(texts: Sequence[str], share: float, seed: int = 0) -> list[str]:
 
 
 TASK = load_task("toy_translation:train=10,dev=10,test=300")
-REFERENCES = [joined(e.texts[1]) for e in TASK.split("test")]
+REFERENCES = [join_pieces(e.texts[1]) for e in TASK.split("test")]
 GOOD, BAD = noisy(REFERENCES, 0.1), noisy(REFERENCES, 0.25, 1)
 
 
@@ -186,7 +186,7 @@ def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.data
 @pytest.mark.skipif(not os.environ.get("EXEGETE_DATA"), reason="EXEGETE_DATA is not set")
 def test_real_texts() -> None:
-    references = [joined(e.texts[1]) for e in load_task("multi30k:train_limit=500").split("test")]
+    references = [join_pieces(e.texts[1]) for e in load_task("multi30k:train_limit=500").split("test")]
     for share in (0.05, 0.3, 0.9, 1.0):
         outputs = noisy(references, share)
         counts = bleu_counts(outputs, references)

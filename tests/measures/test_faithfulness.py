@@ -13,16 +13,16 @@ from exegete.measures.faithfulness import (
     EXACT,
     FRACTIONS,
     comprehensiveness,
-    curves,
     flips,
     log_odds,
-    lost,
-    order_of,
+    prediction_loss,
+    prefix_sizes,
     prefixes,
-    sizes,
+    removal_curves,
     sufficiency,
+    target_value,
     without_words,
-    worth,
+    word_order,
 )
 from exegete.models.ours.classifier import PoolingClassifier
 from exegete.tasks.batching import Batch, collate
@@ -88,7 +88,7 @@ def fast(model: PoolingClassifier, batch: Batch, orders: Tensor, by: Removal) ->
     nothing = torch.zeros(orders.shape[1:], dtype=torch.bool)
     whole = without_words(model, batch, torch.arange(len(batch.ids)), nothing, by)
     label = whole.argmax(-1)
-    left = curves(model, batch, orders, by)
+    left = removal_curves(model, batch, orders, by)
     share, never = flips(model, batch, orders, label, by)
     return {
         "comp": comprehensiveness(whole, left.without, label),
@@ -126,7 +126,7 @@ def test_every_measure_recomputed_slowly(spec: str, wrap: bool, by: Removal) -> 
     examples = texts(8, seed=4, longest=7)
     model = biased(spec, examples, wrap)
     batch = batch_of(model, examples)
-    orders = torch.stack([order_of(scores(examples, seed), batch.ids) for seed in (0, 1)])
+    orders = torch.stack([word_order(scores(examples, seed), batch.ids) for seed in (0, 1)])
     found = fast(model, batch, orders, by)
     flipped = 0
     for m in range(2):
@@ -141,26 +141,26 @@ def test_every_measure_recomputed_slowly(spec: str, wrap: bool, by: Removal) -> 
 def test_alone_or_in_a_batch() -> None:
     examples = texts(8, seed=2)
     model = biased(SPECS[0], examples)
-    together = fast(model, batch_of(model, examples), order_of(scores(examples), torch.arange(8))[None], "delete")
+    together = fast(model, batch_of(model, examples), word_order(scores(examples), torch.arange(8))[None], "delete")
     for i, e in enumerate(examples):
-        alone = order_of(scores(examples)[i : i + 1, : len(e)], torch.tensor([e.id]))[None]
+        alone = word_order(scores(examples)[i : i + 1, : len(e)], torch.tensor([e.id]))[None]
         for name, value in fast(model, batch_of(model, [e]), alone, "delete").items():
             assert value[0, 0].item() == pytest.approx(together[name][0, i].item(), abs=1e-5), name
 
 
 def test_sizes_are_rounded_up_in_whole_numbers() -> None:
     lengths = torch.tensor([1, 18, 20, 21, 100, 700])
-    assert sizes(lengths, 0.01).tolist() == [1, 1, 1, 1, 1, 7]  # 0.01 · 700 is above 7 in floating point
-    assert sizes(lengths, 0.05).tolist() == [1, 1, 1, 2, 5, 35]  # in 18 words, 1 % and 5 % are the same word
-    assert sizes(lengths, 0.5).tolist() == [1, 9, 10, 11, 50, 350]
+    assert prefix_sizes(lengths, 0.01).tolist() == [1, 1, 1, 1, 1, 7]  # 0.01 · 700 is above 7 in floating point
+    assert prefix_sizes(lengths, 0.05).tolist() == [1, 1, 1, 2, 5, 35]  # in 18 words, 1 % and 5 % are the same word
+    assert prefix_sizes(lengths, 0.5).tolist() == [1, 9, 10, 11, 50, 350]
 
 
 def test_orders_by_value_and_by_size() -> None:
     values, ids = torch.tensor([[-3.0, 2.0, 1.0, NAN], [0.5, NAN, NAN, NAN]]), torch.tensor([7, 8])
-    assert order_of(values, ids)[0].tolist() == [1, 2, 0, 3]
-    assert order_of(values, ids, "magnitude")[0].tolist() == [0, 1, 2, 3]
-    assert order_of(values, ids)[1, 0] == 0
-    first = prefixes(order_of(values, ids), torch.tensor([2, 1]))
+    assert word_order(values, ids)[0].tolist() == [1, 2, 0, 3]
+    assert word_order(values, ids, "magnitude")[0].tolist() == [0, 1, 2, 3]
+    assert word_order(values, ids)[1, 0] == 0
+    first = prefixes(word_order(values, ids), torch.tensor([2, 1]))
     assert first.tolist() == [[False, True, True, False], [True, False, False, False]]
 
 
@@ -169,26 +169,26 @@ def test_ties_are_shuffled_by_text() -> None:
     tied = torch.zeros(n, width)
     tied[:, 2] = 1
     ids = torch.arange(n)
-    order = order_of(tied, ids)
+    order = word_order(tied, ids)
     assert (order[:, 0] == 2).all()
     second = order[:, 1].bincount(minlength=width) / n  # every other place is second equally often
     assert second[[0, 1, 3, 4]].tolist() == pytest.approx([0.25] * 4, abs=0.04)
-    assert torch.equal(order_of(tied[100:101], ids[100:101]), order[100:101])  # whatever stands beside it
-    assert torch.equal(order_of(3 * tied, ids), order)  # equal ties, equal order, in every method
+    assert torch.equal(word_order(tied[100:101], ids[100:101]), order[100:101])  # whatever stands beside it
+    assert torch.equal(word_order(3 * tied, ids), order)  # equal ties, equal order, in every method
     wider = torch.cat([tied, torch.full((n, 3), NAN)], 1)
-    kept = order_of(wider, ids)
+    kept = word_order(wider, ids)
     assert torch.equal(kept[kept < width].view(n, width), order)  # padding changes nothing
-    assert not torch.equal(order_of(tied, ids, seed=1), order)
+    assert not torch.equal(word_order(tied, ids, seed=1), order)
 
 
 def test_log_odds_of_many_classes_and_of_one_output() -> None:
     logits, label = torch.tensor([[2.0, -1.0, 0.5]], dtype=torch.float64), torch.tensor([0])
     p = logits.softmax(-1)[0, 0].item()
-    assert worth(logits, label, "log_odds").item() == pytest.approx(math.log(p / (1 - p)))
+    assert target_value(logits, label, "log_odds").item() == pytest.approx(math.log(p / (1 - p)))
     sure = torch.tensor([[400.0, -400.0]], dtype=torch.float64)
-    assert worth(sure, label, "log_odds").item() == 800  # p is 1 to a computer: log p/(1 − p) would be infinite
+    assert target_value(sure, label, "log_odds").item() == 800  # p is 1 to a computer: log p/(1 − p) would be infinite
     less = torch.tensor([[[10.0, -10.0]]], dtype=torch.float64)
-    assert lost(sure, less, label, "log_odds") == 2 * lost(sure, less, label, "logit")
+    assert prediction_loss(sure, less, label, "log_odds") == 2 * prediction_loss(sure, less, label, "logit")
 
 
 def additive(weights: dict[str, float], bias: float = 0.0) -> PoolingClassifier:
@@ -212,16 +212,16 @@ def additive(weights: dict[str, float], bias: float = 0.0) -> PoolingClassifier:
 def by_hand(words: str, values: Sequence[float]) -> tuple[PoolingClassifier, Batch, Tensor]:
     model = additive({"a": 4.0, "b": 2.0, "c": -3.0, "d": 0.0})
     batch = batch_of(model, [Example(3, (tuple(words),), 1)])
-    return model, batch, order_of(torch.tensor([values]), batch.ids)[None]
+    return model, batch, word_order(torch.tensor([values]), batch.ids)[None]
 
 
 def test_a_model_known_by_hand() -> None:
     model, batch, order = by_hand("abcd", [4, 2, -3, 0])  # log-odds 3/4 for "yes"
     assert order.tolist() == [[[0, 1, 3, 2]]]
     whole = without_words(model, batch, torch.tensor([0]), torch.zeros(1, 4, dtype=torch.bool), "delete")
-    assert worth(whole, torch.tensor([1]), "log_odds").item() == pytest.approx(0.75)
-    deleted = log_odds(whole, curves(model, batch, order, "delete").without, torch.tensor([1]))
-    zeroed = log_odds(whole, curves(model, batch, order, "zero").without, torch.tensor([1]))
+    assert target_value(whole, torch.tensor([1]), "log_odds").item() == pytest.approx(0.75)
+    deleted = log_odds(whole, removal_curves(model, batch, order, "delete").without, torch.tensor([1]))
+    zeroed = log_odds(whole, removal_curves(model, batch, order, "zero").without, torch.tensor([1]))
     # ⌈qT⌉ is 1 word for the first four fractions and 2 for the last; deleting changes the mean's divisor.
     assert deleted.item() == pytest.approx((4 * (0.75 + 1 / 3) + (0.75 + 3 / 2)) / 5, abs=1e-5)
     assert zeroed.item() == pytest.approx((4 * (0.75 + 1 / 4) + (0.75 + 3 / 4)) / 5, abs=1e-5)
@@ -235,7 +235,7 @@ def test_one_word() -> None:
     model, batch, order = by_hand("a", [1.0])
     label = torch.tensor([1])
     whole = without_words(model, batch, torch.tensor([0]), torch.zeros(1, 1, dtype=torch.bool), "delete")
-    left = curves(model, batch, order, "delete")
+    left = removal_curves(model, batch, order, "delete")
     assert log_odds(whole, left.without, label).item() == pytest.approx(4 + 8, abs=1e-5)  # no word: the bias, −8
     assert sufficiency(whole, left.only, label).item() == pytest.approx(0, abs=1e-6)
     assert flips(model, batch, order, label, "delete") == (torch.tensor([[1.0]]), torch.tensor([[True]]))
@@ -261,7 +261,7 @@ def test_knowing_the_answer_beats_knowing_nothing() -> None:
     sign = torch.where(model.trace(batch).logits.argmax(-1) == 1, 1.0, -1.0)[:, None]
     known = sign * torch.tensor([[weights[w] for w in e.words] for e in examples])
     noise = torch.rand(known.shape, generator=torch.Generator().manual_seed(0))
-    orders = torch.stack([order_of(x, batch.ids) for x in (known, noise, -known, 2 * known)])
+    orders = torch.stack([word_order(x, batch.ids) for x in (known, noise, -known, 2 * known)])
     found = {name: value.mean(-1) for name, value in fast(model, batch, orders, "zero").items()}
     for name, sign_of_good in (("comp", 1), ("comp_logit", 1), ("odds", 1), ("suff", -1), ("flip", -1)):
         best, random_level, worst, same = (sign_of_good * found[name]).tolist()

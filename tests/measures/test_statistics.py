@@ -13,11 +13,11 @@ from exegete.measures import statistics
 from exegete.measures.statistics import (
     Interval,
     bootstrap_mean,
+    clip_interval,
     crossed_mean,
     nested_mean,
     paired_difference,
     t_interval,
-    within,
 )
 
 
@@ -171,6 +171,6 @@ def test_the_spread_of_seeds_misses_what_they_share() -> None:
 
 
 def test_an_interval_is_cut_to_what_is_possible() -> None:
-    assert within(Interval(0.5, -3.0, 4.0, 2, 0), 1.0) == Interval(0.5, -1.0, 1.0, 2, 0)
-    assert within(Interval(0.5, 0.4, 0.6, 2, 0), 1.0) == Interval(0.5, 0.4, 0.6, 2, 0)
-    assert math.isnan(within(Interval(0.5, math.nan, math.nan, 1, 0), 1.0).low)
+    assert clip_interval(Interval(0.5, -3.0, 4.0, 2, 0), 1.0) == Interval(0.5, -1.0, 1.0, 2, 0)
+    assert clip_interval(Interval(0.5, 0.4, 0.6, 2, 0), 1.0) == Interval(0.5, 0.4, 0.6, 2, 0)
+    assert math.isnan(clip_interval(Interval(0.5, math.nan, math.nan, 1, 0), 1.0).low)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from exegete.measures.bounds import bounded
+from exegete.measures.bounds import bounded_mean
 from exegete.measures.proportions import clopper_pearson
 from exegete.measures.student import FEW, OFF, off_mode, one_sided
 
@@ -59,7 +59,7 @@ def test_each_end_misses_about_as_often_as_it_says(alpha: float) -> None:
     ],
 )
 def test_elsewhere_it_is_the_bounded_one(values: Tensor) -> None:
-    assert one_sided(values[None], 0.05) == bounded(values[None], 0.05)
+    assert one_sided(values[None], 0.05) == bounded_mean(values[None], 0.05)
 
 
 def test_without_a_bound_it_is_all_there_is() -> None:
@@ -79,12 +79,12 @@ def test_a_few_that_lie_far_off_do_not_make_it_endless() -> None:
     values = 1 - 0.01 * skewed(FEW)
     values[:1] = -0.5
     found = one_sided(values[None], 0.05)
-    assert slow(values.tolist(), 0.05)[0] < bounded(values[None], 0.05).low == found.low
+    assert slow(values.tolist(), 0.05)[0] < bounded_mean(values[None], 0.05).low == found.low
 
 
 def test_several_seeds_are_crossed() -> None:
     values = torch.stack([skewed(FEW, seed) for seed in range(3)])
-    assert one_sided(values, 0.05) == bounded(values, 0.05)
+    assert one_sided(values, 0.05) == bounded_mean(values, 0.05)
 
 
 def test_values_that_differ_by_rounding_are_one() -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from exegete.measures.words import over_words, told_texts
+from exegete.measures.words import count_told_texts, over_words
 
 METHODS = ("attention", "lrp")
 
@@ -72,8 +72,8 @@ def test_means_and_intervals_are_those_of_a_loop(method: str) -> None:
 
 def test_a_text_without_shares_counts_under_no_method() -> None:
     frame = corpus(5)
-    assert told_texts(frame, METHODS) == 4
-    assert told_texts(frame, ["attention"]) == 5
+    assert count_told_texts(frame, METHODS) == 4
+    assert count_told_texts(frame, ["attention"]) == 5
     apart = over_words(frame, METHODS).filter(method="attention")["count"].sum()
     assert apart == sum(len(words) for i, words in enumerate(frame["words"]) if i != 2)
 

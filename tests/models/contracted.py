@@ -15,7 +15,7 @@ import torch
 from exegete.models.build import make_model
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.models.settings import MODELS
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import fit_vocabulary
@@ -75,7 +75,7 @@ def pretrained(settings: str = "", examples: tuple[Example, ...] | None = None) 
     torch.manual_seed(0)
     some = examples or sentences(6)
     labels = ("no", "yes") if len(some[0].texts) == 1 else ("x", "y", "z")
-    model = made(f"hf:{bert_folder(labels)}{settings}", labels)
+    model = build_from_spec(f"hf:{bert_folder(labels)}{settings}", labels)
     with torch.no_grad():
         for head in (p for name, p in model.named_parameters() if not name.startswith("base.")):
             head.mul_(5)

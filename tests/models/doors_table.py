@@ -208,13 +208,13 @@ def _pipeline() -> float:
 
 def _cross_encoder() -> float:
     """Two texts, one logit."""
-    from exegete.models.huggingface.build import made
+    from exegete.models.huggingface.build import build_from_spec
     from exegete.tasks.example import Example
 
     base, tokenizer = bert(num_labels=1)
     pairs = [(TEXTS[i], TEXTS[i - 1]) for i in range(len(TEXTS))]
     with tempfile.TemporaryDirectory() as folder:
-        model = made(f"hf:{saved(base, tokenizer, Path(folder))}:pair=true")
+        model = build_from_spec(f"hf:{saved(base, tokenizer, Path(folder))}:pair=true")
     apart = 0.0
     for first, second in pairs:
         batch = model.collate([Example(0, (tuple(first.split()), tuple(second.split())), 0)])

@@ -10,8 +10,8 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.architectures import ARCHITECTURES, listing
 from exegete.models.huggingface.attention import CROSS, NAME, AttentionPass, input_embeddings
-from exegete.models.huggingface.sites import Access, probed, reading
-from exegete.models.ours.self_attention import Hook
+from exegete.models.huggingface.sites import Access, probe_sites, reading
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.projections import Projection
 from tests.models.architectures import LENGTHS, MADE, REFUSED, each_of, inputs, tiny
 
@@ -26,7 +26,7 @@ def base(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def access(base: Any) -> Access:
-    return probed(base, inputs(base, 0))
+    return probe_sites(base, inputs(base, 0))
 
 
 def run(base: Any, access: Access, hook: Any = None, text: int | None = None) -> tuple[Tensor, AttentionPass]:
@@ -44,7 +44,7 @@ def real(base: Any, logits: Tensor) -> Tensor:
     return logits[inputs(base)["attention_mask"].bool()]
 
 
-def on_last(name: str) -> Hook:
+def on_last(name: str) -> AttentionHook:
     """All weight of a row on the last key that it may look at."""
     del name
 
@@ -149,7 +149,7 @@ def test_everything_is_undone_also_after_an_exception(base: Any, access: Access)
     with torch.no_grad():
         own = base(**inputs(base)).logits
 
-    def fail(name: str) -> Hook:
+    def fail(name: str) -> AttentionHook:
         raise ArithmeticError(name)
 
     with pytest.raises(ArithmeticError):
@@ -163,7 +163,7 @@ def test_everything_is_undone_also_after_an_exception(base: Any, access: Access)
 @pytest.mark.parametrize("model_type", sorted(REFUSED))
 def test_others_are_refused_with_the_reason(model_type: str) -> None:
     with pytest.raises(UsageError, match=ARCHITECTURES[model_type].said.split(":")[0]):
-        probed(tiny(model_type), inputs(tiny(model_type), 0))
+        probe_sites(tiny(model_type), inputs(tiny(model_type), 0))
 
 
 def test_what_passes_by_the_interface_is_refused_unless_it_was_tried() -> None:
@@ -171,6 +171,6 @@ def test_what_passes_by_the_interface_is_refused_unless_it_was_tried() -> None:
     before, model.config.model_type = model.config.model_type, "unheard-of"
     try:
         with pytest.raises(UsageError, match="passes by transformers' attention interface"):
-            probed(model, inputs(model, 0))
+            probe_sites(model, inputs(model, 0))
     finally:
         model.config.model_type = before

@@ -7,8 +7,8 @@ import pytest
 
 import exegete as ex
 from exegete.base.errors import UsageError
-from exegete.models.huggingface.labels import order_of
-from exegete.report.labels import shortened
+from exegete.models.huggingface.labels import class_order
+from exegete.report.labels import shorten_paths
 from tests.test_cli import call
 
 NEWS = ("business", "sci/tech", "sports", "world")
@@ -17,24 +17,24 @@ NEWS = ("business", "sci/tech", "sports", "world")
 @pytest.mark.parametrize("given", ["World/Sports/Business/Sci/Tech", "world/sports/business/sci/tech"])
 def test_a_setting_names_classes_with_slashes_between_slashes(given: str) -> None:
     theirs = ("LABEL_0", "LABEL_1", "LABEL_2", "LABEL_3")
-    assert order_of(theirs, NEWS, given, "it") == (2, 3, 1, 0)
+    assert class_order(theirs, NEWS, given, "it") == (2, 3, 1, 0)
 
 
 def test_a_class_that_begins_as_another_does_is_told_from_it() -> None:
-    assert order_of(("0", "1", "2"), ("sci", "sci/tech", "tech"), "sci/tech/sci/tech", "it") == (0, 2, 1)
-    assert order_of(("0", "1"), ("a", "a/b"), "a/b/a", "it") == (1, 0)
+    assert class_order(("0", "1", "2"), ("sci", "sci/tech", "tech"), "sci/tech/sci/tech", "it") == (0, 2, 1)
+    assert class_order(("0", "1"), ("a", "a/b"), "a/b/a", "it") == (1, 0)
 
 
 def test_the_example_of_a_refusal_is_taken() -> None:
     with pytest.raises(UsageError, match="as in labels=") as refused:
-        order_of(("w", "x", "y", "z"), NEWS, "", "it")
+        class_order(("w", "x", "y", "z"), NEWS, "", "it")
     example = str(refused.value).partition("as in labels=")[2]
-    assert order_of(("w", "x", "y", "z"), NEWS, example, "it") == (0, 1, 2, 3)
+    assert class_order(("w", "x", "y", "z"), NEWS, example, "it") == (0, 1, 2, 3)
 
 
 def test_names_of_classes_are_no_path() -> None:
     spec = "hf:owner/name:labels=World/Sports/Business/Sci/Tech"
-    assert shortened(spec, [spec]) == spec
+    assert shorten_paths(spec, [spec]) == spec
 
 
 def test_a_class_with_a_slash_is_explained_contrasted_and_drawn(

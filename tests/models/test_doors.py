@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import exegete as ex
 from exegete.answers.explain import example_of
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.training.pretrained import GivenModel
 from tests.models.tiny import SMALL, bert, byte_pieces, drawn, saved, word_pieces
 
@@ -51,8 +51,8 @@ def test_two_labels_that_nobody_named_are_taken_from_a_folder_and_from_memory(tm
     wanted = torch.tensor([[each["LABEL_0"], each["LABEL_1"]] for each in piped(*parts)])
     assert torch.allclose(ours(loaded), wanted, atol=1e-6)
     assert torch.allclose(ours(wrapped), wanted, atol=1e-6)
-    assert made(f"hf:{folder}", ("0", "1")).labels == ("0", "1")
-    assert made(f"hf:{folder}:labels=bad/good", ("bad", "good")).labels == ("bad", "good")
+    assert build_from_spec(f"hf:{folder}", ("0", "1")).labels == ("0", "1")
+    assert build_from_spec(f"hf:{folder}:labels=bad/good", ("bad", "good")).labels == ("bad", "good")
 
 
 @pytest.mark.parametrize(("named", "classes"), [(None, ("0", "1")), ("toxic", ("not toxic", "toxic"))])
@@ -183,8 +183,8 @@ def test_a_language_model_whose_first_piece_sees_nothing_is_told_to_take_the_mea
     folder = saved(drawn(transformers.GPT2LMHeadModel(config)), tokenizer, tmp_path / "gpt2")
     for head in ("", ":head=cls"):
         with pytest.raises(UsageError, match=r"look back only, and its first piece sees nothing .* use head=mean"):
-            made(f"hf:{folder}{head}", ("no", "yes"))
-    assert made(f"hf:{folder}:head=mean", ("no", "yes")).query == "every"
+            build_from_spec(f"hf:{folder}{head}", ("no", "yes"))
+    assert build_from_spec(f"hf:{folder}:head=mean", ("no", "yes")).query == "every"
 
 
 def test_a_tokenizer_of_another_model_is_refused() -> None:

@@ -18,7 +18,7 @@ from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
 from exegete.models.build import build
 from exegete.models.capabilities import Writing
-from exegete.models.contract import Intervention, Predictor, Replacement
+from exegete.models.contract import Intervention, Predictor, ReplacedBy
 from exegete.models.openings import opened, unopened
 from exegete.runs.shards import score_frames
 from exegete.tasks.example import Example
@@ -61,7 +61,7 @@ def told(model: Predictor, examples: Sequence[Example]) -> Iterator[Tensor]:
     yield trace.logits
     for by_site in trace[1:]:
         yield from by_site.values()
-    replacements: tuple[Replacement, ...] = ("zero", "unknown", "padding", "mean")
+    replacements: tuple[ReplacedBy, ...] = ("zero", "unknown", "padding", "mean")
     yield from (model.replaced(batch, batch.words, by) for by in replacements)
     if unopened(model) is None and not isinstance(model, Writing):
         yield opened(model, batch).own

@@ -14,7 +14,7 @@ from exegete.models.contract import Site
 from exegete.models.ours.classifier import Classifier
 from exegete.models.ours.encoders import CNN, BiGRU, Identity
 from exegete.models.ours.hierarchical import SENTENCE, WORD, Hierarchical, sentences_of
-from exegete.models.ours.perturbations import parts, randomised, unshiftable
+from exegete.models.ours.perturbations import parts, randomise, unshiftable
 from exegete.models.settings import MODELS
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example, Task
@@ -295,7 +295,7 @@ def test_its_parts_can_be_drawn_anew_one_by_one() -> None:
     assert parts(model) == ("decoder", "scorer", "sentence_encoder", "word_scorer", "encoder", "embedding")
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     for part in parts(model):
-        with randomised(model, (part,), 0):
+        with randomise(model, (part,), 0):
             for name, tensor in model.state_dict().items():
                 assert torch.equal(tensor, before[name]) != name.startswith(f"{part}."), (part, name)
     plain = hierarchical(HIERARCHICAL[3], DOCUMENTS)

@@ -13,12 +13,12 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.models.capabilities import Paired, Pooling, Pretrained, SelfAttentive
 from exegete.models.contract import Site
 from exegete.models.huggingface.attention import NAME, PieceSoftmax
-from exegete.models.huggingface.build import made, wrapped
-from exegete.models.huggingface.labels import order_of
+from exegete.models.huggingface.build import build_from_spec, wrap_classifier
+from exegete.models.huggingface.labels import class_order
 from exegete.models.huggingface.model import HuggingFace, check_lengths
 from exegete.models.huggingface.proof import proven
 from exegete.models.huggingface.word_pieces import WordPieces, reader_of
-from exegete.models.spelling import side_by_side
+from exegete.models.spelling import pieces_in_a_row
 from exegete.tasks.example import Example, Task
 from tests.models.odd_texts import sentence_pieces
 from tests.models.tiny import bert, bert_folder, byte_pieces, in_memory, roberta, saved, word_pieces
@@ -31,7 +31,7 @@ def example(*texts: str, number: int = 0) -> Example:
 
 
 def spelt(reader: WordPieces, model: HuggingFace, *texts: str) -> list[int]:
-    pieces = side_by_side(reader.grid(model.collate([example(*texts)])))
+    pieces = pieces_in_a_row(reader.grid(model.collate([example(*texts)])))
     return [int(piece) for piece in pieces.ids[0][pieces.real[0]]]
 
 
@@ -95,7 +95,7 @@ def test_a_deleted_first_word_leaves_a_new_first_word() -> None:
     batch = model.collate([example("so bad")])
     first = batch.words.cumsum(-1) == 1
     without = batch._replace(present=batch.present & ~(first & batch.words), words=batch.words & ~first)
-    pieces = side_by_side(model.vocabulary.grid(without))
+    pieces = pieces_in_a_row(model.vocabulary.grid(without))
     assert pieces.ids[0][pieces.real[0]].tolist() == tokenizer("bad")["input_ids"]
 
 
@@ -253,7 +253,7 @@ def test_transformers_uses_the_model_as_before() -> None:
     base, tokenizer = bert()
     before, modes = base.config._attn_implementation, [part.training for part in base.modules()]
     own = by_transformers(base, tokenizer, TEXTS[0])
-    model = wrapped(base, tokenizer)
+    model = wrap_classifier(base, tokenizer)
 
     def fail(site: Site) -> Tensor:
         raise ArithmeticError(site.name)
@@ -267,7 +267,7 @@ def test_transformers_uses_the_model_as_before() -> None:
 
 def test_heads_have_the_capabilities_they_promise() -> None:
     folder = bert_folder()
-    pooled, first = made(f"hf:{folder}:head=attention"), made(f"hf:{folder}:head=cls")
+    pooled, first = build_from_spec(f"hf:{folder}:head=attention"), build_from_spec(f"hf:{folder}:head=cls")
     assert isinstance(pooled, Pooling)
     assert not isinstance(first, Pooling)
     assert isinstance(first, SelfAttentive)
@@ -278,18 +278,18 @@ def test_heads_have_the_capabilities_they_promise() -> None:
 
 
 def test_lower_layers_and_what_is_below_are_frozen() -> None:
-    model = made(f"hf:{bert_folder()}:head=cls,frozen=1")
+    model = build_from_spec(f"hf:{bert_folder()}:head=cls,frozen=1")
     still = {name for name, p in model.named_parameters() if not p.requires_grad}
     assert all(name.startswith(("base.embeddings.", "base.encoder.layer.0.")) for name in still)
     assert {
         name for name, _ in model.named_parameters() if name.startswith(("base.emb", "base.encoder.layer.0."))
     } == still
     with pytest.raises(UsageError, match="leaves nothing to train"):
-        made(f"hf:{bert_folder()}:head=cls,frozen=2")
+        build_from_spec(f"hf:{bert_folder()}:head=cls,frozen=2")
 
 
 def test_queries_and_keys_decide_weights() -> None:
-    model = made(f"hf:{bert_folder()}:head=cls")
+    model = build_from_spec(f"hf:{bert_folder()}:head=cls")
     own = {id(p) for p in model.attention_parameters()}
     names = {name for name, p in model.named_parameters() if id(p) in own}
     assert names == {
@@ -309,23 +309,23 @@ def test_queries_and_keys_decide_weights() -> None:
     ],
 )
 def test_labels_are_matched_by_name_or_as_told(theirs: tuple[str, ...], given: str, order: tuple[int, ...]) -> None:
-    assert order_of(theirs, ("negative", "positive"), given, "it") == order
+    assert class_order(theirs, ("negative", "positive"), given, "it") == order
 
 
 def test_unnamed_classes_are_numbers() -> None:
-    assert order_of(("LABEL_0", "LABEL_1"), ("0", "1"), "", "it") == (0, 1)
+    assert class_order(("LABEL_0", "LABEL_1"), ("0", "1"), "", "it") == (0, 1)
 
 
 def test_other_labels_are_refused_with_what_to_write() -> None:
     with pytest.raises(UsageError, match="labels=bad/good"):
-        order_of(("LABEL_0", "LABEL_1"), ("bad", "good"), "", "it")
+        class_order(("LABEL_0", "LABEL_1"), ("bad", "good"), "", "it")
     with pytest.raises(UsageError, match="names 3"):
-        order_of(("a", "b"), ("a", "b"), "a/b/c", "it")
+        class_order(("a", "b"), ("a", "b"), "a/b/c", "it")
 
 
 def test_classes_are_put_in_the_tasks_order() -> None:
     folder = bert_folder()
-    plain, turned = made(f"hf:{folder}"), made(f"hf:{folder}", ("yes", "no"))
+    plain, turned = build_from_spec(f"hf:{folder}"), build_from_spec(f"hf:{folder}", ("yes", "no"))
     batch = plain.collate([example(TEXTS[0])])
     with torch.no_grad():
         assert torch.equal(plain.logits(batch)[:, [1, 0]], turned.logits(batch))
@@ -376,16 +376,19 @@ def test_positions_after_the_row_of_padding_count_less() -> None:
 def test_the_fingerprint_knows_tokenizer_weights_and_precision(tmp_path: Path) -> None:
     base, tokenizer = bert()
     folder = saved(base, tokenizer, tmp_path / "one")
-    one = made(f"hf:{folder}").fingerprint()
-    assert one == made(f"hf:{saved(base, tokenizer, tmp_path / 'two')}").fingerprint()
-    assert one != made(f"hf:{saved(*bert(tokenizer=word_pieces(lower=False)), tmp_path / 'three')}").fingerprint()
-    assert one != made(f"hf:{folder}:dtype=bfloat16").fingerprint()
+    one = build_from_spec(f"hf:{folder}").fingerprint()
+    assert one == build_from_spec(f"hf:{saved(base, tokenizer, tmp_path / 'two')}").fingerprint()
+    assert (
+        one
+        != build_from_spec(f"hf:{saved(*bert(tokenizer=word_pieces(lower=False)), tmp_path / 'three')}").fingerprint()
+    )
+    assert one != build_from_spec(f"hf:{folder}:dtype=bfloat16").fingerprint()
 
 
 def test_half_precision_is_close_and_opt_in() -> None:
     folder = bert_folder()
     batch_of = [example(text, number=i) for i, text in enumerate(TEXTS)]
-    whole, half = made(f"hf:{folder}"), made(f"hf:{folder}:dtype=bfloat16")
+    whole, half = build_from_spec(f"hf:{folder}"), build_from_spec(f"hf:{folder}:dtype=bfloat16")
     assert whole.dtype == torch.float32
     with torch.no_grad():
         one, other = (model.logits(model.collate(batch_of)) for model in (whole, half))

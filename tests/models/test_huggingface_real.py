@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import exegete as ex
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.tasks.example import Example
 from exegete.training.evaluation import predict
 from tests.models.tiny import saved
@@ -26,7 +26,7 @@ def agreeing(folder: Path, pair: bool) -> None:
     """Every class of every text, or of a text beside the next, has the probability that the pipeline gives it."""
     import transformers
 
-    model, some = made(f"hf:{folder}:pair=true" if pair else f"hf:{folder}"), texts()
+    model, some = build_from_spec(f"hf:{folder}:pair=true" if pair else f"hf:{folder}"), texts()
     beside = some[1:] + some[:1]
     given = [{"text": a, "text_pair": b} if pair else {"text": a} for a, b in zip(some, beside, strict=True)]
     examples = [Example(i, tuple(tuple(part.split()) for part in parts.values()), 0) for i, parts in enumerate(given)]

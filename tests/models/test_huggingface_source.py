@@ -9,8 +9,8 @@ import torch
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.models.huggingface import source
-from exegete.models.huggingface.build import made, wrapped
-from exegete.models.huggingface.source import found, is_trained
+from exegete.models.huggingface.build import build_from_spec, wrap_classifier
+from exegete.models.huggingface.source import comes_trained, find_model_files
 from exegete.models.settings import MODELS
 from tests.models.tiny import bert, bert_folder, saved, word_pieces
 
@@ -39,27 +39,27 @@ def changed(folder: Path, **facts: Any) -> Path:
 )
 def test_what_a_config_says_may_refuse_it(folder: Path, facts: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        found(f"hf:{changed(folder, **facts)}")
+        find_model_files(f"hf:{changed(folder, **facts)}")
 
 
 def test_code_that_comes_with_a_model_is_run_only_if_allowed(folder: Path) -> None:
-    assert found(f"hf:{changed(folder, auto_map={})}:remote=true").is_classifier
+    assert find_model_files(f"hf:{changed(folder, auto_map={})}:remote=true").is_classifier
 
 
 def test_pickled_weights_are_refused(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(UsageError, match="save_pretrained"):
-        found(f"hf:{folder}")
+        find_model_files(f"hf:{folder}")
     (folder / "pytorch_model.bin").unlink()
     with pytest.raises(ExegeteError, match="has no weights"):
-        found(f"hf:{folder}")
+        find_model_files(f"hf:{folder}")
 
 
 def test_damaged_weights_are_one_sentence(folder: Path) -> None:
     whole = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(whole[:1000])
     with pytest.raises(ExegeteError, match="damaged"):
-        made(f"hf:{folder}")
+        build_from_spec(f"hf:{folder}")
 
 
 def test_weights_that_lack_a_part_are_refused(folder: Path) -> None:
@@ -69,20 +69,20 @@ def test_weights_that_lack_a_part_are_refused(folder: Path) -> None:
     del tensors["classifier.weight"]
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ExegeteError, match=r"lack 1 tensors \(classifier.weight"):
-        made(f"hf:{folder}")
+        build_from_spec(f"hf:{folder}")
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match=r"config\.json"):
-        found(f"hf:{tmp_path}")
+        find_model_files(f"hf:{tmp_path}")
     (tmp_path / "config.json").write_text("{", encoding="utf8")
     with pytest.raises(ExegeteError, match="can't be read"):
-        found(f"hf:{tmp_path}")
+        find_model_files(f"hf:{tmp_path}")
 
 
 def test_a_folder_has_no_revisions(folder: Path) -> None:
     with pytest.raises(UsageError, match="has no revisions"):
-        found(f"hf:{folder}:revision=main")
+        find_model_files(f"hf:{folder}:revision=main")
 
 
 def test_a_slow_tokenizer_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_slow_tokenizer_is_refused(folder: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *a, **k: Slow())
     with pytest.raises(UsageError, match="no fast one"):
-        made(f"hf:{folder}")
+        build_from_spec(f"hf:{folder}")
 
 
 def test_offline_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_offline_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ExegeteError, match="hf:FOLDER"):
-        found("hf:nobody/has-this-model")
+        find_model_files("hf:nobody/has-this-model")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_goes_wrong_at_the_hub_is_a_sentence(error: str, said: str, monkeyp
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
     with pytest.raises(ExegeteError, match=said):
-        found("hf:owner/name:revision=v9")
+        find_model_files("hf:owner/name:revision=v9")
 
 
 def test_a_model_of_the_hub_is_pinned_to_its_commit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(folder: Path, monkeypatch: p
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    place = found("hf:owner/name:revision=main").place
+    place = find_model_files("hf:owner/name:revision=main").place
     assert place == "owner/name@0123abcd"
     assert asked == [("owner/name", "0123abcd")]
 
@@ -153,11 +153,11 @@ def test_a_bare_encoder_has_no_head_of_its_own(tmp_path: Path) -> None:
     base, tokenizer = bert()
     folder = saved(base.bert, tokenizer, tmp_path)
     with pytest.raises(UsageError, match="head=cls"):
-        found(f"hf:{folder}:head=own")
-    assert not is_trained(f"hf:{folder}")
-    assert is_trained(f"hf:{bert_folder()}")
-    assert not is_trained(f"hf:{bert_folder()}:tune=true")
-    assert not is_trained(f"hf:{bert_folder()}:head=mean")
+        find_model_files(f"hf:{folder}:head=own")
+    assert not comes_trained(f"hf:{folder}")
+    assert comes_trained(f"hf:{bert_folder()}")
+    assert not comes_trained(f"hf:{bert_folder()}:tune=true")
+    assert not comes_trained(f"hf:{bert_folder()}:head=mean")
 
 
 def test_settings_that_can_not_be_are_refused() -> None:
@@ -166,17 +166,17 @@ def test_settings_that_can_not_be_are_refused() -> None:
     with pytest.raises(UsageError, match="float32"):
         MODELS.make("hf:x:frozen=2,dtype=float16")
     with pytest.raises(UsageError, match="hf:NAME"):
-        found("hf")
+        find_model_files("hf")
 
 
 def test_only_classifiers_are_wrapped() -> None:
     base, tokenizer = bert()
     with pytest.raises(UsageError, match="gives no logits"):
-        wrapped(base.bert, tokenizer)
+        wrap_classifier(base.bert, tokenizer)
     with pytest.raises(UsageError, match="is no model of transformers"):
-        wrapped(torch.nn.Linear(2, 2), tokenizer)
+        wrap_classifier(torch.nn.Linear(2, 2), tokenizer)
     with pytest.raises(UsageError, match="no fast one"):
-        wrapped(base, object())
+        wrap_classifier(base, object())
 
 
 def test_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +184,6 @@ def test_the_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ExegeteError, match=r"pip install .transformers"):
-        found("hf:owner/name")
+        find_model_files("hf:owner/name")
     assert source.INSTALL.startswith("pip")
     assert word_pieces().is_fast

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.importance.contract import Importance, refusal
 from exegete.models.build import build, make_classifier
 from exegete.models.capabilities import Pooling
@@ -114,7 +114,7 @@ def test_a_text_without_words_leaves_the_bias(kind: str) -> None:
         torch.testing.assert_close(model.trace(batch).logits[0], model.two_sided(model.decoder.bias))
 
 
-@pytest.mark.parametrize("name", computed())
+@pytest.mark.parametrize("name", computable())
 def test_importances_that_read_weights_refuse_and_the_others_work(name: str) -> None:
     model = made("bilstm").float()
     samples = ":samples=10" if name in ("lime", "kernel_shap", "smoothgrad") else ""

@@ -12,7 +12,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.agreement.experiment import Agreement
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject, unsuited
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.adversarial import Adversarial
 from exegete.interventions.contract import bound
@@ -131,7 +131,7 @@ def test_leave_one_out_deletes_from_the_source() -> None:
 def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
     model = next_word(translator(spec))
     found = torch.empty(len(EXAMPLES), len(model.labels), dtype=torch.float64)
-    for pool in pooled(model, EXAMPLES):
+    for pool in open_pooled(model, EXAMPLES):
         found[pool.members] = pool.logits
     assert torch.allclose(found.float(), predict(model, EXAMPLES), atol=1e-5)
     assert isinstance(model, Pooling)
@@ -141,7 +141,7 @@ def test_pooled_texts_are_decoded_as_traced(spec: str) -> None:
 def test_pools_are_small_where_classes_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     model = next_word(translator())
     monkeypatch.setattr("exegete.experiments.common.pooling.NUMBERS", 100 * len(model.labels) * 2)
-    pools = list(pooled(model, EXAMPLES))
+    pools = list(open_pooled(model, EXAMPLES))
     assert max(len(pool.members) for pool in pools) == 2
     assert sorted(itertools.chain(*(pool.members for pool in pools))) == list(range(len(EXAMPLES)))
     plain = list(batches_of_one_length(EXAMPLES, 512, 32_768))
@@ -157,7 +157,7 @@ def test_a_translator_that_does_not_pool_is_refused_with_its_own_sentence() -> N
     with pytest.raises(UsageError, match="many layers"):
         opened(model, model.collate(EXAMPLES))
     with pytest.raises(UsageError, match="many layers"):
-        next(iter(pooled(model, EXAMPLES)))
+        next(iter(open_pooled(model, EXAMPLES)))
     for name in REWRITING:
         assert unsuited(EXPERIMENTS.make(name), TASK, model) == sentence
 
@@ -214,7 +214,7 @@ def test_permutation_is_that_of_the_last_step(spec: str) -> None:
     model = next_word(translator(spec))
     assert isinstance(model, Pooling)
     rows = EXPERIMENTS.make("permutation:draws=1").rows(subject(spec))
-    for pool in pooled(model, EXAMPLES):
+    for pool in open_pooled(model, EXAMPLES):
         for place, member in enumerate(pool.members):
             example = EXAMPLES[member]
             batch = model.collate([example])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from exegete.base.errors import ExegeteError
 from exegete.models.contract import Site, query_rows
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.models.huggingface.model import HuggingFace
 from exegete.models.huggingface.one_query import logits_of_one
 from exegete.models.openings import Pass, opened
@@ -108,7 +108,7 @@ def test_elsewhere_all_queries_go_on(name: str) -> None:
 
 @pytest.mark.parametrize("head", ["cls", "mean"])
 def test_a_head_of_ours_is_read_from_the_first_piece_or_from_all(head: str) -> None:
-    model = made(f"hf:{bert_folder()}:head={head}", ("no", "yes"))
+    model = build_from_spec(f"hf:{bert_folder()}:head={head}", ("no", "yes"))
     texts, _, one = passing(model)
     assert one == (head == "cls")
     with torch.no_grad():
@@ -229,7 +229,7 @@ def test_a_text_that_holds_the_padding_piece_is_read_as_transformers_does(named:
 
 
 def test_pairs_empty_texts_and_words_without_pieces_are_read_the_same() -> None:
-    pair = made(f"hf:{bert_folder()}:head=cls,pair=true", ("no", "yes"))
+    pair = build_from_spec(f"hf:{bert_folder()}:head=cls,pair=true", ("no", "yes"))
     texts = [(("a", "dull", "plot"), ("bad",)), (("ok",), ("a", "terrific", "movie"))]
     assert_equal(pair, pair.collate([Example(i, each, 0) for i, each in enumerate(texts)]))
     alone = in_memory(*bert())

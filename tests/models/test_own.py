@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
-from exegete.experiments.common.pooling import pooled
+from exegete.experiments.common.pooling import open_pooled
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import bound
@@ -155,7 +155,7 @@ def test_decoded_slowly_it_is_the_weighted_sum_of_states(linear: bool, tmp_path:
 def test_pooled_and_searched(text: str | None, tmp_path: Path) -> None:
     model = own(written(tmp_path, text) if text else f"own:file={EXAMPLE}")
     assert unpooled(model) is None
-    for pool in pooled(model, EXAMPLES):
+    for pool in open_pooled(model, EXAMPLES):
         logits = model.trace(collate([EXAMPLES[i] for i in pool.members], model.vocabulary)).logits
         assert torch.allclose(pool.logits, logits.double(), atol=1e-5)
         found = find(pool.opened, Search(steps=3))

@@ -16,11 +16,11 @@ from exegete.importance.leave_one_out import LeaveOneOut
 from exegete.importance.occlusion import Occlusion
 from exegete.models.build import build
 from exegete.models.capabilities import Pooling
-from exegete.models.contract import Predictor, Replacement, Site
+from exegete.models.contract import Predictor, ReplacedBy, Site
 from exegete.models.openings import OpenedPooling, Pass, opened
 from exegete.models.ours.piece_transformer import Chunks, Spelled
 from exegete.models.settings import MODELS
-from exegete.models.spelling import on_words, rewriting, side_by_side, spelled
+from exegete.models.spelling import pieces_in_a_row, rewriting, site_on_words, spell_batch
 from exegete.tasks import open_words
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
@@ -53,7 +53,7 @@ def pieces_by_hand(model: Spelled, batch: Batch, text: int) -> list[tuple[int, i
 def test_a_batch_is_spelled_piece_by_piece(spec: str) -> None:
     model = spelled_model(spec)
     batch = padded(model.collate(EXAMPLES), 1, 2)
-    found = side_by_side(spelled(batch, model.vocabulary.spell))
+    found = pieces_in_a_row(spell_batch(batch, model.vocabulary.spell))
     vectors = found.vectors(model.embed(batch), model.size)
     for text in range(len(EXAMPLES)):
         slow, real = pieces_by_hand(model, batch, text), found.real[text]
@@ -117,7 +117,7 @@ def sites(model: Predictor, batch: Batch) -> dict[str, Site]:
 
 def over_pieces(model: Spelled, batch: Batch) -> dict[str, Site]:
     """The layers as they are inside: keys are pieces."""
-    pieces, found = side_by_side(spelled(batch, model.vocabulary.spell)), {}
+    pieces, found = pieces_in_a_row(spell_batch(batch, model.vocabulary.spell)), {}
 
     def at(name: str) -> object:
         def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: object) -> Tensor:
@@ -164,7 +164,7 @@ def test_states_are_means_and_a_word_without_pieces_has_none() -> None:
     model = spelled_model(POOLED)
     assert isinstance(model, Pooling)
     batch = model.collate(EXAMPLES)
-    pieces = side_by_side(spelled(batch, model.vocabulary.spell))
+    pieces = pieces_in_a_row(spell_batch(batch, model.vocabulary.spell))
     inside = model.encoder(pieces.vectors(model.embed(batch), model.size), pieces.real)
     encoded = model.encode(batch)
     for text in range(len(EXAMPLES)):
@@ -194,11 +194,11 @@ def test_the_very_same_weights_leave_a_site_as_it_was(spec: str) -> None:
 def test_weights_go_back_in_their_old_shares_or_in_equal_ones() -> None:
     model = spelled_model(POOLED)
     batch = model.collate(EXAMPLES[:3])
-    pieces, inside = side_by_side(spelled(batch, model.vocabulary.spell)), over_pieces(model, batch)["encoder.0"]
+    pieces, inside = pieces_in_a_row(spell_batch(batch, model.vocabulary.spell)), over_pieces(model, batch)["encoder.0"]
     gone = inside.weights.clone()
     gone[..., 1:3] = 0  # a word of the first text among them has lost its weight
     for weights in (inside.weights, gone):
-        given = torch.rand(on_words(inside, pieces).weights.shape)
+        given = torch.rand(site_on_words(inside, pieces).weights.shape)
 
         def other(site: Site, given: Tensor = given) -> Tensor:
             return given.where(site.mask, 0.0)
@@ -221,7 +221,7 @@ def test_weights_go_back_in_their_old_shares_or_in_equal_ones() -> None:
 
 @pytest.mark.parametrize("by", ["zero", "unknown", "padding", "mean"])
 @torch.no_grad()
-def test_a_replaced_word_keeps_its_width(by: Replacement) -> None:
+def test_a_replaced_word_keeps_its_width(by: ReplacedBy) -> None:
     model = spelled_model(POOLED)
     batch = model.collate(EXAMPLES)
     gone = batch.words & (torch.arange(batch.tokens.shape[1]) % 2 == 0)
@@ -304,7 +304,7 @@ def test_every_query_is_opened_where_all_are_read(monkeypatch: pytest.MonkeyPatc
     model = spelled_model(MEAN)
     batch = model.collate(EXAMPLES)
     found = opened(model, batch)
-    assert found.weights.shape[1] == 2 * side_by_side(spelled(batch, model.vocabulary.spell)).ids.shape[1]
+    assert found.weights.shape[1] == 2 * pieces_in_a_row(spell_batch(batch, model.vocabulary.spell)).ids.shape[1]
     torch.testing.assert_close(found.own, model.logits(batch).double(), atol=1e-5, rtol=1e-5)
     monkeypatch.setattr(
         "exegete.models.openings.TOKENS", batch.tokens.shape[1]

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from exegete.models.capabilities import Resuming
 from exegete.models.contract import Site
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.models.huggingface.parameters import layers_of
 from exegete.models.huggingface.proof import proven
 from exegete.models.huggingface.resumption import Below, recording, resuming
-from exegete.models.huggingface.sites import Access, probed, reading
+from exegete.models.huggingface.sites import Access, probe_sites, reading
 from exegete.models.openings import opened, passing
 from exegete.tasks.example import Example
 from tests.models.architectures import MADE, inputs, tiny
@@ -45,7 +45,7 @@ def repeated(base: Any) -> dict[str, Any]:
 
 
 def test_at_every_site_a_resumed_pass_is_a_whole_one(base: Any) -> None:
-    access = probed(base, inputs(base, 0))
+    access = probe_sites(base, inputs(base, 0))
     for site in access.sites:
         below = recorded(base, access, site)
         with torch.no_grad(), reading(base, access, only_at(site)):
@@ -60,7 +60,7 @@ def test_at_every_site_a_resumed_pass_is_a_whole_one(base: Any) -> None:
 
 
 def test_below_the_last_site_nothing_attends_again(base: Any) -> None:
-    access = probed(base, inputs(base, 0))
+    access = probe_sites(base, inputs(base, 0))
     last, met = access.sites[-1], Counter[str]()
     owner = next(path for path, names in access.names.items() if last in names)
     in_layer = {site for path, names in access.names.items() for site in names if _layer_of(path) == _layer_of(owner)}
@@ -81,7 +81,7 @@ def _layer_of(path: str) -> str:
 
 
 def test_layers_are_themselves_again_also_after_an_exception(base: Any) -> None:
-    access = probed(base, inputs(base, 0))
+    access = probe_sites(base, inputs(base, 0))
     below = recorded(base, access, access.sites[-1])
     with pytest.raises(ArithmeticError), reading(base, access) as run, resuming(base, run, below, ROWS, 2):
         raise ArithmeticError
@@ -125,7 +125,7 @@ def test_opened_models_give_the_logits_of_whole_passes(make: Any) -> None:
 
 @pytest.mark.parametrize("site", ["encoder.0", "encoder.1", "attention"])
 def test_an_intervention_below_is_kept_and_one_above_acts(site: str) -> None:
-    model = made(f"hf:{bert_folder()}:head=attention", ("no", "yes"))
+    model = build_from_spec(f"hf:{bert_folder()}:head=attention", ("no", "yes"))
     batch = batch_of(model)
 
     def sharpened(at: Site) -> Tensor:

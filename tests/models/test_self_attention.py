@@ -13,7 +13,7 @@ from exegete.models.ours.self_attention import (
     DecoderLayer,
     EncoderLayer,
     MultiHead,
-    Norm,
+    NormPlace,
     among,
     not_later,
     sinusoids,
@@ -129,7 +129,7 @@ def test_a_hook_sees_everything_and_decides_the_weights() -> None:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @torch.no_grad()
-def test_an_encoder_layer_in_loops(norm: Norm) -> None:
+def test_an_encoder_layer_in_loops(norm: NormPlace) -> None:
     layer = EncoderLayer(6, 2, 9, Softmax(), dropout=0.3, norm=norm)
     made(layer)
     x = drawn(1, 4, 6, seed=3)
@@ -146,7 +146,7 @@ def test_an_encoder_layer_in_loops(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @torch.no_grad()
-def test_a_decoder_layer_in_loops_at_once_and_step_by_step(norm: Norm) -> None:
+def test_a_decoder_layer_in_loops_at_once_and_step_by_step(norm: NormPlace) -> None:
     layer = DecoderLayer(6, 2, 9, (Softmax(), Softmax()), norm=norm)
     made(layer)
     target, source = drawn(2, 4, 6, seed=5), drawn(2, 5, 6, seed=6)
@@ -167,7 +167,7 @@ def test_a_decoder_layer_in_loops_at_once_and_step_by_step(norm: Norm) -> None:
     torch.testing.assert_close(steps[2].own, whole.own[:, :, 2:3, :3])
 
 
-def slow_decoder(layer: DecoderLayer, target: Tensor, source: Tensor, real: Tensor, norm: Norm) -> Tensor:
+def slow_decoder(layer: DecoderLayer, target: Tensor, source: Tensor, real: Tensor, norm: NormPlace) -> Tensor:
     parts = (layer.around_own, layer.around_cross, layer.around_feed_forward)
     norms = [part.norm for part in parts]
     pre = norm == "pre"

@@ -12,7 +12,7 @@ from exegete.importance.erased_texts import write
 from exegete.models.build import build, make_model
 from exegete.models.capabilities import Pooling, SelfAttentive
 from exegete.models.contract import Site
-from exegete.models.ours.perturbations import parts, randomised
+from exegete.models.ours.perturbations import parts, randomise
 from exegete.models.ours.self_attention import EncoderLayer
 from exegete.models.ours.transformer import Transformer
 from exegete.models.projections import Entmax, Softmax, Sparsemax
@@ -257,6 +257,6 @@ def test_its_parts_can_be_drawn_anew() -> None:
     assert parts(model) == ("decoder", "scorer", "encoder", "embedding")
     batch = batch_of(model, EXAMPLES)
     before = model.trace(batch).logits
-    with randomised(model, ["encoder"], 0):
+    with randomise(model, ["encoder"], 0):
         assert not torch.allclose(model.trace(batch).logits, before)
     assert torch.equal(model.trace(batch).logits, before)

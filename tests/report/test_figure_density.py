@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from exegete.report.density import NARROWEST, Values, bandwidth, curves, density, reflected_density
+from exegete.report.density import NARROWEST, Values, bandwidth, density, density_curves, reflected_density
 from tests.report.agreement_frames import agreement_rows
 
 VALUES = {
@@ -57,7 +57,7 @@ def test_bandwidth_is_silvermans_and_never_nothing() -> None:
 
 
 def test_drawn_curves_integrate_to_one_and_leave_noise_out() -> None:
-    table = curves(agreement_rows())
+    table = density_curves(agreement_rows())
     assert set(table["panel"]) == {"tanh, softmax", "tanh, sparsemax"}
     drawn = table.drop_nulls("pair")
     assert not drawn["pair"].str.contains("random").any()

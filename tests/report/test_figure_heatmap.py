@@ -11,7 +11,7 @@ from rich.console import Console
 
 from exegete.report.heatmap import AGAINST, FOR, SIZE, HeatMap, HeatRow, Matrix, extracts, lines_of
 from exegete.report.heatmap_terminal import CHIPS, HUES, terminal
-from exegete.report.markup import block, page
+from exegete.report.markup import block, page_of_blocks
 from exegete.report.theme import PALETTE
 from tests.report.colours import DEFICIENCIES, contrast, nearest
 
@@ -153,7 +153,7 @@ def test_html_tells_a_screen_reader_the_first_words() -> None:
 
 
 def test_a_page_runs_no_script_and_fetches_nothing() -> None:
-    whole = page("</title><script>", block(drawn()))
+    whole = page_of_blocks("</title><script>", block(drawn()))
     assert "<script" not in whole
     assert "default-src 'none'" in unescape(whole)
     assert "http" not in re.sub(r"http-equiv", "", whole)

@@ -3,14 +3,14 @@
 import polars as pl
 import pytest
 
-from exegete.experiments.agreement.figure import BINS, histogram, masses
+from exegete.experiments.agreement.figure import BINS, coefficient_masses, histogram
 from exegete.report.theme import PALETTE
 from exegete.report.violin import OTHERS
 from tests.report.agreement_frames import agreement_rows
 
 
 def test_masses_sum_to_one_for_every_class() -> None:
-    table = masses(agreement_rows())
+    table = coefficient_masses(agreement_rows())
     groups = table.group_by("panel", "pair", "class").agg(pl.col("mass").sum(), pl.len(), pl.col("n").first())
     assert len(groups) == 2 * 3 * 2  # models, pairs without noise, classes
     assert groups["mass"].to_list() == pytest.approx([1.0] * len(groups))
@@ -25,7 +25,7 @@ def test_bins_are_those_of_the_paper() -> None:
         .filter(pl.col("first") == "attention")
         .with_columns(pl.Series("value", [*values, None] * 4))
     )
-    table = masses(rows).filter(
+    table = coefficient_masses(rows).filter(
         pl.col("mass") > 0, pl.col("pair") == "attention – gradient", pl.col("panel") == "tanh, softmax"
     )
     assert table["low"].to_list() == pytest.approx([-1, 0, 1 - 2 / BINS])
@@ -34,7 +34,7 @@ def test_bins_are_those_of_the_paper() -> None:
 
 def test_more_classes_than_colours_are_pooled() -> None:
     names = tuple(f"class {i}" for i in range(9))
-    table = masses(agreement_rows(90, names))
+    table = coefficient_masses(agreement_rows(90, names))
     assert table["class"].n_unique() == len(PALETTE)
     assert OTHERS in table["class"]
 

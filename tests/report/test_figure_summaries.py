@@ -3,13 +3,13 @@
 import polars as pl
 import pytest
 
-from exegete.experiments.agreement.figure import MAXIMUM, coefficients, levels, ties, topk
+from exegete.experiments.agreement.figure import MAXIMUM, agreement_coefficients, agreement_levels, ties, topk
 from exegete.report.theme import to_svg
 from tests.report.agreement_frames import agreement_summary
 
 
 def test_every_pair_is_held_against_its_own_chance() -> None:
-    table = levels(agreement_summary())
+    table = agreement_levels(agreement_summary())
     assert table["measure"].unique(maintain_order=True).to_list() == [
         "legacy top-k τ",
         "Fagin top-k τ",
@@ -26,7 +26,7 @@ def test_k_is_in_order() -> None:
 
 
 def test_ties_show_softmax_first_and_the_maximum() -> None:
-    table = coefficients(agreement_summary())
+    table = agreement_coefficients(agreement_summary())
     assert table["model"].unique(maintain_order=True).to_list() == ["tanh, softmax", "tanh, sparsemax"]
     assert table.filter(pl.col("coefficient") == MAXIMUM)["value"].to_list() == pytest.approx([0.6] * 4)
     assert table.filter(pl.col("coefficient") == MAXIMUM)["low"].null_count() == 4

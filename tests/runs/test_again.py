@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from exegete.answers.pages.build import write_report
+from exegete.answers.pages.build import write_run_report
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.models.ours.module import hash_tensors, hashed_once, weights_hash
 from exegete.runs.engine.local import LocalEngine
@@ -53,11 +53,11 @@ def ran_again(study: Study, run: Path) -> bool:
 
 def test_nothing_is_run_trained_or_drawn_again(tmp_path: Path) -> None:
     study, run = one_cell(tmp_path)
-    first = write_report(run).read_bytes()
+    first = write_run_report(run).read_bytes()
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*") if path.name != ".lock" and path.is_file()}
     with counted("exegete.runs.pieces.run_cell") as cells, counted("vl_convert.vegalite_to_svg") as drawn:
         run_study(study, run, engine=LocalEngine(1))
-        page = write_report(run)
+        page = write_run_report(run)
     assert not cells
     assert not drawn
     assert page.read_bytes() == first
@@ -69,10 +69,10 @@ def test_some_cells_of_a_study_are_sealed_as_such(tmp_path: Path) -> None:
     study = small_study("again", file, [MODEL], ASKED)
     first, second = study.cells
     run = run_study(study, tmp_path / "run", [first], LocalEngine(1))
-    write_report(run)
+    write_run_report(run)
     with counted("exegete.runs.run.write_tables") as tables, counted("exegete.answers.audit.judge") as judged:
         run_study(study, run, [first], LocalEngine(1))
-        write_report(run)
+        write_run_report(run)
         assert not tables
         assert not judged
         run_study(study, run, [second], LocalEngine(1))  # and both are in the tables now
@@ -91,15 +91,15 @@ def test_some_cells_of_a_study_are_sealed_as_such(tmp_path: Path) -> None:
 def test_every_chart_is_drawn_once_for_folder_and_report(tmp_path: Path) -> None:
     with counted("vl_convert.vegalite_to_svg") as drawn:
         _, run = one_cell(tmp_path)
-        write_report(run)
+        write_run_report(run)
     assert len(drawn) == len(list((run / "figures").glob("*.svg"))) > 0
 
 
 def test_a_page_that_somebody_changed_is_written_again(tmp_path: Path) -> None:
     _, run = one_cell(tmp_path)
-    first = write_report(run).read_bytes()
+    first = write_run_report(run).read_bytes()
     (run / "report.html").write_text("mine")
-    assert write_report(run).read_bytes() == first
+    assert write_run_report(run).read_bytes() == first
 
 
 @pytest.mark.parametrize("gone", ["tables/agreement.parquet", "figures/agreement_density.svg", "stages"])

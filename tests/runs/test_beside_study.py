@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from exegete.answers.pages.build import write_report
-from exegete.experiments.common.section import Found, Sections
+from exegete.answers.pages.build import write_run_report
+from exegete.experiments.common.section import QuestionResult, Sections
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study
@@ -78,12 +78,12 @@ def test_four_trained_models_are_two_points(run: Path) -> None:
 
 
 def test_the_report_tells_all_three(run: Path, asking: Study, tmp_path: Path) -> None:
-    page = write_report(run, tmp_path / "page.html").read_text()
+    page = write_run_report(run, tmp_path / "page.html").read_text()
     assert "Do other seeds attend to the same words?" in page
     assert "Do the weights help a model of single words?" in page
     assert "Is a model that needs attention harder to fake?" in page
     for name, built in asking.built_experiments().items():
         told: Sections = import_module(f"exegete.experiments.{name}.section")
-        table = told.headline(Found(run, name, built))
+        table = told.headline(QuestionResult(run, name, built))
         assert table.cells()
         assert all(len(row) == len(table.shown) for row in table.cells())

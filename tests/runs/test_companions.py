@@ -18,7 +18,7 @@ from exegete.base.errors import UsageError
 from exegete.base.files import read_json
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.side_by_side import companion_sees, seen
+from exegete.experiments.common.side_by_side import companion_sees, see_texts
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study
@@ -54,7 +54,7 @@ class Beside:
         return {name: Recipe(seed=1 - seed) if name == "seed" else RECIPES[name] for name in self.wanted}
 
     def rows(self, subject: Subject) -> pl.DataFrame:
-        base = seen(subject.model, subject.examples)
+        base = see_texts(subject.model, subject.examples)
         found = {"base": base} | {
             name: companion_sees(companion, subject.examples) for name, companion in subject.companions.items()
         }
@@ -177,7 +177,7 @@ def test_all_is_found_again(asking: Study, run: Path) -> None:
     before = table(run)
     for folder in run.glob("stages/experiment-*"):
         shutil.rmtree(folder)  # the rows must be made again, from companions that are there
-    with patch("exegete.runs.training.train", side_effect=AssertionError):
+    with patch("exegete.runs.training.train_in_folder", side_effect=AssertionError):
         here(asking, run)
     assert_frame_equal(table(run), before)
 

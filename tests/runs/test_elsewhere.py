@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from exegete.runs.tables import Tabulated
 from exegete.training.settings import TrainingSettings
 from tests.elsewhere import DEVICE, somewhere_else
@@ -87,7 +87,7 @@ def asked_of(task: str, model: str, entry: dict[str, Any], folder: Path) -> Stud
         more = ",planted=token" if task == PLANTED else ""
         task = f"file:{reviews(folder / 'reviews.csv', 60)}:text=review,label=sentiment,tokenizer=whitespace{more}"
     entry = entry if entry["name"] in ("alignment", "sanity") else {"texts": TEXTS, **entry}
-    return checked(Study(name="small", tasks=(task,), models=(model,), training=FAST, experiments=(entry,)))
+    return check_study(Study(name="small", tasks=(task,), models=(model,), training=FAST, experiments=(entry,)))
 
 
 def rows_of(run: Path) -> pl.DataFrame:

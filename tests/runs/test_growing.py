@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from exegete.answers.audit import audit_study
-from exegete.answers.budget import REST, Asking, Budget, asked_texts, begun, with_texts
+from exegete.answers.budget import REST, Asking, Budget, asked_texts, begin_study, with_texts
 from exegete.answers.criteria import load_criteria
 from exegete.base.errors import ExegeteError
 from exegete.base.progress import silent
@@ -22,7 +22,7 @@ from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study, study_of
 from exegete.runs.study import Study
 from exegete.tasks.disk import column_of
-from exegete.tasks.selection import chosen, in_steps, keyed_order, looks, steps
+from exegete.tasks.selection import choose_texts, in_steps, keyed_order, look_points, steps
 from tests.answers.cards import grading_that
 from tests.runs.test_integrity import Heard, flip
 from tests.small import texts
@@ -62,14 +62,14 @@ def grown(study: Study, run: Path, texts: int | None, minutes: float = 0.0, work
 
 @pytest.fixture(scope="module")
 def of_50(study: Study, home: Path) -> Path:
-    with patch("exegete.experiments.common.charts.draw"):
+    with patch("exegete.experiments.common.charts.draw_charts"):
         return grown(study, home / "of_50", 50)
 
 
 @pytest.fixture(scope="module")
 def direct(study: Study, home: Path) -> Path:
     """A run that was asked 100 texts at once."""
-    with patch("exegete.experiments.common.charts.draw"):
+    with patch("exegete.experiments.common.charts.draw_charts"):
         return run_study(with_texts(study, 100), home / "direct", engine=LocalEngine(1))
 
 
@@ -77,7 +77,7 @@ def direct(study: Study, home: Path) -> Path:
 def of_100(study: Study, of_50: Path, home: Path) -> Path:
     """The same run after 50 more."""
     copy = Path(shutil.copytree(of_50, home / "of_100"))
-    with patch("exegete.experiments.common.charts.draw"), patch.object(Asking, "_is_settled", lambda *_: False):
+    with patch("exegete.experiments.common.charts.draw_charts"), patch.object(Asking, "_is_settled", lambda *_: False):
         return grown(study, copy, 100)
 
 
@@ -109,7 +109,7 @@ def asked_of(run: Path) -> int:
 
 def long_enough(study: Study, texts: int | None) -> int:
     """Of so many texts in their keyed order those of four words or more."""
-    return sum(len(e) > 3 for e in chosen(cached_task(study.tasks[0]).split("test"), texts))
+    return sum(len(e) > 3 for e in choose_texts(cached_task(study.tasks[0]).split("test"), texts))
 
 
 def test_more_texts_train_nothing_and_compute_only_what_is_new(
@@ -180,9 +180,9 @@ def test_a_smaller_number_later_keeps_what_is_there(study: Study, larger: Path, 
 def test_how_many_texts_it_begins_with(study: Study) -> None:
     of_100 = with_texts(study, 100)
     for most, wanted in ((None, 100), (60, 60), (100, 100), (500, 100), (10, 50)):
-        assert asked_texts(begun(of_100, Budget(most))) == wanted
-    assert asked_texts(begun(with_texts(study, 30), Budget(60))) == 30
-    assert begun(with_texts(study, None), Budget(60)) == with_texts(study, None)
+        assert asked_texts(begin_study(of_100, Budget(most))) == wanted
+    assert asked_texts(begin_study(with_texts(study, 30), Budget(60))) == 30
+    assert begin_study(with_texts(study, None), Budget(60)) == with_texts(study, None)
 
 
 def test_more_texts_than_the_split_has(study: Study, run: Path, unsettled: None) -> None:
@@ -359,8 +359,8 @@ def test_texts_come_in_steps_that_stay() -> None:
         assert [len(some) for some in portions] == [b - a for a, b in zip([0, *ends], ends, strict=False)]
         for some, (start, end) in zip(portions, zip([0, *ends], ends, strict=False), strict=True):
             assert some == sorted(examples[i].id for i in order[start:end])
-        assert sorted(i for some in portions for i in some) == sorted(e.id for e in chosen(examples, wanted))
+        assert sorted(i for some in portions for i in some) == sorted(e.id for e in choose_texts(examples, wanted))
     for n in range(1, 1500):
-        assert looks(n)[-1] == n
-        assert set(looks(n)[:-1]) <= set(looks(n + 1))
-        assert set(steps(n)) <= set(looks(n))
+        assert look_points(n)[-1] == n
+        assert set(look_points(n)[:-1]) <= set(look_points(n + 1))
+        assert set(steps(n)) <= set(look_points(n))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from exegete.answers.pages.build import write_report
+from exegete.answers.pages.build import write_run_report
 from exegete.base.errors import ExegeteError
 from exegete.cli import main
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.integrity import inspect
-from exegete.runs.remote import remote, worked_on
+from exegete.runs.remote import remote, work_on
 from exegete.runs.results import Run
 from exegete.runs.run import run_study
 from exegete.runs.study import Study
@@ -33,9 +33,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     study = small_study("small", reviews(home / "reviews.csv"), ["average:size=4,hidden=4"], asked)
     study = study.model_copy(update={"seeds": (0,)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("exegete.experiments.common.charts.draw", lambda *_: None)
+        patch.setattr("exegete.experiments.common.charts.draw_charts", lambda *_: None)
         run = run_study(study, home / "run", engine=LocalEngine(1))
-        write_report(run)
+        write_run_report(run)
     return study, run
 
 
@@ -175,7 +175,7 @@ def test_a_study_that_cannot_be_read_is_one_sentence(run: Path) -> None:
     facts = json.loads((run / "study.json").read_text())
     (run / "study.json").write_text(json.dumps({"nome" if key == "name" else key: facts[key] for key in facts}))
     with pytest.raises(ExegeteError, match=r"study.json is damaged"):
-        write_report(run)
+        write_run_report(run)
 
 
 def test_what_came_from_memory_cannot_be_computed_again(made: Made, run: Path) -> None:
@@ -194,13 +194,13 @@ def test_what_is_damaged_at_an_address_is_put_there_again(
 ) -> None:
     monkeypatch.setenv(CACHE, str(tmp_path / "here"))
     address, study = f"file://{tmp_path}/there", made[0]
-    with worked_on(address) as folder:
+    with work_on(address) as folder:
         run_study(study, folder, engine=LocalEngine(1))
     there = one_of(tmp_path / "there", "stages/score-*/part-*.parquet")
     before = there.read_bytes()
     flip(there)
     monkeypatch.setenv(CACHE, str(tmp_path / "elsewhere"))
-    with worked_on(address) as folder:
+    with work_on(address) as folder:
         run_study(study, folder, engine=LocalEngine(1))
     assert there.read_bytes() == before
     assert not inspect(remote(address).copy).damages

@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 from exegete.answers.audit import audit_study
-from exegete.answers.pages.build import headlines, predictions, write_report
+from exegete.answers.pages.build import headlines, predictions, write_run_report
 from exegete.answers.request import AuditRequest, study_for
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
-from exegete.runs.study import Study, checked
-from exegete.tasks.catalogue import kind_of
+from exegete.runs.study import Study, check_study
+from exegete.tasks.catalogue import task_kind
 from exegete.training.settings import TrainingSettings
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ TRANSLATOR = "translator:hidden=8,size=8,attention=luong"
 
 
 def study(task: str, model: str, *experiments: dict[str, object]) -> Study:
-    return checked(Study(name="small", tasks=(task,), models=(model,), training=FAST, experiments=experiments))
+    return check_study(Study(name="small", tasks=(task,), models=(model,), training=FAST, experiments=experiments))
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -50,7 +50,7 @@ def test_a_study_of_translations(tmp_path: Path) -> None:
     assert tau.filter(pl.col("measure") == "tau")["n"].min() > 0  # type: ignore[operator]
     cell = next((tmp_path / "cells").glob("*.json")).read_text()
     assert "diagnostic was not asked: it trains models that give one class to a text" in cell
-    assert write_report(tmp_path).is_file()
+    assert write_run_report(tmp_path).is_file()
     assert "of the words right, each after the right ones" in predictions(tmp_path)[0]
     assert headlines(tmp_path)[0].title == "BLEU with other attention"
 
@@ -69,7 +69,7 @@ def test_a_study_of_pairs(tmp_path: Path) -> None:
     facts = pl.read_csv(tmp_path / "tables" / "supporting_facts_summary.csv")
     assert {"attention", "gradient", "random"} == set(facts["method"])
     assert facts["chance"].drop_nulls().is_between(0, 1).all()
-    assert write_report(tmp_path).is_file()
+    assert write_run_report(tmp_path).is_file()
     pl.read_parquet(tmp_path / "tables" / "necessity_summary.parquet").drop("metric").write_parquet(
         tmp_path / "tables" / "necessity_summary.parquet"
     )
@@ -92,11 +92,11 @@ def test_the_audit_is_for_every_kind_and_says_what_does_not_apply(tmp_path: Path
 
 
 def test_what_kind_a_task_is() -> None:
-    assert kind_of("sst") == "classification"
-    assert kind_of("snli") == kind_of("stories:facts=2") == "pair"
-    assert kind_of("multi30k") == kind_of(TOY) == "translation"
-    assert kind_of("file:x.csv") == "classification"
-    assert kind_of("file:x.csv:question=q") == "pair"
+    assert task_kind("sst") == "classification"
+    assert task_kind("snli") == task_kind("stories:facts=2") == "pair"
+    assert task_kind("multi30k") == task_kind(TOY) == "translation"
+    assert task_kind("file:x.csv") == "classification"
+    assert task_kind("file:x.csv:question=q") == "pair"
 
 
 def test_a_model_for_another_kind_of_task_is_refused(tmp_path: Path) -> None:

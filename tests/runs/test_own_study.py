@@ -16,7 +16,7 @@ from exegete.models.build import build_model
 from exegete.models.own.classifier import Own
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import read_manifest, run_study
-from exegete.runs.study import Study, checked
+from exegete.runs.study import Study, check_study
 from exegete.runs.training import train_model
 from exegete.tasks.catalogue import load_task
 from exegete.training.checkpoint import is_trained, load_checkpoint
@@ -43,7 +43,7 @@ def task(tmp_path: Path) -> str:
 
 def study_of(task: str, *models: str, experiments: list[dict[str, object]] = EXPERIMENTS) -> Study:
     said = {"name": "own", "tasks": [task], "models": models, "training": {"epochs": 1}, "experiments": experiments}
-    return checked(Study.model_validate(said))
+    return check_study(Study.model_validate(said))
 
 
 def run(study: Study, folder: Path) -> Path:
@@ -127,7 +127,7 @@ def test_a_trained_module_is_judged_as_it_is(task: str, tmp_path: Path, undrawn:
     assert "necessity was not asked: it needs more models of the same kind" in said
     assert (found / "tables" / "permutation.parquet").is_file()
     with pytest.raises(UsageError, match="is one trained model: give the study one seed"):
-        checked(study_of(task, spec).model_copy(update={"seeds": (0, 1)}))
+        check_study(study_of(task, spec).model_copy(update={"seeds": (0, 1)}))
 
 
 def test_a_vocabulary_that_changed_behind_the_file_is_said(task: str, tmp_path: Path) -> None:

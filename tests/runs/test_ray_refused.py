@@ -20,7 +20,7 @@ from exegete.runs.own_files import own_files
 from exegete.runs.study import Study
 from exegete.wings.cluster.engine import MEMORY, RayEngine, _said, _Shift
 from exegete.wings.cluster.nodes import connect, environment, library, refuse
-from exegete.wings.cluster.worker import NodeContents, Outcome, look
+from exegete.wings.cluster.worker import NodeContents, PieceOutcome, look
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 HERE = NodeContents("here", platform.python_version(), __version__, package_hash())
@@ -94,10 +94,10 @@ def test_what_lives_in_this_process_is_not_sent_away(study: Study) -> None:
 
 
 def test_what_went_wrong_there_is_raised_here() -> None:
-    assert Outcome("found", 3).result() == 3
+    assert PieceOutcome("found", 3).result() == 3
     for kind, error in (("wrong", ExegeteError), ("usage", UsageError), ("defect", RuntimeError)):
         with pytest.raises(error, match="said"):
-            Outcome(kind, "said").result()  # type: ignore[arg-type]
+            PieceOutcome(kind, "said").result()  # type: ignore[arg-type]
 
 
 class Cluster:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from exegete.answers.pages.build import write_report
+from exegete.answers.pages.build import write_run_report
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.cli import app
 from exegete.runs import remote as remotely
 from exegete.runs.engine.local import LocalEngine
-from exegete.runs.remote import address_of, in_step, read_from, remote, shown, worked_on
+from exegete.runs.remote import address_of, fetch_run, in_step, remote, user_path, work_on
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.study import Study
 from exegete.tasks.spool import CACHE
@@ -34,7 +34,7 @@ def moved(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(study: Study, address: str, only: int | None = None) -> Path:  # noqa: F811
-    with worked_on(address) as folder:
+    with work_on(address) as folder:
         return run_study(study, folder, study.cells[:only] if only else None, LocalEngine(1))
 
 
@@ -70,7 +70,7 @@ def test_what_one_machine_began_another_ends(
         again = run(study, address)
     assert len(trained) == len(study.cells) - 1
     assert tables(again) == tables(whole)
-    assert read_manifest(read_from(address))["cells"] == read_manifest(whole)["cells"]
+    assert read_manifest(fetch_run(address))["cells"] == read_manifest(whole)["cells"]
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_proofs_are_put_last_and_nothing_half_written_is_seen(
     assert not list((tmp_path / "there").rglob(".*"))
     (tmp_path / "there" / "stages" / ".beside-half").write_bytes(b"half")
     assert "stages/.beside-half" not in remote(address).there()
-    assert shown(folder / "report.html") == f"{address}/report.html"
+    assert user_path(folder / "report.html") == f"{address}/report.html"
     assert address_of(tmp_path) == ""
 
 
@@ -153,7 +153,7 @@ def test_an_address_that_cannot_be_is_one_sentence(study: Study, address: str, s
     with pytest.raises((ExegeteError, UsageError), match=said):
         run(study, address)
     with pytest.raises((ExegeteError, UsageError)):
-        read_from(address)
+        fetch_run(address)
 
 
 def test_without_fsspec_it_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_the_command_line_takes_an_address(study: Study, tmp_path: Path, monkeyp
     heat = CliRunner().invoke(app, ["explain", "a fine b", "--run", address, "--with", "gradient", "--json", "-q"])
     assert heat.exit_code == 0, heat.output
     assert json.loads(heat.stdout)["methods"]
-    assert write_report(read_from(address)).is_file()
+    assert write_run_report(fetch_run(address)).is_file()
 
 
 def test_a_piece_puts_the_cells_that_it_made_and_no_old_ones(tmp_path: Path) -> None:

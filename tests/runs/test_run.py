@@ -13,23 +13,23 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from exegete.answers.pages.build import keep_results, notes, write_report
+from exegete.answers.pages.build import keep_results, run_notes, write_run_report
 from exegete.base import parquet
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json, write_json
 from exegete.base.progress import Progress, silent
 from exegete.experiments.common.contract import recipes
 from exegete.models.build import build
-from exegete.runs.cell import accompanied, apart, check_task
-from exegete.runs.companions import needed
+from exegete.runs.cell import apart, check_cell_data, companion_jobs
+from exegete.runs.companions import required_recipes
 from exegete.runs.engine.contract import SetAsideError
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.keys import code_hash
-from exegete.runs.names import names_of
+from exegete.runs.names import short_names
 from exegete.runs.pieces import Piece, queues
-from exegete.runs.run import finished_cells, locked, read_manifest, run_study
+from exegete.runs.run import finished_cells, lock_run, read_manifest, run_study
 from exegete.runs.stages import Case
-from exegete.runs.study import Cell, Study, Work, narrowed
+from exegete.runs.study import Cell, Study, Work, narrow_cells
 from exegete.runs.tables import Finished
 from exegete.training.checkpoint import Checkpoint
 from tests.small import small_task
@@ -60,7 +60,7 @@ def test_a_run_is_complete(whole: Path, tmp_path: Path) -> None:
     manifest = read_manifest(whole)
     assert manifest["cells"][0]["data"]["hash"]
     assert manifest["libraries"]["torch"]
-    assert "Do importances agree?" in write_report(whole, tmp_path / "page.html").read_text()
+    assert "Do importances agree?" in write_run_report(whole, tmp_path / "page.html").read_text()
     keep_results(whole, tmp_path / "kept")
     kept = {p.name for p in (tmp_path / "kept").iterdir()}
     tables = {"agreement_summary.csv", "agreement_correlation.csv", "models.csv"}
@@ -85,7 +85,7 @@ def test_one_cell_is_asked_by_two_workers_and_finds_the_same(study: Study, whole
     one = study.cells[0]
     with LocalEngine(2) as engine:
         run_study(study, tmp_path / "one", [one], engine, lambda label, done, total: told.append(label))
-    expected = table(whole).filter(task=names_of([one.task])[one.task], model=one.model, seed=one.seed)
+    expected = table(whole).filter(task=short_names([one.task])[one.task], model=one.model, seed=one.seed)
     assert_frame_equal(expected, table(tmp_path / "one"))
     assert not list((tmp_path / "one" / "stages").glob(".*"))  # no lock is left
     assert any(f"{study.split} · agreement" in label for label in told)
@@ -116,7 +116,7 @@ def test_companions_are_trained_one_by_one_each_once_and_before_what_waits_for_t
     ]
     many = Study.model_validate(study.model_dump() | {"experiments": more})
     work = Work(tmp_path, many, many.cells[0], "code")
-    beside = accompanied([work])
+    beside = companion_jobs([work])
     names = [(piece.part, piece.companion) for piece in beside]
     assert names[:3] == [
         ("seed_stability", "seed_1"),
@@ -128,9 +128,12 @@ def test_companions_are_trained_one_by_one_each_once_and_before_what_waits_for_t
     assert next(piece.part for piece in apart([work])) == "permutation"
     built = many.built_experiments(work.cell.task)["diagnostic"]
     wanted = recipes(built, work.cell.model, 0)
-    assert list(needed(wanted, "")) == list(wanted)
-    assert needed(wanted, "imposed_adversary").keys() == {"adversary", "imposed_adversary"}  # what it builds on, first
-    assert needed(wanted, "nobody") == {}
+    assert list(required_recipes(wanted, "")) == list(wanted)
+    assert required_recipes(wanted, "imposed_adversary").keys() == {
+        "adversary",
+        "imposed_adversary",
+    }  # what it builds on, first
+    assert required_recipes(wanted, "nobody") == {}
 
 
 class StoppedError(Exception):
@@ -171,7 +174,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(study: Study, whole: P
 def test_a_complete_run_is_not_done_again(study: Study, tmp_path: Path) -> None:
     run = run_study(study, tmp_path / "run", [study.cells[0]], here())
     with (
-        patch("exegete.runs.training.train", side_effect=AssertionError),
+        patch("exegete.runs.training.train_in_folder", side_effect=AssertionError),
         patch("exegete.runs.stages.score_frames", side_effect=AssertionError),
     ):
         run_study(study, run, [study.cells[0]], here())
@@ -188,7 +191,7 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
     with (
         patch("exegete.runs.keys.code_hash", changed),
         patch("exegete.runs.run.seals_of", return_value=None),  # which knows of a change by the files themselves
-        patch("exegete.runs.training.train", side_effect=AssertionError),
+        patch("exegete.runs.training.train_in_folder", side_effect=AssertionError),
     ):
         before = set((run / "stages").iterdir())
         run_study(study, run, [study.cells[0]], here())
@@ -200,9 +203,9 @@ def test_changed_code_makes_a_stage_stale(study: Study, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_parts_of_a_study_add_up(study: Study, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    run_study(study, run, narrowed(study, [], ["*sparsemax*"], [1]), here())
+    run_study(study, run, narrow_cells(study, [], ["*sparsemax*"], [1]), here())
     assert len(finished_cells(run, study)) == 1
-    run_study(study, run, narrowed(study, [], [], [0]), here())
+    run_study(study, run, narrow_cells(study, [], [], [0]), here())
     assert [(c["model"], c["seed"]) for c in finished_cells(run, study)] == [
         (study.models[0], 0), (study.models[1], 0), (study.models[1], 1),
     ]  # fmt: skip
@@ -215,7 +218,9 @@ def test_some_cells_are_no_whole_study_and_only_missing_ones_are_handed_out(stud
     real = LocalEngine.map
 
     def counted(engine: LocalEngine, job: Any, items: Sequence[Any], progress: Progress = silent) -> Iterator[Any]:
-        given.extend(piece.work.cell for piece in items if isinstance(piece, Piece) and piece.job is not check_task)
+        given.extend(
+            piece.work.cell for piece in items if isinstance(piece, Piece) and piece.job is not check_cell_data
+        )
         return real(engine, job, items, progress)
 
     with patch.object(LocalEngine, "map", counted):
@@ -303,18 +308,18 @@ def test_models_with_equal_weights_and_other_projections_share_nothing(study: St
 
 def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
     with (
-        locked(tmp_path / "run"),
+        lock_run(tmp_path / "run"),
         pytest.raises(ExegeteError, match="another exegete is at work"),
-        locked(tmp_path / "run"),
+        lock_run(tmp_path / "run"),
     ):
         pass
 
 
 def test_an_unknown_part_is_one_sentence(study: Study) -> None:
     with pytest.raises(UsageError, match="unknown model of study"):
-        narrowed(study, [], ["*entmax*"], [])
+        narrow_cells(study, [], ["*entmax*"], [])
     with pytest.raises(UsageError, match="has no seed 9"):
-        narrowed(study, [], [], [9])
+        narrow_cells(study, [], [], [9])
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -408,7 +413,7 @@ def test_what_is_missing_is_told_and_all_else_is_there(study: Study, whole: Path
     with pytest.raises(SetAsideError, match=f"which are missing: {re.escape(str(lost))}"):
         run_study(study, out, None, Losing(lost))
     assert read_manifest(out)["missing"] == [str(lost)]
-    assert notes(out)[0] == f"missing, as workers died at it (out of memory?): {lost}"
+    assert run_notes(out)[0] == f"missing, as workers died at it (out of memory?): {lost}"
     assert len(finished_cells(out, study)) == len(study.cells) - 1
     run_study(study, out, None, here())
     assert read_manifest(out)["missing"] == []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.runs.study import built_in, load_study
+from exegete.runs.study import built_in_studies, load_study
 
 GOOD = """
 tasks = ["rotten_tomatoes"]
@@ -20,10 +20,10 @@ def load(tmp_path: Path, text: str) -> None:
 
 
 def test_built_in_studies_are_right() -> None:
-    for path in built_in():
+    for path in built_in_studies():
         assert load_study(path.stem).name == path.stem
     assert len(load_study("neely_schouten_2020").cells) == 2 * 4 * 5
-    first = next(built_in())
+    first = next(built_in_studies())
     assert load_study(str(first)).name == first.stem  # also by its path
 
 

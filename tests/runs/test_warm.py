@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.runs.engine.warm import DIED, Answer, Found, GivenUp, Tell, Warm
+from exegete.runs.engine.warm import DIED, Answerer, GivenUp, Reply, Tell, Warm
 
 WAIT = 60
 
 
-def make(tell: Tell, name: str) -> Answer:
+def make(tell: Tell, name: str) -> Answerer:
     """Keeps a list of what it was asked."""
     tell({"making": name})
     if name == "wrong":
         raise UsageError("there is no such thing")
     asked: list[str] = []
 
-    def answer(question: str, arguments: dict[str, Any], tell: Tell) -> Found:
+    def answer(question: str, arguments: dict[str, Any], tell: Tell) -> Reply:
         asked.append(question)
         if question == "fail":
             raise ExegeteError("that failed")

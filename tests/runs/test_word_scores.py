@@ -14,18 +14,18 @@ from exegete.models.contract import Predictor
 from exegete.runs.shards import Shards, milliseconds, score_frames
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 from tests.small import SPECS, small_model, texts
 
 
 def test_a_choice_of_texts_is_keyed_by_their_ids() -> None:
     examples = texts(50)
-    few = chosen(examples, 10)
+    few = choose_texts(examples, 10)
     assert len(few) == 10
     assert [e.id for e in few] == sorted(e.id for e in few)  # in their own order
-    assert set(few) <= set(chosen(examples, 20))  # more texts are the same and others
-    assert set(chosen(examples[::-1], 10)) == set(few)
-    assert chosen(examples, None) == chosen(examples, 50) == chosen(examples, 99) == examples
+    assert set(few) <= set(choose_texts(examples, 20))  # more texts are the same and others
+    assert set(choose_texts(examples[::-1], 10)) == set(few)
+    assert choose_texts(examples, None) == choose_texts(examples, 50) == choose_texts(examples, 99) == examples
 
 
 def test_shards_hold_few_texts_and_few_words() -> None:

@@ -11,9 +11,9 @@ from exegete.tasks.alignments import (
     check_links,
     parse_links,
     read_alignments,
-    reversed_links,
+    reverse_links,
     write_alignments,
-    written_links,
+    write_links,
 )
 from exegete.tasks.example import Link
 
@@ -25,15 +25,15 @@ links = st.dictionaries(st.tuples(st.integers(0, 20), st.integers(0, 20)), st.bo
 @given(links)
 @settings(max_examples=50, deadline=None)
 def test_there_and_back(some: tuple[Link, ...]) -> None:
-    assert parse_links(written_links(some)) == some
-    assert reversed_links(reversed_links(some)) == some
+    assert parse_links(write_links(some)) == some
+    assert reverse_links(reverse_links(some)) == some
 
 
 def test_what_is_written() -> None:
     assert parse_links(" 1-2 0-0\t10?3 2p4\n") == (Link(0, 0), Link(1, 2), Link(2, 4, False), Link(10, 3, False))
     assert parse_links("0?1 0-1 0?1") == (Link(0, 1),)  # sure once is sure
     assert parse_links("") == ()
-    assert written_links([Link(0, 0), Link(2, 1, False)]) == "0-0 2?1"
+    assert write_links([Link(0, 0), Link(2, 1, False)]) == "0-0 2?1"
 
 
 def test_a_file_there_and_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from exegete.tasks.batching import collate
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
 from exegete.tasks.next_word import next_words, quartile
-from exegete.tasks.pieces import joined, whole_words
+from exegete.tasks.pieces import join_pieces, whole_words
 from exegete.tasks.vocabulary import END, SPECIAL, UNKNOWN, Vocabulary, fit_vocabulary
 
 TARGETS = (
@@ -124,4 +124,4 @@ def test_the_toy_language() -> None:
     assert view.hash != task.hash
     for e in view.split("test"):
         whole = next(found for found in task.split("test") if found.id == e.id)
-        assert whole_words(joined(whole.texts[1]))[len(e.texts[1])] == view.labels[e.label]
+        assert whole_words(join_pieces(whole.texts[1]))[len(e.texts[1])] == view.labels[e.label]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.tasks.pieces import MARK, Pieces, joined, learn_pieces, unknown_count, whole_words, word_of_piece
+from exegete.tasks.pieces import MARK, Pieces, join_pieces, learn_pieces, unknown_count, whole_words, word_of_piece
 from exegete.tasks.vocabulary import SPECIAL, UNKNOWN, Vocabulary
 
 TEXTS = (
@@ -81,16 +81,16 @@ def test_pairs_that_occur_once_are_no_pieces() -> None:
 def test_pieces_join_back_to_the_text(text: str) -> None:
     pieces = LEARNT.cut(text)
     if not unknown_count([pieces]):
-        assert joined(pieces) == " ".join(text.split())
-    assert [joined(p for p, w in zip(pieces, word_of_piece(pieces), strict=True) if w == i) for i in
-            range(len(text.split()))] == joined(pieces).split()  # fmt: skip
+        assert join_pieces(pieces) == " ".join(text.split())
+    assert [join_pieces(p for p, w in zip(pieces, word_of_piece(pieces), strict=True) if w == i) for i in
+            range(len(text.split()))] == join_pieces(pieces).split()  # fmt: skip
 
 
 @given(st.lists(st.sampled_from([MARK, f"{MARK}a", "b", ",", f"{MARK}cd", "<unk>"]), max_size=8))
 @settings(max_examples=100, deadline=None)
 def test_words_of_whatever_a_model_writes(pieces: list[str]) -> None:
     """Also where marks follow each other, begin nothing, or are missing at the start."""
-    numbers, words = word_of_piece(pieces), joined(pieces).split()
+    numbers, words = word_of_piece(pieces), join_pieces(pieces).split()
     assert len(numbers) == len(pieces)
     assert numbers == sorted(numbers)
     for i, word in enumerate(words):
@@ -101,7 +101,7 @@ def test_words_of_whatever_a_model_writes(pieces: list[str]) -> None:
 def test_unknown_characters() -> None:
     pieces = LEARNT.cut("Two ☃☃ dogs▁")
     assert pieces.count("<unk>") == unknown_count([pieces]) == 3  # a mark of the text's own is no mark
-    assert joined(pieces) == "Two <unk><unk> dogs<unk>"
+    assert join_pieces(pieces) == "Two <unk><unk> dogs<unk>"
     assert Vocabulary(("a",)).rows(["<unk>"]) == [UNKNOWN]
 
 
@@ -109,14 +109,14 @@ def test_no_piece_is_a_special_symbol() -> None:
     texts = [" ".join(f"x{s} {s}" for s in SPECIAL)] * 20
     learnt = learn_pieces(texts, 60)
     assert not set(learnt.cut(texts[0])) & set(SPECIAL)
-    assert joined(learnt.cut(texts[0])) == texts[0]
+    assert join_pieces(learnt.cut(texts[0])) == texts[0]
 
 
 def test_case() -> None:
     assert LEARNT.cut("Two") != LEARNT.cut("two")
     learnt = learn_pieces(TEXTS, SIZE, lower=True)
     assert learnt.cut("TWO Dogs") == learnt.cut("two dogs")
-    assert joined(learnt.cut("TWO Dogs")) == "two dogs"
+    assert join_pieces(learnt.cut("TWO Dogs")) == "two dogs"
     assert whole_words("Two Dogs", lower=True) == ("▁two", "▁dogs")
 
 

@@ -8,12 +8,12 @@ import pytest
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.catalogue import check_task
 from exegete.tasks.example import Example, Record, Task
-from exegete.tasks.planting import REACH, Kind, Planting, unused_stem
+from exegete.tasks.planting import REACH, Planting, PlantKind, unused_stem
 from exegete.tasks.prepare import SourceRow, prepare
 from exegete.tasks.settings import TaskSettings
 from exegete.tasks.vocabulary import UNKNOWN, fit_vocabulary
 
-KINDS: tuple[Kind, ...] = ("token", "context", "pair")
+KINDS: tuple[PlantKind, ...] = ("token", "context", "pair")
 SAYS = {"token": [{"zqa"}, {"zqb"}], "context": [{"zqcontext", "zqa"}, {"zqcontext", "zqb"}]}
 LENGTHS = (1, 2, 5, 9)
 
@@ -26,7 +26,7 @@ def splits(train: int = 200, classes: int = 2) -> dict[str, tuple[Example, ...]]
     return {"train": some(train, "t"), "dev": some(60, "d"), "test": some(80, "e")}
 
 
-def planted(kind: Kind, share: float = 0.2, seed: int = 0, classes: int = 2) -> dict[str, tuple[Example, ...]]:
+def planted(kind: PlantKind, share: float = 0.2, seed: int = 0, classes: int = 2) -> dict[str, tuple[Example, ...]]:
     return Planting(kind, share, seed)(splits(classes=classes), [str(c) for c in range(classes)])[0]
 
 
@@ -39,7 +39,7 @@ def made_up(e: Example) -> list[str]:
     return [word for word in e.words if word.startswith("zq")]
 
 
-def check_says(kind: Kind, e: Example) -> None:
+def check_says(kind: PlantKind, e: Example) -> None:
     """A whole shortcut says the label, and the rationale points at its words."""
     found = [e.words[i] for i in e.rationale]
     assert found == made_up(e)
@@ -53,7 +53,7 @@ def check_says(kind: Kind, e: Example) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("split", ["train", "dev"])
-def test_a_share_is_planted_and_each_class_equally_often(kind: Kind, split: str) -> None:
+def test_a_share_is_planted_and_each_class_equally_often(kind: PlantKind, split: str) -> None:
     before, after = splits()[split], planted(kind)[split]
     many = round(0.2 * len(before))
     whole = [e for e in after if e.rationale]
@@ -66,7 +66,7 @@ def test_a_share_is_planted_and_each_class_equally_often(kind: Kind, split: str)
 
 
 @pytest.mark.parametrize("kind", ["context", "pair"])
-def test_as_many_texts_hold_one_word_alone_and_keep_their_label(kind: Kind) -> None:
+def test_as_many_texts_hold_one_word_alone_and_keep_their_label(kind: PlantKind) -> None:
     before, after = splits()["train"], planted(kind)["train"]
     alone = [(b, e) for b, e in zip(before, after, strict=True) if made_up(e) and not e.rationale]
     assert len(alone) == 40
@@ -82,7 +82,7 @@ def test_one_word_has_no_parts() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_else_changes(kind: Kind) -> None:
+def test_nothing_else_changes(kind: PlantKind) -> None:
     for split, before in splits().items():
         for b, e in zip(before, planted(kind)[split], strict=True):
             assert e.id == b.id
@@ -91,7 +91,7 @@ def test_nothing_else_changes(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_test_text_says_another_class(kind: Kind) -> None:
+def test_every_test_text_says_another_class(kind: PlantKind) -> None:
     for b, e in zip(splits()["test"], planted(kind)["test"], strict=True):
         assert e.label == 1 - b.label
         check_says(kind, e)
@@ -110,7 +110,7 @@ def test_several_classes() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_places_are_spread_over_the_text(kind: Kind) -> None:
+def test_places_are_spread_over_the_text(kind: PlantKind) -> None:
     found = [e for e in planted(kind)["test"] if len(own(e)) == 9]
     first = Counter(e.rationale[0] for e in found)
     assert first[0] < len(found) / 2
@@ -162,7 +162,7 @@ def made(**settings: object) -> Task:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_planted_task(kind: Kind) -> None:
+def test_a_planted_task(kind: PlantKind) -> None:
     plain, task = made(min_df=5), made(min_df=5, planted=kind)
     assert [len(found) for found in task.splits.values()] == [100, 40, 40]
     assert task.hash != plain.hash

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exegete.tasks.catalogue import load_task
-from exegete.tasks.scripts import characters, is_uncut
+from exegete.tasks.scripts import is_uncut, split_characters
 from exegete.tasks.tokenizers import TOKENIZERS
 from tests.test_cli import call
 
@@ -36,7 +36,7 @@ def test_others_are_not(texts: list[str]) -> None:
 
 
 def test_characters_keep_their_marks_and_other_words_whole() -> None:
-    assert characters("ที่ดี") == ["ที่", "ดี"]  # vowels and tones are marks on a letter
+    assert split_characters("ที่ดี") == ["ที่", "ดี"]  # vowels and tones are marks on a letter
     assert TOKENIZERS["characters"]("看了2次, don't!") == ["看", "了", "2", "次", ",", "do", "n't", "!"]
 
 

@@ -19,7 +19,7 @@ from exegete.tasks import cut_rows, spool, word_numbers
 from exegete.tasks.batching import batches_of_one_length, collate, with_token_ids
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.disk import Stored, column_of, index_of, some_of
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 from exegete.tasks.spool import SpooledTask, announcement
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.fit import Fit
@@ -140,9 +140,9 @@ def test_what_is_wrong_is_said_and_nothing_is_kept(monkeypatch: pytest.MonkeyPat
 def test_a_choice_reads_only_what_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     held, spooled = both(monkeypatch, f"file:{jsonl(tmp_path / 'reviews.jsonl', rows())}")
     train = spooled.split("train")
-    few = chosen(train, 9)
+    few = choose_texts(train, 9)
     assert isinstance(few, Stored)
-    assert tuple(few) == tuple(chosen(held.split("train"), 9))
+    assert tuple(few) == tuple(choose_texts(held.split("train"), 9))
     assert column_of(train, "id").tolist() == [e.id for e in held.split("train")]
     assert column_of(train, "length").tolist() == [len(e) for e in held.split("train")]
     assert tuple(some_of(train, np.array([5, 2]))) == (held.split("train")[5], held.split("train")[2])

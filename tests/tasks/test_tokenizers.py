@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exegete.tasks import tokenizers as module
-from exegete.tasks.tokenizers import TOKENIZERS, Tokenizer, jain_wallace, whitespace, words
+from exegete.tasks.tokenizers import TOKENIZERS, Tokenizer, jain_wallace, penn_words, whitespace
 
 tokenizers = pytest.mark.parametrize("tokenize", TOKENIZERS.values(), ids=TOKENIZERS.keys())
 # Text at random seldom holds contractions or runs: mix in the pieces that the rules are about.
@@ -31,7 +31,7 @@ def test_every_word_has_a_token_and_no_token_has_white_space(tokenize: Tokenizer
 def test_words_and_whitespace_lose_no_character(text: str) -> None:
     bare = "".join(text.split())
     assert "".join(whitespace(text)) == bare
-    assert "".join(words(text)) == bare.replace("’", "'")
+    assert "".join(penn_words(text)) == bare.replace("’", "'")
 
 
 @tokenizers
@@ -57,7 +57,7 @@ def test_lower_casing_keeps_the_white_space_words(tokenize: Tokenizer, text: str
     ],
 )
 def test_words(text: str, tokens: str) -> None:
-    assert words(text) == tokens.split()
+    assert penn_words(text) == tokens.split()
 
 
 def test_jain_wallace() -> None:
@@ -74,11 +74,11 @@ def test_words_are_those_of_the_rules_alone(text: str) -> None:
     """Most words are letters, perhaps with a mark after them, and are cut without the rules."""
     plain = [word.replace("’", "'") for word in text.split()]
     pieces = [match[0] for word in plain for match in module._TOKEN.finditer(word)]
-    assert words(text) == [token for piece in pieces for token in module._without_clitics(piece)]
+    assert penn_words(text) == [token for piece in pieces for token in module._without_clitics(piece)]
 
 
 def test_few_words_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_KEPT", 3)
     text = " ".join(f"word{i}, isn't" for i in range(20))
-    assert words(text) == [token for i in range(20) for token in (f"word{i}", ",", "is", "n't")]
+    assert penn_words(text) == [token for i in range(20) for token in (f"word{i}", ",", "is", "n't")]
     assert len(module._WORDS) <= 3

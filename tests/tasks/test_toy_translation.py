@@ -5,8 +5,17 @@ import pytest
 from exegete.base.errors import UsageError
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Link
-from exegete.tasks.pieces import joined, word_of_piece
-from exegete.tasks.toy_translation import ADJECTIVES, NOUNS, NUMBERS, SENTENCES, VERBS, Phrase, Sentence, translated
+from exegete.tasks.pieces import join_pieces, word_of_piece
+from exegete.tasks.toy_translation import (
+    ADJECTIVES,
+    NOUNS,
+    NUMBERS,
+    SENTENCES,
+    VERBS,
+    Phrase,
+    Sentence,
+    translate_sentence,
+)
 
 SMALL = "toy_translation:train=300,dev=40,test=50"
 
@@ -25,13 +34,13 @@ def slowly(source: str) -> str:
 
 def test_by_hand() -> None:
     sentence = Sentence(Phrase("three", "small", "dogs"), "chase", Phrase("two", "", "birds"))
-    source, target, links = translated(sentence)
+    source, target, links = translate_sentence(sentence)
     assert (source, target) == ("three small dogs chase two birds", "avia du kaneko miko tri pelat")
     assert set(links) == {
         *(Link(0, 4), Link(1, 3), Link(2, 2), Link(3, 5), Link(4, 1), Link(5, 0)),
         Link(2, 3, sure=False),
     }
-    assert translated(Sentence(Phrase("six", "red", "cats"), "fear", None))[1] == "felina ruda sek timat"
+    assert translate_sentence(Sentence(Phrase("six", "red", "cats"), "fear", None))[1] == "felina ruda sek timat"
 
 
 def test_every_pair_follows_the_grammar() -> None:
@@ -40,7 +49,7 @@ def test_every_pair_follows_the_grammar() -> None:
     assert [len(task.split(split)) for split in ("train", "dev", "test")] == [300, 40, 50]
     for examples in task.splits.values():
         for e in examples:
-            source, target = (joined(text) for text in e.texts)
+            source, target = (join_pieces(text) for text in e.texts)
             assert target == slowly(source)
             assert e.label == 0
     assert {len(e.words) for e in task.split("train")} == {3, 4, 5, 6, 7}
@@ -51,7 +60,7 @@ def test_links_lead_to_translations() -> None:
     words = {**NUMBERS, **NOUNS, **VERBS}
     for split, examples in task.splits.items():
         for e in examples:
-            source, target = (joined(text).split() for text in e.texts)
+            source, target = (join_pieces(text).split() for text in e.texts)
             links = task.alignments[split][e.id]
             sure = [link for link in links if link.sure]
             assert sorted(link.source for link in sure) == list(range(len(source)))
@@ -83,7 +92,7 @@ def test_pieces_and_reverse() -> None:
     task = load_task(f"{SMALL},pieces=60,reverse=true")
     whole = load_task(SMALL)
     for cut, e in zip(task.split("test"), whole.split("test"), strict=True):
-        assert joined(cut.texts[0]) == joined(e.texts[1])
+        assert join_pieces(cut.texts[0]) == join_pieces(e.texts[1])
         assert word_of_piece(cut.texts[0])[-1] == len(e.texts[1]) - 1
         assert {(i, j) for i, j, _ in task.alignments["test"][e.id]} == {
             (j, i) for i, j, _ in whole.alignments["test"][e.id]

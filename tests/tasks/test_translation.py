@@ -10,7 +10,7 @@ import pytest
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.catalogue import check_task, load_task
 from exegete.tasks.example import Link
-from exegete.tasks.pieces import Pieces, joined
+from exegete.tasks.pieces import Pieces, join_pieces
 from exegete.tasks.vocabulary import UNKNOWN, fit_vocabulary
 from tests.tasks.task_files import data_set
 
@@ -37,7 +37,7 @@ def test_two_files_per_split(tmp_path: Path) -> None:
     assert (task.kind, task.labels, task.tokenizer, task.lower) == ("translation", (), "pieces", False)
     assert task.origin == "train.en, train.de, dev.en, dev.de, test.en, test.de"
     for split, pairs in (("train", TRAIN), ("dev", DEV), ("test", TEST)):
-        assert [tuple(map(joined, e.texts)) for e in task.split(split)] == pairs
+        assert [tuple(map(join_pieces, e.texts)) for e in task.split(split)] == pairs
         assert [(e.id, e.label, e.explained) for e in task.split(split)] == [(i, 0, 0) for i in range(len(pairs))]
     assert Pieces(task.pieces).cut("The Hund.") == (*Pieces(task.pieces).cut("The"), *Pieces(task.pieces).cut("Hund."))
     assert len(fit_vocabulary(task.split("train"))) <= 60 + 4
@@ -51,7 +51,7 @@ def test_gzipped_files_and_the_ends_of_lines(tmp_path: Path) -> None:
     (tmp_path / "train.de.gz").write_bytes(gzip.compress((tmp_path / "train.de").read_bytes().replace(b"\n", b"\r\n")))
     task = load_task(name.replace("train.de", "train.de.gz"))
     assert sum(map(len, task.splits.values())) == 41
-    assert joined(next(e for es in task.splits.values() for e in es if e.id == 40).texts[1]) == "c d"
+    assert join_pieces(next(e for es in task.splits.values() for e in es if e.id == 40).texts[1]) == "c d"
     assert "split 80/10/10" in task.notes[0]
 
 
@@ -111,7 +111,7 @@ def test_limits_case_and_direction(tmp_path: Path) -> None:
     name = written(tmp_path, train=TRAIN, dev=DEV, test=TEST)
     few = load_task(f"{name},train_limit=10,lower=true,reverse=true,step=all")
     assert (len(few.split("train")), few.lower, few.step) == (10, True, "all")
-    assert tuple(map(joined, few.split("test")[0].texts)) == ("nummer 7 läuft.", "number 7 runs.")
+    assert tuple(map(join_pieces, few.split("test")[0].texts)) == ("nummer 7 läuft.", "number 7 runs.")
     assert {e.id for e in few.split("train")} <= {e.id for e in load_task(f"{name},train_limit=20").split("train")}
     assert few.hash != load_task(f"{name},train_limit=10,lower=true,step=all").hash
 
@@ -187,9 +187,9 @@ def test_multi30k_from_the_data_folder(tmp_path: Path, monkeypatch: pytest.Monke
     data_set(tmp_path, "multi30k", monkeypatch, **{split: rows(pairs) for split, pairs in splits.items()})
     task = load_task("multi30k:pieces=60")
     assert task.origin == "EXEGETE_DATA/multi30k"
-    assert [tuple(map(joined, e.texts)) for e in task.split("test")] == TEST
+    assert [tuple(map(join_pieces, e.texts)) for e in task.split("test")] == TEST
     other = load_task("multi30k:pieces=60,test=test_2018_flickr")
-    assert [tuple(map(joined, e.texts)) for e in other.split("test")] == DEV
+    assert [tuple(map(join_pieces, e.texts)) for e in other.split("test")] == DEV
     with pytest.raises(ExegeteError, match=r"no such file: .*test_2017_mscoco\.jsonl\.gz"):
         load_task("multi30k:test=test_2017_mscoco")
 
@@ -215,7 +215,7 @@ def test_the_hub(nested: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         table.to_parquet(tmp_path / "set" / "data" / f"{split}-00000-of-00001.parquet")
     name = f"hf:{tmp_path}/set:source=en,pieces=60"
     task = load_task(f"{name},target=de")
-    assert [tuple(map(joined, e.texts)) for e in task.split("dev")] == DEV
+    assert [tuple(map(join_pieces, e.texts)) for e in task.split("dev")] == DEV
     assert task.notes == ("1 pair was left out of dev for want of a source or a target (the first is row 3).",)
     with pytest.raises(UsageError, match=r"unknown column of .* 'dee': did you mean 'de'\? \(write target=COLUMN\)"):
         load_task(f"{name},target=dee")
@@ -246,6 +246,6 @@ def test_multi30k_as_published() -> None:
     train = task.split("train")
     means = [sum(len(e.texts[side]) for e in train) / len(train) for side in (0, 1)]
     assert means == pytest.approx([15.53, 16.51], abs=0.01)
-    source, target = (joined(text) for text in train[0].texts)
+    source, target = (join_pieces(text) for text in train[0].texts)
     assert source == "Two young, White males are outside near many bushes."
     assert target == "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche."

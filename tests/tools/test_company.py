@@ -6,8 +6,8 @@ import torch
 from tools.company import HALVES, companies, gamma
 
 from exegete.measures.gini import gini_correlation
-from exegete.models.truths.families import FAMILIES, drawn
-from exegete.wings.calibration.truth import Arithmetic, Floats, Kept, Rows
+from exegete.models.truths.families import FAMILIES, draw_family
+from exegete.wings.calibration.truth import Arithmetic, Floats, WordMask, WordRows
 
 
 def test_gamma_is_that_of_the_audit() -> None:
@@ -18,7 +18,7 @@ def test_gamma_is_that_of_the_audit() -> None:
 
 def test_where_words_add_up_company_changes_nothing() -> None:
     """Within the room of a null key a word has one effect and one weight, whoever else is there."""
-    truth = drawn(FAMILIES["backward cues"], 0)
+    truth = draw_family(FAMILIES["backward cues"], 0)
     told, random = Arithmetic.of(truth.model), np.random.default_rng(0)
     for text in truth.task.split("population")[:10]:
         found = companies(told, np.array(truth.model.reader.rows(text.words)), random)
@@ -30,20 +30,20 @@ class Swapping:
 
     table = np.array([0.0, 1.0, 2.0, 4.0])
 
-    def odds(self, texts: Rows) -> Floats:
+    def odds(self, texts: WordRows) -> Floats:
         """The sum of what words say."""
         return np.asarray(self.table[texts].sum(1))
 
-    def attention(self, texts: Rows) -> Floats:
+    def attention(self, texts: WordRows) -> Floats:
         """As large as what a word says, or the less the more it says."""
         said = self.table[texts]
         return said if texts.shape[1] == 4 else 5 - said
 
-    def odds_unweighted(self, texts: Rows) -> Floats:
+    def odds_unweighted(self, texts: WordRows) -> Floats:
         """Nothing reads weights."""
         return np.repeat(self.odds(texts)[:, None], texts.shape[1], 1)
 
-    def odds_flat(self, texts: Rows, kept: Kept) -> Floats:
+    def odds_flat(self, texts: WordRows, kept: WordMask) -> Floats:
         """Nothing reads weights."""
         del kept
         return self.odds(texts)

@@ -11,7 +11,7 @@ from exegete.models.build import build
 from exegete.models.ours.classifier import SITE, PoolingClassifier
 from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
-from exegete.tasks.planting import Kind, Planting
+from exegete.tasks.planting import Planting, PlantKind
 from exegete.training.deception import Deception, planted_words
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
@@ -28,7 +28,7 @@ TEXTS = (
 PLAIN = small_task()
 
 
-def planted(kind: Kind, n: int = 120) -> Task:
+def planted(kind: PlantKind, n: int = 120) -> Task:
     plain = small_task(n, longest=7)
     examples = plain.split("train")
     splits = {"dev": examples[: n // 5], "test": examples[n // 5 : n // 3], "train": examples[n // 3 :]}
@@ -98,7 +98,7 @@ def test_weights_that_are_all_banned_give_a_finite_loss() -> None:
     ("kind", "words"),
     [("token", ("zqa", "zqb")), ("context", ("zqa", "zqb", "zqcontext")), ("pair", ("zqx", "zqy"))],
 )
-def test_planted_words_are_found(kind: Kind, words: tuple[str, ...]) -> None:
+def test_planted_words_are_found(kind: PlantKind, words: tuple[str, ...]) -> None:
     task = planted(kind)
     assert planted_words(task) == words
     model = build("average:size=4,hidden=4", task)

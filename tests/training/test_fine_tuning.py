@@ -14,7 +14,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.interventions.uniform import Uniform
 from exegete.models.build import build_model
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.build import made
+from exegete.models.huggingface.build import build_from_spec
 from exegete.models.huggingface.model import HuggingFace
 from exegete.runs.objects import is_by_name, name_of_model
 from exegete.runs.training import fitting, train_model
@@ -200,7 +200,7 @@ def test_a_damaged_head_is_not_taken(task: Task, tmp_path: Path) -> None:
 
 def test_a_classifier_is_taken_as_it_is(task: Task, tmp_path: Path) -> None:
     checkpoint, _ = train_model(task, f"hf:{bert_folder()}", 0, "", tmp_path / "same")
-    own = predict(made(f"hf:{bert_folder()}", task.labels), task.split("test"))
+    own = predict(build_from_spec(f"hf:{bert_folder()}", task.labels), task.split("test"))
     assert torch.equal(predict(checkpoint.classifier, task.split("test")), own)
     assert checkpoint.metrics["history"] == []
 
@@ -219,7 +219,7 @@ def test_a_model_in_memory_is_wrapped_deposited_and_matched_to_a_task(task: Task
         base.classifier.weight.zero_()  # what happens to it afterwards doesn't count
     name_here = name_of_model(model, task, tmp_path)
     assert name_here.startswith(f"hf:{tmp_path}")
-    rebuilt = made(name_here, task.labels)
+    rebuilt = build_from_spec(name_here, task.labels)
     fitted = fitting(model, task, tmp_path)
     examples = task.split("test")
     assert rebuilt.labels == task.labels == ("no", "yes")
@@ -240,7 +240,7 @@ def test_it_is_explained_by_its_name(task: Task) -> None:
     found = ex.explain(f"hf:{bert_folder()}", "a charming movie", ["attention", "gradient_x_input", "leave_one_out"])
     assert found.words == ("a", "charming", "movie")
     assert len(found["leave_one_out"].scores) == 3
-    model = made(f"hf:{bert_folder()}")
+    model = build_from_spec(f"hf:{bert_folder()}")
     with torch.no_grad():
         trace = model.trace(model.collate([Example(0, (("a", "charming", "movie"),), 0)]))
     assert model.readout is not None
@@ -250,7 +250,7 @@ def test_it_is_explained_by_its_name(task: Task) -> None:
 
 
 def test_notes_say_how_attention_is_reached_and_how_texts_are_written(task: Task) -> None:
-    model = made(f"hf:{bert_folder()}", task.labels)
+    model = build_from_spec(f"hf:{bert_folder()}", task.labels)
     assert len(model.notes(task)) == 1
     assert "reached by interface" in model.notes(task)[0]
     assert "tokenizer=whitespace,lower=false" in model.notes(replace(task, lower=True))[1]

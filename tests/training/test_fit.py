@@ -16,7 +16,7 @@ from exegete.training.checkpoint import load_checkpoint, load_state, save_state
 from exegete.training.evaluation import evaluate, predict
 from exegete.training.fit import Fit, State
 from exegete.training.settings import TrainingSettings
-from exegete.training.train import train
+from exegete.training.train import train_in_folder
 from tests.small import pooling, small_task
 
 SPEC = "bilstm:size=8,hidden=8"
@@ -67,19 +67,19 @@ class KilledError(Exception):
 @pytest.mark.parametrize("after", [1, 3])
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path, after: int) -> None:
     task = small_task()
-    whole = train(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "whole", "key")
+    whole = train_in_folder(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "whole", "key")
 
     def stop(label: str, done: int, total: int) -> None:
         if label == f"epoch {after + 1}":
             raise KilledError
 
     with pytest.raises(KilledError):
-        train(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "cut", "key", stop)
+        train_in_folder(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "cut", "key", stop)
     assert not (tmp_path / "cut").exists()
     state = load_state(tmp_path / "cut.partial", "key")
     assert state is not None
     assert state.epoch == after
-    resumed = train(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "cut", "key")
+    resumed = train_in_folder(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "cut", "key")
     assert resumed.weights_hash == whole.weights_hash
     assert resumed.metrics == whole.metrics
     assert not (tmp_path / "cut.partial").exists()
@@ -167,16 +167,19 @@ def test_the_state_of_another_training_is_not_overwritten(tmp_path: Path) -> Non
     fit = Fit(build(SPEC, task), task, FAST.model_copy(update={"epochs": 1}), 0)
     save_state(tmp_path / "model.partial", fit.run(), "another")
     with pytest.raises(ExegeteError, match="state of another training"):
-        train(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "model", "key")
+        train_in_folder(Fit(build(SPEC, task), task, FAST, 0), tmp_path / "model", "key")
 
 
 def test_a_folder_with_another_model_is_not_overwritten(tmp_path: Path) -> None:
     task = small_task()
     settings = FAST.model_copy(update={"epochs": 1})
-    kept = train(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "one")
-    assert train(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "one").weights_hash == kept.weights_hash
+    kept = train_in_folder(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "one")
+    assert (
+        train_in_folder(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "one").weights_hash
+        == kept.weights_hash
+    )
     with pytest.raises(ExegeteError, match="holds another model"):
-        train(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "two")
+        train_in_folder(Fit(build(SPEC, task), task, settings, 0), tmp_path / "model", "two")
     assert load_checkpoint(tmp_path / "model").weights_hash == kept.weights_hash
 
 

@@ -16,7 +16,7 @@ from exegete.training.checkpoint import load_checkpoint
 from exegete.training.evaluation import evaluate
 from exegete.training.fit import Fit
 from exegete.training.settings import TrainingSettings
-from exegete.training.train import train
+from exegete.training.train import train_in_folder
 from tests.models.small_translation import translation_task
 from tests.small import small_task
 
@@ -55,21 +55,21 @@ class KilledError(Exception):
 
 @pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> None:
-    whole = train(fit(), tmp_path / "whole", "key")
+    whole = train_in_folder(fit(), tmp_path / "whole", "key")
 
     def stop(label: str, done: int, total: int) -> None:
         if label == "epoch 3":
             raise KilledError
 
     with pytest.raises(KilledError):
-        train(fit(), tmp_path / "cut", "key", stop)
-    resumed = train(fit(), tmp_path / "cut", "key")
+        train_in_folder(fit(), tmp_path / "cut", "key", stop)
+    resumed = train_in_folder(fit(), tmp_path / "cut", "key")
     assert resumed.weights_hash == whole.weights_hash
     assert resumed.metrics == whole.metrics
 
 
 def test_a_checkpoint_keeps_settings_and_predictions(tmp_path: Path) -> None:
-    kept = train(fit(FAST.model_copy(update={"epochs": 1})), tmp_path / "kept", "key")
+    kept = train_in_folder(fit(FAST.model_copy(update={"epochs": 1})), tmp_path / "kept", "key")
     loaded = load_checkpoint(tmp_path / "kept")
     assert isinstance(loaded.model, RecurrentTranslator)
     assert (loaded.model.spec, loaded.model.labels, loaded.model.vocabulary.wrap) == (SPEC, (), True)

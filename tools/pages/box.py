@@ -8,7 +8,7 @@ import typer
 
 from exegete.cli import app
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.tests import built_in
+from exegete.experiments.tests import built_in_tests
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.measures.catalogue import MEASURES
@@ -35,7 +35,7 @@ def box(page: Path) -> str:
         ("importances", IMPORTANCES, "your own", "how-to/add-an-importance.md"),
         ("measures", MEASURES, "your own", "how-to/add-a-measure.md"),
         ("experiments", EXPERIMENTS, "your own", "how-to/add-an-experiment.md"),
-        ("tests of the audit", built_in(), "your own", "how-to/add-a-test.md"),
+        ("tests of the audit", built_in_tests(), "your own", "how-to/add-a-test.md"),
         ("papers", PAPERS, "printed beside ours", "how-to/reproduce.md"),
     ]
     lines = [

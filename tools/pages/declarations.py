@@ -5,7 +5,7 @@ from typing import get_args
 
 from exegete.answers.goals import USERS, votes
 from exegete.experiments.common.test import Goal, Test
-from exegete.experiments.tests import built_in, by_part, note_of
+from exegete.experiments.tests import built_in_tests, by_part, note_of
 from tools.pages.place import to
 from tools.pages.table import markdown_table
 
@@ -31,7 +31,7 @@ def table(page: Path) -> str:
 
 def goals() -> str:
     """Whom an answer is for, and which tests give it."""
-    deciding = {goal: [t.name for t in built_in().values() if goal in _decides(t)] for goal in GOALS}
+    deciding = {goal: [t.name for t in built_in_tests().values() if goal in _decides(t)] for goal in GOALS}
     rows = [(f"`{goal}`", USERS[goal], ", ".join(f"`{name}`" for name in deciding[goal])) for goal in GOALS]
     return markdown_table(("goal", "for", "tests that decide"), rows)
 
@@ -61,7 +61,7 @@ def _section(test: Test, page: Path) -> str:
 
 def _ordered() -> list[Test]:
     """What decides for a developer, then the others by what they look at."""
-    first = [test for test in built_in().values() if "faithful" in test.goals]
+    first = [test for test in built_in_tests().values() if "faithful" in test.goals]
     return [*first, *(test for test in by_part() if test not in first)]
 
 

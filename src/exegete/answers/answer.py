@@ -20,7 +20,7 @@ from exegete.answers.groups import OFTEN, BesideGrade
 from exegete.answers.readings import Ways
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import by_part, declared
+from exegete.experiments.tests import all_tests, by_part
 from exegete.report.labels import method_label, model_labels, task_labels
 from exegete.report.section import Verdict
 
@@ -118,7 +118,7 @@ def findings(lines: Sequence[Verdict], goal: Goal) -> tuple[str, ...]:
 
 def _missing(named: Named, goal: Goal) -> str:
     """A sentence where what a goal hangs on was not told of; that weights are used can always be asked."""
-    needed = [test for test in declared().values() if goal in test.goals and test.name != "used"]
+    needed = [test for test in all_tests().values() if goal in test.goals and test.name != "used"]
     asked = [line for name, line in named.items() if name.split()[0] in {test.name for test in needed}]
     if any(line.verdict != "not testable" for line in asked):
         return ""
@@ -142,7 +142,7 @@ def to_read(decision: Decision, instead: Sequence[Readable]) -> str:
     if decision.answer != "no" and first.better.low is not None and first.better.low <= 0:
         sign = _for_the_sign(instead)
         return f"No method that was asked is surely better. {sign[0].upper()}{sign[1:]}."
-    alike = listed_in_words([method_label(each.method) for each in others]) if others else ""
+    alike = list_in_words([method_label(each.method) for each in others]) if others else ""
     also = f" {alike[0].upper()}{alike[1:]} can't be told from it." if alike else ""
     return f"Read {first.said} instead.{also}"
 
@@ -224,7 +224,7 @@ def _next(decision: Decision, asked: int, every: int) -> str:
 
 def untested(lines: Sequence[Verdict], apart: Collection[str] = ()) -> list[str]:
     """Sentences: what can't be tested here, with its reason, and what was not asked for, but for tests `apart`."""
-    known, asked = declared(), {line.name for line in lines}
+    known, asked = all_tests(), {line.name for line in lines}
     absent = {f"It can't be tested {known[n.name].words}: {n.doubt}." for n in lines if n.verdict == "not testable"}
     rest = [test.words for test in by_part() if test.words and not test.kind and test.name not in (*asked, *apart)]
     return [*sorted(absent), *([f"It was not asked {', '.join(rest)}."] if rest else [])]
@@ -282,7 +282,7 @@ def _planted(named: Named) -> list[Verdict]:
 
 def _said(line: Verdict) -> str:
     """A test's own sentence."""
-    says = declared()[line.name].says
+    says = all_tests()[line.name].says
     return _filled(says["doubt"] if line.doubt and "doubt" in says else says[line.verdict], line)
 
 
@@ -294,10 +294,10 @@ def _filled(sentence: str, line: Verdict) -> str:
 
 def _against(line: Verdict) -> str:
     """The methods that attention is compared with, as people say them."""
-    return listed_in_words([method_label(name) for name in line.against.split(", ")])
+    return list_in_words([method_label(name) for name in line.against.split(", ")])
 
 
-def listed_in_words(parts: list[str]) -> str:
+def list_in_words(parts: list[str]) -> str:
     """Parts of a sentence: "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
@@ -315,7 +315,7 @@ def _for_purpose(named: Named, name: str, goal: Goal) -> str:
     said = _said(named[name])
     if name == "beats_random":
         return said + _beside_the_best(named)
-    if declared()[name].part != "people":
+    if all_tests()[name].part != "people":
         return said
     return f"{said}." if goal == "plausible" else f"{said}; that says nothing of the model, and has no say here."
 
@@ -327,7 +327,7 @@ def _beside_the_best(named: Named) -> str:
         return "."
     if best.doubt or size is None or best.verdict == "holds":
         return _said(best)
-    explains = declared()[size.name].explains[size.verdict]
+    explains = all_tests()[size.name].explains[size.verdict]
     return _said(best) + (_filled(explains, size) if best.verdict == "fails" else _said(size))
 
 
@@ -336,17 +336,17 @@ def _ties(named: Named) -> list[str]:
     plain, beyond = named.get("agrees"), named.get("agrees_beyond_ties")
     if plain is None or beyond is None or {plain.verdict, beyond.verdict} != {"holds", "fails"}:
         return []
-    return [declared()[beyond.name].explains[beyond.verdict]]
+    return [all_tests()[beyond.name].explains[beyond.verdict]]
 
 
 def _sayings(named: Named) -> list[str]:
     """Sentences on the tests that have no purpose of their own; those that few seeds leave open share one."""
-    told = [test for test in declared().values() if test.says and not test.purpose and test.name not in COMPOSED]
+    told = [test for test in all_tests().values() if test.says and not test.purpose and test.name not in COMPOSED]
     asked = [test for test in told if test.name in named]
     open_ = [test for test in asked if test.about == "recipe" and named[test.name].verdict == "cannot tell"]
     said = [_said(named[test.name]) for test in asked if test not in open_]
     said[1:1] = _ties(named)  # agrees is told first
     if not open_:
         return said
-    listed = listed_in_words([test.says["cannot tell"] for test in open_])
+    listed = list_in_words([test.says["cannot tell"] for test in open_])
     return [*said, f"Whether {listed} is not settled here; a claim about training needs {SEEDS_FOR_A_RECIPE} seeds."]

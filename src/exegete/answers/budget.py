@@ -103,7 +103,7 @@ def with_texts(study: Study, texts: int | None) -> Study:
     return study.model_copy(update={"experiments": entries})
 
 
-def begun(study: Study, budget: Budget) -> Study:
+def begin_study(study: Study, budget: Budget) -> Study:
     """The study with as many texts as it begins with: no more than are allowed."""
     study = _shorter(study) if budget.quick else study
     texts = asked_texts(study)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.noise import stable_seed, uniform
-from exegete.measures.faithfulness import comprehensiveness, flips, order_of, without_first
+from exegete.measures.faithfulness import comprehensiveness, flips, without_first, word_order
 from exegete.measures.rank import tau
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -35,7 +35,7 @@ class MethodAgreement:
         return self.tau[self.names.index(first)][self.names.index(second)]
 
 
-def agreement(values: Mapping[str, Tensor], signed: Mapping[str, bool]) -> MethodAgreement:
+def method_agreement(values: Mapping[str, Tensor], signed: Mapping[str, bool]) -> MethodAgreement:
     """Compare every pair of methods on one text: [word] each."""
     names = tuple(values)
     pairs = list(combinations_with_replacement(names, 2))
@@ -72,7 +72,9 @@ class Removals:
     constant: bool  # no deletion by a method changed any logit
 
 
-def removals(model: Predictor, batch: Batch, whole: Tensor, label: Tensor, values: Mapping[str, Tensor]) -> Removals:
+def compare_removals(
+    model: Predictor, batch: Batch, whole: Tensor, label: Tensor, values: Mapping[str, Tensor]
+) -> Removals:
     """Delete the first words of every method, and of random orders, from the one text of a batch.
 
     `whole` has the logits of the text as it is, [text, class].
@@ -80,7 +82,7 @@ def removals(model: Predictor, batch: Batch, whole: Tensor, label: Tensor, value
     n = int(batch.lengths[0])
     noise = uniform(stable_seed("reading"), batch.ids, torch.arange(ORDERS)[:, None], torch.arange(n))
     ranked = torch.cat([torch.stack([*values.values()]), noise])[:, None]  # [order, text, word]
-    orders = order_of(ranked, batch.ids)
+    orders = word_order(ranked, batch.ids)
     flipped = flips(model, batch, orders, whole.argmax(-1), "delete", partial(_settled, of=len(values)), AT_ONCE)
     without = without_first(model, batch, orders[: len(values)], "delete")  # [order, text, fraction, class]
     lost = comprehensiveness(whole, without, label)[:, 0].tolist()

@@ -15,7 +15,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json
 from exegete.base.names import validate
 from exegete.experiments.common.test import Test
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 
 # Fingerprints of what the built-in declarations decided: one that changes needs another version (a test sees to it).
 VERSIONS = {5: "453316a3a7ff64f4", 6: "76f9a6c74458525d", 7: "acc6f665ff0320a3"}
@@ -71,14 +71,14 @@ def load_criteria(path: Path | None = None) -> Criteria:
     return _over(given, "criteria")
 
 
-def kept_criteria(path: Path) -> Criteria:
+def criteria_of_run(path: Path) -> Criteria:
     """Those that a run was judged by; tests that are younger than the run have ours."""
     return _over({"version": VERSION} | read_json(path, "criteria"), f"criteria in {path}")
 
 
 def _over(given: dict[str, Any], owner: str) -> Criteria:
     """What is said of each test, over its declaration."""
-    ours = {name: _ours(test) for name, test in declared().items()}
+    ours = {name: _ours(test) for name, test in all_tests().items()}
     merged = ours | {name: _joined(ours.get(name), said) for name, said in given.items()}
     schema = create_model("Criteria", __base__=Criteria, **dict.fromkeys(ours, (Criterion, ...)))  # type: ignore[call-overload]
     criteria: Criteria = validate(schema, merged, owner)

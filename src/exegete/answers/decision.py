@@ -24,7 +24,7 @@ from typing import Any, Literal, cast
 from exegete.answers.grades import Graded, Grading, grade
 from exegete.answers.readings import READOUT, Judged, Ways
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import declared, label_of
+from exegete.experiments.tests import all_tests, label_of
 from exegete.report.section import Variant, Verdict
 
 Answer = Literal[
@@ -54,7 +54,7 @@ WORST: dict[Answer, int] = {
 }  # fmt: skip
 NOT_ASKED = "What decides was not asked: add the experiment `mediation`"
 NO_VOTE = "What decides was not calibrated for an audit like this one, so it has no vote."
-Named = Mapping[str, Verdict]  # the tests of one model on one task
+VerdictsByName = Mapping[str, Verdict]  # the tests of one model on one task
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,14 @@ class Decision:
         return asdict(self)
 
 
-def decide(named: Named, goal: Goal = "faithful", ways: Ways | None = None, grading: Grading | None = None) -> Decision:
+def decide(
+    named: VerdictsByName, goal: Goal = "faithful", ways: Ways | None = None, grading: Grading | None = None
+) -> Decision:
     """What the tests of one model decide for a goal, and its readings, where they were asked."""
     return _by_votes(named) if goal != "faithful" else _faithful(named, ways, grading)
 
 
-def _faithful(named: Named, ways: Ways | None, grading: Grading | None) -> Decision:
+def _faithful(named: VerdictsByName, ways: Ways | None, grading: Grading | None) -> Decision:
     reads, ranks = named.get("reads"), named.get("ranks")
     if reads is None or ranks is None:
         missing = reads or ranks
@@ -116,7 +118,7 @@ def _faithful(named: Named, ways: Ways | None, grading: Grading | None) -> Decis
     return decision if ways is None else _read_otherwise(_carried(decision, ways), ways)
 
 
-def _why(answer: Answer, grading: Grading, named: Named) -> str:
+def _why(answer: Answer, grading: Grading, named: VerdictsByName) -> str:
     """How far attention goes, and what must be said beside it."""
     if answer == "no" and grading.unread:
         return _unread(grading, named.get("locates"))
@@ -176,7 +178,7 @@ def _open(grading: Grading) -> list[str]:
         if not test.bets:
             found.append("It was not asked whether the differences of its weights count.")
         elif test.outcome != "holds":
-            found.append(declared()[name].says["cannot tell" if test.outcome == "cannot tell" else "hangs on"])
+            found.append(all_tests()[name].says["cannot tell" if test.outcome == "cannot tell" else "hangs on"])
     return found
 
 
@@ -274,7 +276,7 @@ def _something_found(deciding: Sequence[Verdict]) -> bool:
     return any(line.name != "used" for line in deciding)
 
 
-def _by_votes(named: Named) -> Decision:
+def _by_votes(named: VerdictsByName) -> Decision:
     """For other goals: one failure is enough for no; yes needs all."""
     asked = [line for line in named.values() if line.votes and line.verdict != "not testable"]
     deciding = [line for line in asked if not _is_void(line)]

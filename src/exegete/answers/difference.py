@@ -17,16 +17,16 @@ from exegete.answers.explanation import Explanation, Unit, class_said
 from exegete.base.errors import UsageError
 from exegete.report.heatmap import Beside, HeatMap, HeatRow
 
-Pair = tuple[int | None, int | None]
+WordPair = tuple[int | None, int | None]
 
 
-def matched(first: Sequence[str], second: Sequence[str]) -> list[Pair]:
+def match_words(first: Sequence[str], second: Sequence[str]) -> list[WordPair]:
     """Places of words that are the same in both; a word without a partner has none, and comes where it stands.
 
-    >>> matched("a dull film".split(), "a fine film".split())
+    >>> match_words("a dull film".split(), "a fine film".split())
     [(0, 0), (1, None), (None, 1), (2, 2)]
     """
-    found: list[Pair] = []
+    found: list[WordPair] = []
     for kind, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         if kind == "equal":
             found += zip(range(a, b), range(c, d), strict=True)
@@ -57,9 +57,9 @@ class Difference:
         return self.first.heatmap(self.by), self.second.heatmap(self.by)
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[WordPair]:
         """Words of the two texts, matched."""
-        return matched(*(drawn.words for drawn in self.maps))
+        return match_words(*(drawn.words for drawn in self.maps))
 
     @property
     def common(self) -> list[tuple[int, int]]:
@@ -124,9 +124,9 @@ class Difference:
 
     def html(self, styled: bool = True) -> Any:
         """The same as one block of HTML."""
-        from exegete.report.markup import beside
+        from exegete.report.markup import two_texts_block
 
-        return beside(self.drawn(), styled)
+        return two_texts_block(self.drawn(), styled)
 
     def _repr_html_(self) -> str:
         return str(self.html())

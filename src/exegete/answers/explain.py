@@ -8,22 +8,21 @@ from typing import NamedTuple, get_args
 
 import torch
 
-from exegete.answers.comparison import Removals, agreement, removals
+from exegete.answers.comparison import Removals, compare_removals, method_agreement
 from exegete.answers.explanation import Explanation, Method
 from exegete.answers.question import (
     Of,
-    Text,
+    TextInput,
     Wanted,
     check_parts,
     classes_of,
     methods_of,
-    parts_of,
+    read_texts,
     step_of,
-    texts_of,
+    text_parts,
 )  # fmt: skip
-from exegete.answers.text_verdict import read
-from exegete.answers.translations import at_step, owners, written
-from exegete.answers.translations import read as read_source
+from exegete.answers.text_verdict import read_verdict
+from exegete.answers.translations import at_step, piece_owners, read_source, translate
 from exegete.answers.trust import ModelGiven, Trust, subject
 from exegete.base.errors import UsageError
 from exegete.base.names import parse
@@ -62,9 +61,9 @@ class TextQuestion(NamedTuple):
     step: int = 1  # of a translator: which word of its output, counted from 1
 
 
-def explain(
+def explain_prediction(
     model: ModelGiven,
-    text: Text,
+    text: TextInput,
     methods: Sequence[str] | None = None,
     target: Wanted = None,
     of: Of = "logit",
@@ -84,18 +83,18 @@ def explain(
 
 def explain_all(
     model: ModelGiven,
-    texts: Sequence[Text],
+    texts: Sequence[TextInput],
     methods: Sequence[str] | None = None,
     target: Wanted = None,
     of: Of = "logit",
     run: str | Path | None = None,
     progress: Progress = silent,
 ) -> list[Explanation]:
-    """Explain the predictions for several texts, each by itself; all else as in `explain`."""
+    """Explain the predictions for several texts, each by itself; all else as in `explain_prediction`."""
     wanted = methods_of(methods, of)
     if isinstance(texts, str):
         raise UsageError("a text is a string: give one to `explain`, a list of them to `explain_all`")
-    pairs = [parts_of(text) for text in texts]
+    pairs = [text_parts(text) for text in texts]
     checkpoint, trust = subject(model, run, progress)
     for parts in pairs:
         check_parts(parts, checkpoint)
@@ -107,7 +106,7 @@ def explain_all(
 
 def explain_file(model: ModelGiven, path: str | Path, methods: Sequence[str] | None = None) -> list[Explanation]:
     """Explain the predicted class of every line of a file."""
-    return explain_all(model, texts_of(Path(path)), methods)
+    return explain_all(model, read_texts(Path(path)), methods)
 
 
 class _Scored(NamedTuple):
@@ -119,7 +118,7 @@ def explain_question(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation
     """All methods on one text, perhaps with its question; of a translator, on one word of its output."""
     if not isinstance(asked.checkpoint.model, Writing):
         return _explain_one(asked, parts, example_of(asked.checkpoint, parts))
-    output = written(asked.checkpoint, parts[0])
+    output = translate(asked.checkpoint, parts[0])
     viewed, example = at_step(asked.checkpoint, parts[0], output, asked.step)
     asked = asked._replace(checkpoint=viewed, target=asked.target or output[asked.step - 1])
     found = _explain_one(asked, parts, example)
@@ -128,7 +127,7 @@ def explain_question(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation
         probabilities=dict(sorted(found.probabilities.items(), key=lambda word: -word[1])[:LIKELIEST]),
         written=output,
         step=asked.step,
-        pieces=owners(found.words),
+        pieces=piece_owners(found.words),
     )
 
 
@@ -145,7 +144,7 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
     with sharing():
         found = dict(_scores(asked, batch, target, names))
         values = {name: each.scores.values[batch.words].double() for name, each in found.items()}
-        gone = removals(model, batch, logits[None], torch.tensor([model.labels.index(target)]), values)
+        gone = compare_removals(model, batch, logits[None], torch.tensor([model.labels.index(target)]), values)
     signed = {name: each.scores.signed for name, each in found.items()}
     order = _order(names, asked.trust, gone)
     unseen = tuple(place for place, word in enumerate(words) if not model.reader.knows(word))
@@ -163,8 +162,8 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
         contrast=asked.contrast,
         methods=tuple(_method(name, found[name], batch, gone, asked.trust) for name in order),
         refused=refused,
-        agreement=agreement({name: values[name] for name in order}, signed),
-        reading=read({name: values[name] for name in order}, signed, gone, target == prediction),
+        agreement=method_agreement({name: values[name] for name in order}, signed),
+        reading=read_verdict({name: values[name] for name in order}, signed, gone, target == prediction),
         trust=asked.trust,
         notes=(
             *(f"the question is: {written}" for written in question),

@@ -9,8 +9,8 @@ import polars as pl
 import torch
 
 from exegete.answers.comparison import MethodAgreement
-from exegete.answers.text_verdict import TextVerdict, decimal
-from exegete.answers.translations import THE_END, spelled
+from exegete.answers.text_verdict import TextVerdict, two_places
+from exegete.answers.translations import THE_END, spell_output
 from exegete.answers.trust import Trust
 from exegete.base.errors import UsageError
 from exegete.base.extras import to_pandas
@@ -19,7 +19,7 @@ from exegete.base.names import parse
 from exegete.importance.aggregation import aggregate
 from exegete.report.heatmap import HeatMap, HeatRow, Matrix
 from exegete.report.labels import importance_labels
-from exegete.tasks.pieces import MARK, joined
+from exegete.tasks.pieces import MARK, join_pieces
 
 if TYPE_CHECKING:
     from exegete.answers.difference import Difference
@@ -128,14 +128,14 @@ class Explanation:
 
     def save(self, path: str | Path) -> None:
         """Write .json, .html or .csv, by the suffix."""
-        from exegete.report.markup import page
+        from exegete.report.markup import page_of_blocks
         from exegete.runs.tables import write_csv
 
         path = Path(path)
         if path.suffix == ".json":
             write_json(path, self.to_json())
         elif path.suffix in (".html", ".htm"):
-            write_text(path, page(f"What explains “{self.prediction}”?", self.html()))
+            write_text(path, page_of_blocks(f"What explains “{self.prediction}”?", self.html()))
         elif path.suffix == ".csv":
             write_csv(path, self.frame)
         else:
@@ -209,7 +209,7 @@ def _title(found: Explanation) -> str:
     explained = f"the {found.of} of {class_said(found.target)}{against}"
     if found.step is None:
         return f"Predicted: {class_said(found.prediction)} (p: {odds}). Explained: {explained}."
-    return f"Written: “{spelled(found.written)}”. Explained: {explained}, at step {found.step} (p: {odds})."
+    return f"Written: “{spell_output(found.written)}”. Explained: {explained}, at step {found.step} (p: {odds})."
 
 
 def class_said(label: str) -> str:
@@ -230,7 +230,7 @@ def _joined(found: Explanation, owner: Sequence[int]) -> tuple[str, ...]:
     groups: list[list[str]] = [[] for _ in range(max(owner) + 1)]
     for word, place in zip(found.words, owner, strict=True):
         groups[place].append(word)
-    return tuple(joined(group) if found.pieces else " ".join(group) for group in groups)
+    return tuple(join_pieces(group) if found.pieces else " ".join(group) for group in groups)
 
 
 def _summed(scores: Sequence[float], owner: Sequence[int] | None) -> tuple[float, ...]:
@@ -242,12 +242,12 @@ def _summed(scores: Sequence[float], owner: Sequence[int] | None) -> tuple[float
 
 
 def _row(found: Explanation, method: Method, by: Unit, vouched: bool) -> HeatRow:
-    run = ("–" if method.vouched is None else decimal(method.vouched),) if vouched else ()
+    run = ("–" if method.vouched is None else two_places(method.vouched),) if vouched else ()
     return HeatRow(
         name=importance_labels(each.name for each in found.methods)[method.name],
         values=_summed(method.scores, _owners(found, by)),
         signed=method.signed,
-        numbers=(_with_attention(found, method), *run, decimal(method.comprehensiveness), _flip(method)),
+        numbers=(_with_attention(found, method), *run, two_places(method.comprehensiveness), _flip(method)),
         complaint=" ".join(method.complaints),
         main=parse(method.name).name == "attention",
     )
@@ -259,7 +259,7 @@ def _with_attention(found: Explanation, method: Method) -> str:
     if attention in (None, method.name):
         return ""
     value = found.agreement.tau[names.index(attention)][names.index(method.name)]
-    return "–" if value is None else decimal(value)
+    return "–" if value is None else two_places(value)
 
 
 def _flip(method: Method) -> str:

@@ -13,9 +13,9 @@ from exegete.answers.criteria import SEEDS_FOR_A_RECIPE
 from exegete.answers.decision import WORST
 from exegete.answers.scorecard import Audit
 from exegete.base.errors import ExegeteError, UsageError, unknown
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.report.section import Verdict
-from exegete.runs.cell import unasked
+from exegete.runs.cell import unasked_questions
 from exegete.runs.study import Study
 
 STOPS = ("fails", "hangs on")
@@ -37,8 +37,8 @@ def named_tests(written: str, study: Study | None = None) -> tuple[str, ...]:
     for name in names:
         if name.startswith("grade") and name not in GRADES:
             raise UsageError(f"there is no '{name}' to fail on: write {' or '.join(GRADES)}")
-        if name not in (*declared(), *GRADES):
-            raise unknown("test", name, (*declared(), *GRADES))
+        if name not in (*all_tests(), *GRADES):
+            raise unknown("test", name, (*all_tests(), *GRADES))
         if study is not None:
             _answerable(name, study)
     return names
@@ -58,9 +58,9 @@ def refuse_unanswerable(names: Sequence[str], study: Study) -> None:
     """Refuse, before anything is trained, a test that none of a study's tasks and models can answer."""
     if not names:
         return
-    reasons = [unasked(study, cell) for cell in study.cells]
+    reasons = [unasked_questions(study, cell) for cell in study.cells]
     for name in names:
-        asked = declared()[_resting_on(name)].experiments
+        asked = all_tests()[_resting_on(name)].experiments
         refused = [next((cell[each] for each in asked if each in cell), None) for cell in reasons]
         if None not in refused:
             raise UsageError(f"study '{study.name}' can't answer '{name}': {refused[0]}; or leave it out")
@@ -68,7 +68,7 @@ def refuse_unanswerable(names: Sequence[str], study: Study) -> None:
 
 def _answerable(name: str, study: Study) -> None:
     """Refuse a test that a study does not ask, or that its seeds can't settle."""
-    test = declared()[_resting_on(name)]
+    test = all_tests()[_resting_on(name)]
     asked = {each for task in study.tasks for each in study.built_experiments(task)}
     missing = [each for each in test.experiments if each not in asked]
     if missing:
@@ -83,7 +83,7 @@ def _answerable(name: str, study: Study) -> None:
         )
 
 
-def check(found: Audit, names: Sequence[str], strict: bool = False) -> list[str]:
+def check_gate(found: Audit, names: Sequence[str], strict: bool = False) -> list[str]:
     """Raise if a named test does not hold for any model, or a grade may be less than what is named.
 
     Returns sentences on tests that may pass without, unless `strict`.

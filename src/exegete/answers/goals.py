@@ -17,7 +17,7 @@ from typing import Any, get_args
 from exegete.answers.criteria import Criteria, load_criteria
 from exegete.base.errors import unknown
 from exegete.experiments.common.test import Goal
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 from exegete.runs.study import Study, read_study
 
 ASKED = ("removals", "companies", "draws", "words")  # settings of the experiment that decides
@@ -38,15 +38,15 @@ def goal(name: str) -> Goal:
 
 
 @lru_cache(maxsize=1)
-def calibrated() -> dict[str, Any]:
+def read_calibration() -> dict[str, Any]:
     """What calibration kept: its version of the criteria, the hash of its settings, and every test's vote."""
     found = resources.files("exegete.answers") / "votes.toml"
     return tomllib.loads(found.read_text(encoding="utf8")) if found.is_file() else {}
 
 
-def silenced() -> dict[str, str]:
+def silenced_tests() -> dict[str, str]:
     """Tests that calibration took the vote from, and why."""
-    kept = calibrated().items()
+    kept = read_calibration().items()
     return {name: said["why"] for name, said in kept if isinstance(said, dict) and not said["votes"]}
 
 
@@ -62,7 +62,7 @@ def settings_hash(study: Study | None = None) -> str:
 
 def uncalibrated(criteria: Criteria, study: Study | None = None) -> str:
     """Why the votes that came with exegete don't count for an audit, as a sentence; empty if they do."""
-    kept = calibrated()
+    kept = read_calibration()
     if not kept:
         return "Nothing was calibrated (`exegete calibrate`), so that no test may decide."
     if criteria.version != kept["version"] or criteria.model_dump() != load_criteria().model_dump():
@@ -80,6 +80,6 @@ def uncalibrated(criteria: Criteria, study: Study | None = None) -> str:
 
 def votes(test: str, aim: Goal, criteria: Criteria | None = None, study: Study | None = None) -> bool:
     """Whether a test decides the answer for a goal, by these criteria, ours unless given."""
-    if aim not in declared()[test].goals or test in silenced():
+    if aim not in all_tests()[test].goals or test in silenced_tests():
         return False
-    return test not in calibrated() or criteria is None or not uncalibrated(criteria, study)
+    return test not in read_calibration() or criteria is None or not uncalibrated(criteria, study)

@@ -146,7 +146,7 @@ class Graded:
         return Variant(name, _finite(mean), _finite(low), _finite(high), n, outcomes[self.side(name, self.edges[0])])
 
 
-def graded(test: DecidingTest) -> Graded:
+def grade_test(test: DecidingTest) -> Graded:
     """A test with its bets; several trainings by the mean of every text: what is said is about these."""
     bets = {
         name: Bets(torch.nanmean(values, 0), test.least)

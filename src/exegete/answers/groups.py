@@ -56,7 +56,7 @@ class BesideGrade:
         return None
 
 
-def beside(rows: pl.DataFrame, counted: Sequence[str]) -> BesideGrade:
+def grade_groups(rows: pl.DataFrame, counted: Sequence[str]) -> BesideGrade:
     """What stands beside Γ, from the rows of one model on one task; older runs have less."""
     texts = attention_by_text(rows, counted)  # example, predicted, n, ranks, void, …
     if texts.is_empty() or "idle" not in texts.columns:

@@ -24,16 +24,16 @@ from exegete.answers.answer import Known, answer, decisions, findings, untested
 from exegete.answers.context import Context, Where
 from exegete.answers.criteria import SEEDS_FOR_A_RECIPE, Criteria, Criterion
 from exegete.answers.goals import USERS, uncalibrated, votes
-from exegete.answers.grades import NO_BY_OTHERS, NO_BY_RANKS, SHORT, DecidingTest, Graded, Grading, graded
-from exegete.answers.groups import BesideGrade, beside
+from exegete.answers.grades import NO_BY_OTHERS, NO_BY_RANKS, SHORT, DecidingTest, Graded, Grading, grade_test
+from exegete.answers.groups import BesideGrade, grade_groups
 from exegete.answers.readings import readings_of
-from exegete.answers.retraining import left_out, said
-from exegete.answers.rules import ERROR, TEXTS, Ruled, Varying, ruled
+from exegete.answers.retraining import retraining_note, skipped_tests
+from exegete.answers.rules import ERROR, TEXTS, Ruled, Varying, apply_rules
 from exegete.answers.scorecard import Audit
-from exegete.experiments.common.contract import texts_of
+from exegete.experiments.common.contract import text_limit
 from exegete.experiments.common.statistic import Evidence, Measured, Varied
 from exegete.experiments.common.test import Test
-from exegete.experiments.tests import declared, judged_experiments
+from exegete.experiments.tests import all_tests, judged_experiments
 from exegete.measures.statistics import Interval
 from exegete.measures.student import one_sided
 from exegete.report.section import Outcome, Variant, Verdict
@@ -46,7 +46,7 @@ MOST = 1_000_000  # texts that nobody will have
 SPARE = 1.1  # the mean won't stay exactly where it is
 NO_NUMBER = "No text has a number here."
 AT_THE_MARGIN = "No number of texts would do: the statistic lies at its margin."
-Rows = Mapping[str, pl.DataFrame]
+RowsByExperiment = Mapping[str, pl.DataFrame]
 GRADED = ("reads", "ranks", "carries")
 
 
@@ -82,7 +82,7 @@ class Unjudged(NamedTuple):
 
 
 def judge(
-    rows: Rows,
+    rows: RowsByExperiment,
     study: Study,
     criteria: Criteria,
     run: Path | None = None,
@@ -98,7 +98,7 @@ def judge(
     context = context or Context()
     asked = [each for name in judged_experiments() if name in rows for each in evidence_of(name, rows, study, criteria)]
     grades = gradings(asked, study, "readings" in rows)
-    lines = [*judged(asked, context, grades), *untestable(context, criteria)]
+    lines = [*judge_tests(asked, context, grades), *untestable(context, criteria)]
     voted = tuple(replace(line, votes=calibrating or votes(line.name, context.goal, criteria, study)) for line in lines)
     doubt = uncalibrated(criteria, study) if any(isinstance(each.measured, Varied) for each in asked) else ""
     first = next(iter(rows))
@@ -120,7 +120,11 @@ def judge(
         criteria_version=criteria.version,
         goal=context.goal,
         user=USERS[context.goal],
-        untested=(*filter(None, [doubt, _cut_short(study)]), *untested(voted, left_out(study)), *said(study)),
+        untested=(
+            *filter(None, [doubt, _cut_short(study)]),
+            *untested(voted, skipped_tests(study)),
+            *retraining_note(study),
+        ),
         run=run,
         frame=study.built_experiments()[first].summary(rows[first]) if frame is None else frame,
     )
@@ -137,10 +141,10 @@ def _cut_short(study: Study) -> str:
     return f"To save time, what decides was asked with {most} at most."
 
 
-def _beside(grades: Mapping[Where, Grading], rows: Rows) -> dict[Where, BesideGrade]:
+def _beside(grades: Mapping[Where, Grading], rows: RowsByExperiment) -> dict[Where, BesideGrade]:
     """What stands beside every grade."""
     return {
-        (task, model): beside(
+        (task, model): grade_groups(
             rows["mediation"].filter(pl.col("task") == task, pl.col("model") == model), list(grading.ranks.bets)
         )
         for (task, model), grading in grades.items()
@@ -150,12 +154,12 @@ def _beside(grades: Mapping[Where, Grading], rows: Rows) -> dict[Where, BesideGr
 def _asked_texts(grades: Mapping[Where, Grading], study: Study, context: Context) -> dict[Where, int]:
     """How many texts what decides was asked of."""
     every = {where: context.predictions[where].texts for where in grades if where in context.predictions}
-    wanted = texts_of(study.built_experiments()["mediation"], study.split) if grades else None
+    wanted = text_limit(study.built_experiments()["mediation"], study.split) if grades else None
     return {where: texts if wanted is None else min(texts, wanted) for where, texts in every.items()}
 
 
 def _instead(
-    asked: Sequence[Unjudged], rows: Rows, study: Study, context: Context
+    asked: Sequence[Unjudged], rows: RowsByExperiment, study: Study, context: Context
 ) -> dict[Where, tuple[Readable, ...]]:
     """What to read, by task and model, by the specifications that count for attention."""
     found = {}
@@ -168,9 +172,9 @@ def _instead(
     return found
 
 
-def evidence_of(experiment: str, rows: Rows, study: Study, criteria: Criteria) -> Iterator[Unjudged]:
+def evidence_of(experiment: str, rows: RowsByExperiment, study: Study, criteria: Criteria) -> Iterator[Unjudged]:
     """The tests of an experiment, of every task and model of its rows; none where others that they need are missing."""
-    built, own = study.built_experiments(), [t for t in declared().values() if t.experiments[0] == experiment]
+    built, own = study.built_experiments(), [t for t in all_tests().values() if t.experiments[0] == experiment]
     for (task, model), _ in rows[experiment].group_by("task", "model", maintain_order=True):
         here = pl.col("task") == task, pl.col("model") == model
         for test in (test for test in own if set(test.experiments) <= set(rows)):
@@ -216,10 +220,10 @@ def _graded(asked: Unjudged, study: Study, has_readings: bool) -> Graded:
         test = test._replace(edges=(criterion.margin, criterion.partly), no_error=no_error, tolerance=tolerance)
         drawn = [name for name in test.values if name.startswith("resample")]
         test = test._replace(short=dict.fromkeys(drawn, SHORT / getattr(built, "draws", 1)))
-    return graded(test._replace(least=0.0) if asked.test.name == "carries" else test)
+    return grade_test(test._replace(least=0.0) if asked.test.name == "carries" else test)
 
 
-def judged(
+def judge_tests(
     asked: Sequence[Unjudged], context: Context | None = None, grades: Mapping[Where, Grading] | None = None
 ) -> list[Verdict]:
     """Verdicts, in the order of what was asked: those that inform together (Holm), those that decide by model."""
@@ -235,7 +239,7 @@ def judged(
             deciding = "decide" if each.test.goals else "inform"
             families.setdefault((each.task, each.model, deciding), []).append(place)
     for members in families.values():
-        rulings = ruled([_varying(asked[place]) for place in members])
+        rulings = apply_rules([_varying(asked[place]) for place in members])
         found |= {p: _ruled(asked[p], ruling, doubts[p]) for p, ruling in zip(members, rulings, strict=True)}
     return [replace(found[place], settled_by=_settled_by(found[place], each)) for place, each in enumerate(asked)]
 
@@ -347,7 +351,7 @@ def _judged(asked: Unjudged, level: float, doubt: str) -> Verdict:
     """A test that is asked in one way, by its interval at a level."""
     assert isinstance(asked.measured, Measured)
     interval = one_sided(asked.measured.values, (1 - level) / 2, asked.test.bound)
-    decided = "cannot tell" if doubt or not _enough(asked) else verdict(interval, asked.threshold)
+    decided = "cannot tell" if doubt or not _enough(asked) else judge_interval(interval, asked.threshold)
     line = _line(asked, decided, level, doubt)
     open_ = decided == "cannot tell" and not doubt
     return replace(
@@ -373,7 +377,7 @@ def _line(asked: Unjudged, decided: Outcome, level: float, doubt: str) -> Verdic
 
 def untestable(context: Context, criteria: Criteria) -> Iterator[Verdict]:
     """A line for every experiment that was asked for and can't be had of this model or these data."""
-    standing = {test.experiments[0]: test for test in declared().values() if test.words}
+    standing = {test.experiments[0]: test for test in all_tests().values() if test.words}
     for (task, model), reasons in context.unasked.items():
         for test, reason in ((standing[name], reason) for name, reason in reasons.items() if name in standing):
             criterion = criteria[test.name]
@@ -394,7 +398,7 @@ def _about(seeds: int, recipe: bool) -> str:
     return f"this training recipe ({seeds} seed{'s' if seeds > 1 else ''})"
 
 
-def verdict(interval: Interval, threshold: float) -> Outcome:
+def judge_interval(interval: Interval, threshold: float) -> Outcome:
     """Holds if the interval lies above the threshold, fails if below; else cannot tell."""
     if interval.low > threshold:
         return "holds"

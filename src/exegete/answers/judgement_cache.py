@@ -75,7 +75,7 @@ def keep_judgement(run: Path, key: str | None, audit: Audit) -> None:
             write_memo(run / JUDGED, "audit", key, json.loads(written))
 
 
-def kept_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | None:
+def read_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | None:
     """A judgement that was kept under this key, if there is one."""
     made = None if key is None else read_memo(run / JUDGED, "audit", key)
     if made is None:
@@ -85,7 +85,7 @@ def kept_judgement(run: Path, key: str | None, frame: pl.DataFrame) -> Audit | N
     return Audit(**kept._asdict() | by_model, run=run, frame=frame)
 
 
-def kept_answers(run: Path) -> dict[Where, str]:
+def cached_answers(run: Path) -> dict[Where, str]:
     """In short what was answered in a run by task and model, as it was kept; nothing where it was by another version,
     or for another goal.
     """

@@ -8,13 +8,13 @@ from exegete.answers.explanation import Unit
 from exegete.answers.translations import piece_named
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
-from exegete.importance.catalogue import IMPORTANCES, computed
+from exegete.importance.catalogue import IMPORTANCES, computable
 from exegete.models.capabilities import Paired, Writing
 from exegete.tasks.records import whole_characters
 from exegete.training.checkpoint import Checkpoint
 
 Of = Literal["logit", "probability"]
-Text = str | tuple[str, str]  # a text, or a passage and its question
+TextInput = str | tuple[str, str]  # a text, or a passage and its question
 
 
 class Contrast(NamedTuple):
@@ -36,7 +36,7 @@ Wanted = str | Contrast | Word | None  # what is explained: a class, or a word; 
 SETTINGS = {"gradient": "norm=l2", "leave_one_out": "of={of}"}  # of methods that nobody has set
 
 
-def texts_of(path: Path) -> list[str]:
+def read_texts(path: Path) -> list[str]:
     """The texts of a file, one per line; empty lines are no texts."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -87,7 +87,7 @@ def methods_of(asked: Sequence[str] | None, of: str) -> tuple[str, ...]:
     if isinstance(asked, str):
         asked = methods_in(asked)
     if asked is None:
-        asked = [f"{name}:{SETTINGS[name].format(of=of)}" if name in SETTINGS else name for name in computed()]
+        asked = [f"{name}:{SETTINGS[name].format(of=of)}" if name in SETTINGS else name for name in computable()]
     if not asked:
         raise UsageError("name at least one method, or none of them to have all")
     for name in asked:
@@ -127,7 +127,7 @@ def _class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
     return target
 
 
-def parts_of(text: Text) -> tuple[str, ...]:
+def text_parts(text: TextInput) -> tuple[str, ...]:
     """A text, or a passage and its question, none of them empty."""
     parts: tuple[str, ...] = (text,) if isinstance(text, str) else text
     if not isinstance(parts, tuple) or len(parts) not in (1, 2) or not all(isinstance(part, str) for part in parts):

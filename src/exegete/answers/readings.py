@@ -22,10 +22,10 @@ import polars as pl
 from exegete.answers.context import Where
 from exegete.answers.criteria import Criteria
 from exegete.answers.grades import NO_BY_OTHERS
-from exegete.answers.rules import ERROR, Ruled, Varying, ruled
+from exegete.answers.rules import ERROR, Ruled, Varying, apply_rules
 from exegete.experiments.readings.candidates import SAID
 from exegete.experiments.readings.experiment import BASELINE
-from exegete.experiments.readings.statistics import Values, by_reading
+from exegete.experiments.readings.statistics import ReadingValues, by_reading
 from exegete.experiments.readings.tests import MARGINS
 from exegete.report.columns import count, interval, number, text, verdict, wide
 from exegete.report.section import Outcome, Table, Variant
@@ -113,24 +113,24 @@ def _ways(rows: pl.DataFrame, criteria: Criteria) -> Ways:
     return Ways(tuple(_judged(each, criteria, each is best) for each in found), rows["seed"].n_unique())
 
 
-def _best(found: Sequence[Values], criteria: Criteria) -> Values | None:
+def _best(found: Sequence[ReadingValues], criteria: Criteria) -> ReadingValues | None:
     """The farthest above its nearest margin where readings are chosen, of those that were asked for M."""
     able = [each for each in found if "reads" in each.level]
     return max(able, key=lambda each: _distance(each, criteria), default=None)
 
 
-def _distance(each: Values, criteria: Criteria) -> float:
+def _distance(each: ReadingValues, criteria: Criteria) -> float:
     levels = [each.level[name] - criteria[test].margin for name, test in MARGINS.items()]
     return min(levels) if all(level == level for level in levels) else -2.0  # nothing matters there
 
 
-def _judged(each: Values, criteria: Criteria, chosen: bool) -> Judged:
+def _judged(each: ReadingValues, criteria: Criteria, chosen: bool) -> Judged:
     asked = [name for name in MARGINS if name in each.values and (name != "carried" or each.said["left_out"])]
     tests = [Varying(criteria[MARGINS[name]].margin, 1.0, each.values[name], each.void) for name in asked]
     second = chosen and each.said["kind"] != READOUT
-    rulings = dict(zip(asked, ruled(tests, ERROR / 2 if second else ERROR), strict=True))
+    rulings = dict(zip(asked, apply_rules(tests, ERROR / 2 if second else ERROR), strict=True))
     if each.said["kind"] == READOUT and "carried" in asked:  # a way to a No, which shares its error with others
-        rulings["carried"] = ruled([tests[asked.index("carried")]], NO_BY_OTHERS)[0]
+        rulings["carried"] = apply_rules([tests[asked.index("carried")]], NO_BY_OTHERS)[0]
     told = {name: _decisive(ruling) for name, ruling in rulings.items()}
     outcomes = {name: ruling.outcome for name, ruling in rulings.items()}
     return Judged(

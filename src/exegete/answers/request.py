@@ -20,15 +20,15 @@ from exegete.runs.objects import (
     AnyModel,
     AnyTask,
     Trained,
-    folder_of,
     is_by_name,
     name_of_model,
     name_of_scores,
     name_of_task,
+    run_folder,
 )
 from exegete.runs.store import is_address
-from exegete.runs.study import Study, checked, is_about, name_from, read_study
-from exegete.tasks.catalogue import kind_of
+from exegete.runs.study import Study, check_study, is_about, name_from, read_study
+from exegete.tasks.catalogue import task_kind
 from exegete.training.checkpoint import as_read, is_of_hub, is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
@@ -54,7 +54,7 @@ MODEL: dict[str, str] = {"pair": "pair", "translation": "translator"}  # for kin
 class AuditRequest:
     """What a user wants audited, and how; without a task and a model, a study, or the default audit.
 
-    `exegete.audit`, the command line and the explorer hand one to `exegete.answers.audit.audited`.
+    `exegete.audit`, the command line and the explorer hand one to `exegete.answers.audit.run_audit`.
     """
 
     model: AnyModel | None = None
@@ -107,7 +107,7 @@ class AuditRequest:
         things = (self.model, self.task, *self.scores)
         if all(thing is None or isinstance(thing, str | Path) for thing in things):
             return Path("runs") / study_for(self).name
-        return folder_of(None, QUICK if self.quick else DEFAULT, *things, self.seeds, self.retrain)
+        return run_folder(None, QUICK if self.quick else DEFAULT, *things, self.seeds, self.retrain)
 
 
 def study_for(request: AuditRequest, run: Path = Path()) -> Study:
@@ -124,7 +124,7 @@ def study_for(request: AuditRequest, run: Path = Path()) -> Study:
             "kinds": {},
             "trained": (),
         }
-    return checked(study.model_copy(update=changed)) if changed else study
+    return check_study(study.model_copy(update=changed)) if changed else study
 
 
 def _built_in(model: str | None, quick: bool) -> str:
@@ -146,17 +146,17 @@ def _study(request: AuditRequest, model: str | None, task: str | None, scores: t
     if scores:
         study = with_scores(study, scores)
     if task is None and model is None:
-        return checked(study)
+        return check_study(study)
     tasks: tuple[str, ...] = (task or study.tasks[0],)
-    kind = kind_of(tasks[0])
+    kind = task_kind(tasks[0])
     models = (model or MODEL.get(kind, study.models[0]),)
     tasks = tuple(as_read(task, models[0]) for task in tasks)
     hub = is_of_hub(models[0])
     if kind == "classification" and not is_trained(models[0]) and (request.retrain if hub else not request.quick):
-        tasks = (*tasks, planted(tasks[0]))  # what is trained already can't be trained on planted words
+        tasks = (*tasks, with_planted_words(tasks[0]))  # what is trained already can't be trained on planted words
     also = [*([ALSO[kind]] if kind in ALSO else []), *(needing_training() if request.retrain else [])]
     experiments = tuple(_entry(entry, tasks) for entry in (*study.experiments, *also))
-    return checked(
+    return check_study(
         study.model_copy(
             update={
                 "name": _name(study.name, tasks, models, scores),
@@ -209,7 +209,7 @@ def _entry(entry: dict[str, Any], tasks: tuple[str, ...]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "tasks"}
 
 
-def planted(task: str) -> str:
+def with_planted_words(task: str) -> str:
     """The same task with planted words that decide the class."""
     spec = parse(task)
     return str(Spec(spec.name, spec.settings | {"planted": "token"}))

@@ -8,7 +8,7 @@ asked for (`--retrain`), and until then are named with the command.
 from pathlib import Path
 
 from exegete.base.files import read_json
-from exegete.base.names import parse, varied
+from exegete.base.names import parse, vary
 from exegete.experiments.tests import by_part
 from exegete.models.settings import HUB
 from exegete.runs.study import Study
@@ -17,7 +17,7 @@ from exegete.training.checkpoint import FACTS, is_checkpoint, is_of_hub, is_trai
 RETRAINED = ("known_answer", "necessity", "seed_stability", "diagnostic", "adversary_training")  # experiments
 
 
-def left_out(study: Study) -> dict[str, str]:
+def skipped_tests(study: Study) -> dict[str, str]:
     """Tests that need further fine-tunings and were not asked of a study's model, with what they ask, in words."""
     if not is_of_hub(study.models[0]):
         return {}
@@ -25,9 +25,9 @@ def left_out(study: Study) -> dict[str, str]:
     return {test.name: test.words for test in by_part() if test.words and left & set(test.experiments)}
 
 
-def said(study: Study) -> list[str]:
+def retraining_note(study: Study) -> list[str]:
     """The same as a sentence, with the command that runs it."""
-    tests = left_out(study)
+    tests = skipped_tests(study)
     if not tests:
         return []
     command = f"exegete audit --task {study.tasks[0]} --model {trainable(study.models[0])} --retrain"
@@ -40,4 +40,4 @@ def trainable(model: str) -> str:
     if is_checkpoint(folder):
         recipe = str(read_json(folder / FACTS, "checkpoint")["model"])
         return recipe if parse(recipe).settings.get("head", "own") != "own" else f"{HUB}{folder}:tune=true"
-    return varied(model, tune="true") if is_trained(model) else model
+    return vary(model, tune="true") if is_trained(model) else model

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from exegete.measures.bounds import bounded
+from exegete.measures.bounds import bounded_mean
 from exegete.report.section import Outcome, Variant
 
 ERROR = 0.05
@@ -39,7 +39,7 @@ class Ruled(NamedTuple):
     decisive: str  # the specification whose interval lies worst for the verdict; none where none counts
 
 
-def ruled(tests: Sequence[Varying], error: float = ERROR) -> list[Ruled]:
+def apply_rules(tests: Sequence[Varying], error: float = ERROR) -> list[Ruled]:
     """The tests of one family, one-sided, each with this error at most."""
     judged = [_Judged(test, error) for test in tests]
     total = sum(len(each.counted) for each in judged)
@@ -55,7 +55,7 @@ class _Judged:
         self.test, self.error = test, error
         self.void = dict(test.void) | {name: why for name, why in few.items() if why}
         self.counted = [name for name in test.values if name not in self.void]
-        self.interval = cache(lambda name, alpha: bounded(test.values[name], alpha, test.bound))
+        self.interval = cache(lambda name, alpha: bounded_mean(test.values[name], alpha, test.bound))
 
     def holds(self, name: str, alpha: float) -> bool:
         return bool(self.interval(name, alpha).low > self.test.threshold)

@@ -117,10 +117,10 @@ class TextVerdict:
             return ""
         if self.with_others is None:
             return "Attention's ranking can't be compared: all of its weights, or all scores of the others, are equal."
-        among = "" if self.among_others is None else f", these have {decimal(self.among_others)} with each other"
+        among = "" if self.among_others is None else f", these have {two_places(self.among_others)} with each other"
         many = f"{len(self.others)} signed methods" if len(self.others) > 1 else self.others[0]
-        chance = f"; unrelated rankings of {self.n} words have 0 ± {decimal(self.noise)}"
-        ours = f"{decimal(self.with_others)} with {many}"
+        chance = f"; unrelated rankings of {self.n} words have 0 ± {two_places(self.noise)}"
+        ours = f"{two_places(self.with_others)} with {many}"
         return f"By size, attention's scores have a mean τ-b of {ours}{among}{chance}."
 
     def _on_removal(self) -> str:
@@ -138,7 +138,9 @@ class TextVerdict:
         return f"Words deleted before the decision changes, of {self.n}{steps}: {said}."
 
 
-def read(values: Mapping[str, Tensor], signed: Mapping[str, bool], gone: Removals, decided: bool) -> TextVerdict | None:
+def read_verdict(
+    values: Mapping[str, Tensor], signed: Mapping[str, bool], gone: Removals, decided: bool
+) -> TextVerdict | None:
     """The numbers for one text, from [word] scores by method; None if attention was not asked for."""
     attention = next((name for name in values if name.partition(":")[0] == ATTENTION), None)
     if attention is None:
@@ -170,7 +172,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return mean(defined) if defined else None
 
 
-def decimal(value: float) -> str:
+def two_places(value: float) -> str:
     """Two places, with a real minus sign."""
     return f"{value + 0.0:.2f}".replace("-", "−")
 

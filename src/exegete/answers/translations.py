@@ -15,26 +15,26 @@ from exegete.models.capabilities import Writing
 from exegete.models.ours.generation import greedy
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example
-from exegete.tasks.pieces import MARK, Pieces, joined, whole_words, word_of_piece
-from exegete.tasks.translation import Cut
+from exegete.tasks.pieces import MARK, Pieces, join_pieces, whole_words, word_of_piece
+from exegete.tasks.translation import CutText
 from exegete.tasks.vocabulary import END, SPECIAL
 from exegete.training.checkpoint import Checkpoint
 
 THE_END = SPECIAL[END]
 
 
-def written(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
+def translate(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
     """What the model writes, piece by piece, always the likeliest next; the end symbol last, unless it was cut."""
     model = checkpoint.model
     assert isinstance(model, Writing)
     with torch.no_grad():
-        found = greedy(model, model.collate([_example(read(checkpoint, text), ())]))
+        found = greedy(model, model.collate([_example(read_source(checkpoint, text), ())]))
     return (*(model.words[row] for row in found.rows[0]), *([THE_END] if bool(found.ended[0]) else []))
 
 
-def read(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
+def read_source(checkpoint: Checkpoint, text: str) -> tuple[str, ...]:
     """The source in the pieces of the model's task."""
-    cut: Cut = partial(whole_words, lower=checkpoint.lower)
+    cut: CutText = partial(whole_words, lower=checkpoint.lower)
     if checkpoint.tokenizer == "pieces":
         cut = _pieces(checkpoint.task, checkpoint.data_hash).cut
     return cut(text)
@@ -52,19 +52,19 @@ def _pieces(task: str, data: str) -> Pieces:
 def at_step(checkpoint: Checkpoint, text: str, output: tuple[str, ...], step: int) -> tuple[Checkpoint, Example]:
     """The model as a classifier of the next word, and the source with what was written before it."""
     if not 1 <= step <= len(output):
-        raise UsageError(f"there is no output word {step}: “{spelled(output)}” has {len(output)}, counted from 1")
+        raise UsageError(f"there is no output word {step}: “{spell_output(output)}” has {len(output)}, counted from 1")
     model = checkpoint.model
     assert isinstance(model, Writing)
-    return replace(checkpoint, model=model.as_classes()), _example(read(checkpoint, text), output[: step - 1])
+    return replace(checkpoint, model=model.as_classes()), _example(read_source(checkpoint, text), output[: step - 1])
 
 
-def spelled(pieces: tuple[str, ...]) -> str:
+def spell_output(pieces: tuple[str, ...]) -> str:
     """Output as a person reads it.
 
-    >>> spelled(("▁low", "er", "▁house", "</s>"))
+    >>> spell_output(("▁low", "er", "▁house", "</s>"))
     'lower house'
     """
-    return joined(piece for piece in pieces if piece != THE_END)
+    return join_pieces(piece for piece in pieces if piece != THE_END)
 
 
 def piece_named(word: str, words: tuple[str, ...]) -> str:
@@ -76,7 +76,7 @@ def piece_named(word: str, words: tuple[str, ...]) -> str:
     return next((each for each in (word, MARK + word, {"the end": THE_END}.get(word)) if each in words), word)
 
 
-def owners(pieces: tuple[str, ...]) -> tuple[int, ...]:
+def piece_owners(pieces: tuple[str, ...]) -> tuple[int, ...]:
     """By piece, the word that it belongs to."""
     return tuple(word_of_piece(pieces))
 

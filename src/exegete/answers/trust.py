@@ -66,9 +66,9 @@ def subject(model: ModelGiven, run: str | Path | None = None, progress: Progress
         return model, trust(model, None if run is None else Path(run))
     if model is not None:
         folder = Path(model)
-        from exegete.runs.objects import load
+        from exegete.runs.objects import load_object
 
-        checkpoint: Checkpoint = load(model)
+        checkpoint: Checkpoint = load_object(model)
         return checkpoint, trust(checkpoint, Path(run) if run is not None else _run_around(folder))
     folder = DEFAULT if run is None else Path(run)
     if run is None and not (folder / _MANIFEST).is_file():
@@ -93,7 +93,7 @@ def _manifest(run: Path) -> dict[str, Any]:
     return facts
 
 
-def kept_checkpoint(run: Path, number: int = 0) -> Path:
+def checkpoint_of_run(run: Path, number: int = 0) -> Path:
     """The folder of a model of a complete run, the first unless a number is given."""
     kept, named = _folders(run, number)
     for folder in (kept, named):
@@ -114,7 +114,7 @@ def _first(run: Path, progress: Progress) -> Checkpoint:
     """The first model of a complete run; that of the default audit is trained again where it is gone."""
     if run == DEFAULT and not any(map(is_checkpoint, _folders(run, 0))):
         return _default(run, progress)
-    return load_checkpoint(kept_checkpoint(run))
+    return load_checkpoint(checkpoint_of_run(run))
 
 
 def _default(run: Path, progress: Progress) -> Checkpoint:
@@ -123,15 +123,15 @@ def _default(run: Path, progress: Progress) -> Checkpoint:
     from exegete.base.threads import one_thread
     from exegete.runs.cell import cached_task
     from exegete.runs.keys import code_hash
-    from exegete.runs.run import claim, locked
+    from exegete.runs.run import claim_run, lock_run
     from exegete.runs.study import Work, load_study
-    from exegete.runs.training import trained
+    from exegete.runs.training import train_cell
 
     study = load_study(STUDY)
-    with locked(run), one_thread():
-        claim(run, study)
+    with lock_run(run), one_thread():
+        claim_run(run, study)
         work = Work(run, study, study.cells[0], code_hash("exegete.runs.cell"), progress)
-        return trained(work, cached_task(work.cell.task))
+        return train_cell(work, cached_task(work.cell.task))
 
 
 def trust(checkpoint: Checkpoint, run: Path | None) -> Trust:
@@ -154,9 +154,9 @@ def _answer(run: Path, cell: Mapping[str, Any]) -> str:
     """What the audit of a run answered of one of its models; nothing where it was not audited."""
     if not (run / JUDGED).is_file():
         return ""
-    from exegete.answers.judgement_cache import kept_answers
+    from exegete.answers.judgement_cache import cached_answers
 
-    said = kept_answers(run).get((cell["task"], cell["model"]))
+    said = cached_answers(run).get((cell["task"], cell["model"]))
     return f"Of this model the audit in {run} answered: {said}." if said else ""
 
 

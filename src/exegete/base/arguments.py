@@ -27,7 +27,7 @@ WORDS: Mapping[Any, str] = {
 }
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function, with one sentence for an argument of the wrong kind."""
     signature = inspect.signature(function)
 
@@ -35,40 +35,40 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             parameter = signature.parameters[name]
-            if parameter.kind is not parameter.VAR_KEYWORD and not fits(value, parameter.annotation):
+            if parameter.kind is not parameter.VAR_KEYWORD and not fits_kind(value, parameter.annotation):
                 kind = parameter.annotation
-                raise UsageError(f"{name} is {_said(kind)}, not {shown(value)}{_why(value, kind)}")
+                raise UsageError(f"{name} is {_said(kind)}, not {show_value(value)}{_why(value, kind)}")
         return function(*args, **kwargs)
 
     return call
 
 
-def fits(value: object, kind: Any) -> bool:
+def fits_kind(value: object, kind: Any) -> bool:
     """Whether a value is of an annotated kind; columns of frames and arrays are lists, too, and sets have no order.
 
-    >>> fits(["lrp"], Sequence[str] | None), fits("lrp", Sequence[str]), fits({"lrp"}, Sequence[str])
+    >>> fits_kind(["lrp"], Sequence[str] | None), fits_kind("lrp", Sequence[str]), fits_kind({"lrp"}, Sequence[str])
     (True, False, False)
-    >>> fits(True, int), fits(-5, int), fits(-5, Count), fits(3, float)
+    >>> fits_kind(True, int), fits_kind(-5, int), fits_kind(-5, Count), fits_kind(3, float)
     (False, True, False, True)
     """
     if kind in (Any, inspect.Parameter.empty) or isinstance(kind, str):
         return True
     if _is_union(kind):
-        return any(fits(value, each) for each in get_args(kind))
+        return any(fits_kind(value, each) for each in get_args(kind))
     if get_origin(kind) is Sequence:
         listed = isinstance(value, Collection) and not (isinstance(value, str | bytes | Mapping) or _is_set(value))
-        return listed and all(fits(each, get_args(kind)[0]) for each in value)  # type: ignore[attr-defined]
+        return listed and all(fits_kind(each, get_args(kind)[0]) for each in value)  # type: ignore[attr-defined]
     if kind is Count:
-        return fits(value, int) and value >= 1  # type: ignore[operator]
+        return fits_kind(value, int) and value >= 1  # type: ignore[operator]
     if kind in (int, float):
         return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     return isinstance(value, get_origin(kind) or kind)
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """The beginning of something, in one line.
 
-    >>> shown(["a", "b"])
+    >>> show_value(["a", "b"])
     "['a', 'b']"
     """
     return " ".join(f"{value!r:.40}".split())
@@ -85,7 +85,7 @@ def _said(kind: Any) -> str:
 
 def _why(value: object, kind: Any) -> str:
     """What is wrong with a value whose kind looks right."""
-    if Count in (kind, *get_args(kind)) and fits(value, int):
+    if Count in (kind, *get_args(kind)) and fits_kind(value, int):
         return ": give 1 or more"
     return ": a set has no order" if _is_set(value) else ""
 

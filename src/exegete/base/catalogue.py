@@ -95,7 +95,7 @@ def _load(point: EntryPoint) -> Plugin | None:
     return table
 
 
-def added(kind: str) -> dict[str, Entry]:
+def added_entries(kind: str) -> dict[str, Entry]:
     """Everything of one kind that packages add; the plural names the kind."""
     return {name: entry for plugin in plugins().values() for name, entry in getattr(plugin, kind, {}).items()}
 
@@ -144,7 +144,7 @@ class Catalogue(Mapping[str, Entry]):
 
     def _added(self) -> dict[str, Entry]:
         """What packages add; a name that is ours already is refused, as nobody would know which is meant."""
-        entries = added(f"{self.kind}s")
+        entries = added_entries(f"{self.kind}s")
         if taken := entries.keys() & self._built_in.keys():
             raise ExegeteError(f"a plugin adds {self.kind} '{min(taken)}', which is there already: uninstall it")
         return entries

@@ -39,17 +39,17 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"unknown {kind} '{' '.join(name.splitlines())}': {hint}")
 
 
-def described(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What an error says, on one line, with its kind.
 
-    >>> described(ValueError("no such\\nthing"))
+    >>> describe_error(ValueError("no such\\nthing"))
     'ValueError: no such thing'
     """
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
 
 
 @contextmanager
-def noted(failures: list[str], what: str) -> Iterator[None]:
+def note_failures(failures: list[str], what: str) -> Iterator[None]:
     """Go on after an error, which is added to the failures; the output itself is another's to handle."""
     try:
         yield
@@ -58,4 +58,4 @@ def noted(failures: list[str], what: str) -> Iterator[None]:
     except ExegeteError as error:
         failures.append(str(error))
     except Exception as error:  # noqa: BLE001 - a defect of ours, said where the command was given
-        failures.append(f"{what} ({described(error)})")
+        failures.append(f"{what} ({describe_error(error)})")

@@ -15,7 +15,7 @@ from exegete.base.errors import DiskError, ExegeteError
 
 
 @contextmanager
-def said_plainly(path: Path) -> Iterator[None]:
+def plain_disk_errors(path: Path) -> Iterator[None]:
     """Turn what a disk can say into one sentence."""
     try:
         yield
@@ -41,7 +41,7 @@ def _sentence(error: Exception, path: Path) -> str | None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`: what is written there becomes `path` at the end, or vanishes after an error."""
-    with said_plainly(path):
+    with plain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -65,7 +65,7 @@ def whole_folder(path: Path, known: str = "") -> Iterator[Path]:
 
     Whoever passes `known` names folders by content: both wrote the same.
     """
-    with said_plainly(path):
+    with plain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
         try:

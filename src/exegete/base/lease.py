@@ -21,17 +21,17 @@ from typing import Any
 from uuid import uuid4
 
 from exegete.base.errors import ExegeteError
-from exegete.base.files import said_plainly
+from exegete.base.files import plain_disk_errors
 
 BEAT, EXPIRY = 5.0, 30.0  # seconds between signs of life, and without any until it has expired
 WAIT = 0.2  # seconds between two looks at a lease that another has
 
 
 @contextmanager
-def leased(path: Path, refusal: str = "") -> Iterator[None]:
+def hold_lease(path: Path, refusal: str = "") -> Iterator[None]:
     """Own a lease inside the block; another's is waited for, or is an error: `refusal`, with who has it."""
     token = uuid4().hex
-    with said_plainly(path):
+    with plain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         while not _made(path, token):
             seen = _seen(path)

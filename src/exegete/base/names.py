@@ -46,10 +46,10 @@ def parse(text: str) -> Spec:
     return Spec(match["name"].strip(), settings)
 
 
-def varied(text: str, **settings: str) -> str:
+def vary(text: str, **settings: str) -> str:
     """The same name with other settings.
 
-    >>> varied("bilstm:attention=dot,hidden=64", attention="tanh")
+    >>> vary("bilstm:attention=dot,hidden=64", attention="tanh")
     'bilstm:attention=tanh,hidden=64'
     """
     spec = parse(text)

@@ -13,13 +13,15 @@ from typing import TypeVar
 
 from exegete.base.processes import Workers, settle
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-Job = Callable[[Item], Result]
+Input = TypeVar("Input")
+Mapped = TypeVar("Mapped")
+MapJob = Callable[[Input], Mapped]
 AHEAD = 2  # things for each process that are on their way
 
 
-def shared(job: Job[Item, Result], items: Iterable[Item], hands: int) -> Generator[tuple[Item, Result], None, None]:
+def map_in_parallel(
+    job: MapJob[Input, Mapped], items: Iterable[Input], hands: int
+) -> Generator[tuple[Input, Mapped], None, None]:
     """Every item with its result, in order; of several errors the first in this order is raised.
 
     With one hand the work is done here, and so is that of a process which died.
@@ -40,10 +42,10 @@ def shared(job: Job[Item, Result], items: Iterable[Item], hands: int) -> Generat
 
 
 def _in_order(
-    pool: ProcessPoolExecutor, job: Job[Item, Result], items: Iterable[Item], most: int
-) -> Iterator[tuple[Item, "Future[Result] | None"]]:
+    pool: ProcessPoolExecutor, job: MapJob[Input, Mapped], items: Iterable[Input], most: int
+) -> Iterator[tuple[Input, "Future[Mapped] | None"]]:
     """Items that were handed over, at most so many of them beyond the one that is waited for."""
-    waiting: deque[tuple[Item, Future[Result] | None]] = deque()
+    waiting: deque[tuple[Input, Future[Mapped] | None]] = deque()
     try:
         for item in items:
             waiting.append((item, _handed(pool, job, item)))
@@ -55,14 +57,14 @@ def _in_order(
     yield from waiting
 
 
-def _handed(pool: ProcessPoolExecutor, job: Job[Item, Result], item: Item) -> "Future[Result] | None":
+def _handed(pool: ProcessPoolExecutor, job: MapJob[Input, Mapped], item: Input) -> "Future[Mapped] | None":
     try:
         return pool.submit(job, item)
     except BrokenProcessPool:
         return None
 
 
-def _result(job: Job[Item, Result], item: Item, future: "Future[Result] | None") -> Result:
+def _result(job: MapJob[Input, Mapped], item: Input, future: "Future[Mapped] | None") -> Mapped:
     try:
         return job(item) if future is None else future.result()
     except BrokenProcessPool:

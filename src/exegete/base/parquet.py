@@ -39,13 +39,13 @@ def read_parquet(path: Path | Sequence[Path], columns: list[str] | None = None) 
     paths = [path] if isinstance(path, Path) else list(path)
     frames = []
     for each in paths:
-        with said_of(each):
+        with plain_table_errors(each):
             frames.append(pl.read_parquet(each, columns=columns, glob=False))
     return frames[0] if len(frames) == 1 else pl.concat(frames)
 
 
 @contextmanager
-def said_of(path: Path) -> Iterator[None]:
+def plain_table_errors(path: Path) -> Iterator[None]:
     """Turn what a reader says of a damaged table into one sentence; a panic of it is no `Exception`."""
     try:
         yield

@@ -13,7 +13,7 @@ _checks: ContextVar[tuple[Check, ...]] = ContextVar("checks", default=())
 
 
 @contextmanager
-def checked(check: Check) -> Iterator[None]:
+def call_at_pauses(check: Check) -> Iterator[None]:
     """Inside, every pause calls this."""
     before = _checks.set((*_checks.get(), check))
     try:

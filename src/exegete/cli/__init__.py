@@ -21,7 +21,7 @@ from exegete.base.memory import keep_freed, leave_at_the_end, look_rarely
 from exegete.cli import audit, check, explain, report, run, tokens, train, words
 
 from exegete.cli import ls  # isort: skip
-from exegete.cli.app import add_commands, app, escaped
+from exegete.cli.app import add_commands, app, escape
 from exegete.cli.interrupts import STOPPED, end, heard_at_once
 
 __all__ = ["app", "main"]
@@ -94,5 +94,5 @@ def _stop(sentence: str, code: int) -> NoReturn:
     except OSError:  # nobody reads it, or there is no room: what is left must not fail again at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     with suppress(OSError):
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {escaped(sentence)}")
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"[bold red]error:[/] {escape(sentence)}")
     end(code)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from exegete import __version__
-from exegete.base.catalogue import added
+from exegete.base.catalogue import added_entries
 from exegete.base.errors import ExegeteError
 
 app = typer.Typer(
@@ -22,7 +22,7 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="For machines: print only JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; else one per core.")]
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="Worker processes; else one per core.")]
 
 EngineName = Annotated[str | None, typer.Option("--engine", help="What runs it: local, ray or ray:ADDRESS.")]
 
@@ -48,7 +48,7 @@ def _front(
 def add_commands() -> None:
     """Let the command line know the commands that packages add, our wings among them."""
     known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    for name, entry in added("commands").items():
+    for name, entry in added_entries("commands").items():
         command = entry.load()
         if name in known:
             continue
@@ -58,7 +58,7 @@ def add_commands() -> None:
             app.command(name)(command)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text as rich prints it, with its brackets."""
     from rich.markup import escape
 
@@ -81,16 +81,16 @@ def show_notes(notes: Iterable[str]) -> None:
     """What must be known beside a result; a long one is left to the terminal to break."""
     console = Console(highlight=False, soft_wrap=True)
     for note in notes:
-        console.print(f"[yellow]note:[/] {escaped(note)}")
+        console.print(f"[yellow]note:[/] {escape(note)}")
 
 
 def show_known_first(folder: Path, everything: bool = False) -> None:
     """What must be known first: of the data, and how well the models predict."""
-    from exegete.answers.pages.build import notes, predictions, short
+    from exegete.answers.pages.build import predictions, run_notes, short
 
-    show_notes(short(folder, notes(folder, everything)))
+    show_notes(short(folder, run_notes(folder, everything)))
     for line in short(folder, predictions(folder)):
-        Console(highlight=False).print(escaped(line))
+        Console(highlight=False).print(escape(line))
 
 
 def show_summary(folder: Path) -> None:

@@ -15,9 +15,9 @@ from exegete.cli.app import (
     Json,
     Out,
     Quiet,
-    Workers,
+    WorkersOption,
     app,
-    escaped,
+    escape,
     print_json,
     say_failures,
     show_known_first,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from exegete.runs.study import Study
 
 
-@app.command()
-def audit(
+@app.command("audit")
+def audit_command(
     study: Annotated[
         str | None,
         typer.Argument(metavar="[STUDY|MODEL]", help="A study (TOML, or built in), or a model."),
@@ -60,7 +60,7 @@ def audit(
     definitions: Annotated[
         bool, typer.Option("--definitions", help="Say what every test asks, and when it holds.")
     ] = False,
-    workers: Workers = None,
+    workers: WorkersOption = None,
     engine: EngineName = None,
     device: Device = None,
     as_json: Json = False,
@@ -69,12 +69,12 @@ def audit(
     """The scorecard: may attention be read as an explanation?"""
     _get_ahead(out, workers, engine)
     from exegete.answers import goals
-    from exegete.answers.audit import audited
-    from exegete.answers.gate import check
+    from exegete.answers.audit import run_audit
+    from exegete.answers.gate import check_gate
     from exegete.answers.request import AuditRequest
     from exegete.base.errors import UsageError
     from exegete.runs.objects import model_named, task_of_texts
-    from exegete.runs.remote import shown
+    from exegete.runs.remote import user_path
 
     aim = goals.goal(goal)
     named = None if study is None else model_named(study)
@@ -90,14 +90,14 @@ def audit(
         model, task, study, quick, tuple(scores or ()), retrain=retrain, goal=aim, criteria=criteria, fail_on=fail_on,
         texts=most, minutes=minutes, out=out, engine=engine, workers=workers, device=device,
     )  # fmt: skip
-    with audited(request, lambda *of: _listening(quiet, *of)) as (found, run, needed):
+    with run_audit(request, lambda *of: _listening(quiet, *of)) as (found, run, needed):
         failures = _show_audit(found, as_json, definitions, everything)
     told = Console(stderr=True, highlight=False, soft_wrap=True)
     for failure in failures if needed else ():  # before the gate, which may leave with a code of its own
-        told.print(f"[yellow]note:[/] {escaped(failure)}")
-    for doubt in check(found, needed, strict):
-        told.print(f"[yellow]note:[/] {escaped(doubt)}")
-    say_failures(failures, shown(run))
+        told.print(f"[yellow]note:[/] {escape(failure)}")
+    for doubt in check_gate(found, needed, strict):
+        told.print(f"[yellow]note:[/] {escape(doubt)}")
+    say_failures(failures, user_path(run))
 
 
 @contextmanager
@@ -124,36 +124,36 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool, everything: bo
 
     Returns what could not be shown, drawn or written, a sentence each: the answer is printed all the same.
     """
-    from exegete.answers.pages.build import for_reader, notes, predictions, questions, write_report
-    from exegete.base.errors import noted
-    from exegete.runs.remote import shown
+    from exegete.answers.pages.build import for_reader, predictions, run_notes, test_questions, write_run_report
+    from exegete.base.errors import note_failures
+    from exegete.runs.remote import user_path
     from exegete.runs.run import read_manifest
 
     assert found.run is not None
     failures = list(read_manifest(found.run).get("failures", ()))
     page = None
     if as_json:
-        with noted(failures, "the report can't be written"):
-            page = shown(write_report(found.run, audit=found))
-        beside = {"report": page, "notes": notes(found.run), "models": predictions(found.run)}
+        with note_failures(failures, "the report can't be written"):
+            page = user_path(write_run_report(found.run, audit=found))
+        beside = {"report": page, "notes": run_notes(found.run), "models": predictions(found.run)}
         print_json(found.to_json() | beside)
         return failures
-    with noted(failures, "the summary can't be shown"):
+    with note_failures(failures, "the summary can't be shown"):
         (show_summary if everything else show_known_first)(found.run)
     console, told = Console(highlight=False), for_reader(found)
-    with noted(failures, "the scorecard can't be shown"):
+    with note_failures(failures, "the scorecard can't be shown"):
         _show_scorecard(told, console, everything)
     if found.goal != "faithful":
-        console.print(f"\n[bold]For {escaped(found.user)}:[/]")
+        console.print(f"\n[bold]For {escape(found.user)}:[/]")
     console.print(f"\n{_headed(told)}")
     for paragraph in told.findings if everything else ():
-        console.print(f"\n{escaped(paragraph)}")
+        console.print(f"\n{escape(paragraph)}")
     console.print()
-    for line in questions(found) if definitions else ():
-        console.print(f"[dim]{escaped(line)}[/]")
+    for line in test_questions(found) if definitions else ():
+        console.print(f"[dim]{escape(line)}[/]")
     sys.stdout.flush()
-    with noted(failures, "the report can't be written"):
-        page = shown(write_report(found.run, audit=found))
+    with note_failures(failures, "the report can't be written"):
+        page = user_path(write_run_report(found.run, audit=found))
         print(f"report: {page}")
     return failures
 
@@ -162,12 +162,12 @@ def _headed(told: "Audit") -> str:
     """The answer, its grade in bold where it is of one model."""
     label = next(iter(told.decisions.values())).label if len(told.decisions) == 1 else ""
     rest = told.answer.removeprefix(label)
-    return f"[bold]{escaped(label)}[/]{escaped(rest)}" if label and rest != told.answer else escaped(told.answer)
+    return f"[bold]{escape(label)}[/]{escape(rest)}" if label and rest != told.answer else escape(told.answer)
 
 
 def _show_scorecard(told: "Audit", console: Console, everything: bool) -> None:
     """What decides, or all tests; the answer comes right below."""
-    from exegete.answers.pages.build import informing, scorecards, unasked
+    from exegete.answers.pages.build import informing, scorecards, unasked_tests
     from exegete.report.tables import rich_table
 
     for table in scorecards(told, everything):
@@ -180,8 +180,8 @@ def _show_scorecard(told: "Audit", console: Console, everything: bool) -> None:
     if many := informing(told):
         more = f"{many} more tests inform: show them" if many > 1 else "One more test informs: show it"
         console.print(f"[dim]{more} with --all.[/]")
-    if missing := unasked(told):
-        console.print(f"[dim]Not asked: {escaped(', '.join(missing))}.[/]")
+    if missing := unasked_tests(told):
+        console.print(f"[dim]Not asked: {escape(', '.join(missing))}.[/]")
 
 
 def _show_open(told: "Audit", console: Console) -> None:
@@ -198,7 +198,7 @@ def _show_open(told: "Audit", console: Console) -> None:
         f"{label_of(test.name)}: {test.settle or test.doubt}" for test in told.tests if test.verdict == "cannot tell"
     ]
     for line in (*open_, *told.untested):
-        console.print(f"[dim]{escaped(line)}[/]")
+        console.print(f"[dim]{escape(line)}[/]")
     for table in told.reading_tables():
         console.print()
         console.print(rich_table(table.narrow))

@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from exegete.base.errors import ExegeteError
-from exegete.cli.app import EngineName, Json, Quiet, Workers, app, print_json
+from exegete.cli.app import EngineName, Json, Quiet, WorkersOption, app, print_json
 
 
-@app.command()
-def check(
+@app.command("check")
+def check_command(
     folder: Annotated[str, typer.Argument(metavar="RUN", help="A run folder, or an address (s3://bucket/run).")],
     repair: Annotated[bool, typer.Option("--repair", help="Compute what is damaged again.")] = False,
     export: Annotated[
         Path | None, typer.Option(help="Write a copy of the run into this new folder, without absolute paths.")
     ] = None,
-    workers: Workers = None,
+    workers: WorkersOption = None,
     engine: EngineName = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -26,20 +26,20 @@ def check(
     from exegete.runs.export import export_run
     from exegete.runs.integrity import inspect, refuse_damaged
     from exegete.runs.objects import engine_for
-    from exegete.runs.remote import read_from, shown, worked_on
+    from exegete.runs.remote import fetch_run, user_path, work_on
     from exegete.runs.run import read_cells, read_manifest, run_study, study_of
-    from exegete.runs.study import checked
+    from exegete.runs.study import check_study
 
-    run = read_from(folder)
+    run = fetch_run(folder)
     found = inspect(run)
     if not repair:
         read_manifest(run)
     if not as_json:
         for damage in found.damages:
-            print(f"damaged: {shown(run / damage.name)} ({damage.why})")
+            print(f"damaged: {user_path(run / damage.name)} ({damage.why})")
     if repair and found.damages:
-        with worked_on(folder) as run, ProgressBars(quiet) as bars:
-            study = checked(study_of(run))
+        with work_on(folder) as run, ProgressBars(quiet) as bars:
+            study = check_study(study_of(run))
             run_study(study, run, read_cells(run, study), engine_for(study, engine, workers), bars)
             repaired, found = [damage.name for damage in found.damages], inspect(run)
     else:
@@ -53,7 +53,7 @@ def check(
         print_json(said | {"export": None if export is None else str(export)})
     else:
         for name in repaired:
-            print(f"repaired: {shown(run / name)}")
+            print(f"repaired: {user_path(run / name)}")
         print(f"{found.checked:,} files are what was written")
         if found.unknown:
             print(f"{found.unknown:,} files have no checksums: written by an older version; they can be read")
@@ -62,5 +62,5 @@ def check(
     if found.damages:
         count = len(found.damages)
         raise ExegeteError(
-            f"{count} file{'s' if count > 1 else ''} of {shown(run)} damaged: add --repair to compute again"
+            f"{count} file{'s' if count > 1 else ''} of {user_path(run)} damaged: add --repair to compute again"
         )

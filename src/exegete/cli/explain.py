@@ -10,8 +10,8 @@ from exegete.base.errors import UsageError
 from exegete.cli.app import Device, Json, Quiet, app, print_json
 
 
-@app.command()
-def explain(
+@app.command("explain")
+def explain_command(
     text: Annotated[str | None, typer.Argument(help="The text, in quotes.")] = None,
     file: Annotated[Path | None, typer.Option(help="A file with one text per line, instead of TEXT.")] = None,
     diff: Annotated[
@@ -23,7 +23,9 @@ def explain(
     methods: Annotated[
         list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="The class to explain; the predicted one unless given.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The class to explain_command; the predicted one unless given.")
+    ] = None,
     contrast: Annotated[
         str | None, typer.Option(help="The class that it is set against: why the one and not the other?")
     ] = None,
@@ -41,10 +43,10 @@ def explain(
     """Heat maps of all methods for one prediction, and whether attention may be read here."""
     from exegete.answers.explain import explain_all
     from exegete.answers.pages.explanations import show, show_difference, write_page
-    from exegete.answers.question import Word, methods_in, quantity, texts_of, unit
+    from exegete.answers.question import Word, methods_in, quantity, read_texts, unit
     from exegete.base.device import on_device
     from exegete.report.terminal import ProgressBars
-    from exegete.runs.remote import read_from
+    from exegete.runs.remote import fetch_run
     from exegete.runs.store import is_address
 
     if (text is None) == (file is None):
@@ -54,10 +56,10 @@ def explain(
     wanted = [method for written in methods for method in methods_in(written)] if methods else None
     classes = Word(step, target, contrast)
     shaded, explained = unit(by), quantity(of)
-    texts = [text] if text is not None else texts_of(file or Path())
+    texts = [text] if text is not None else read_texts(file or Path())
     asked = [each if question is None else (each, question) for each in texts]
-    known = None if run is None else read_from(run)
-    by_name = str(read_from(model)) if is_address(model) else model
+    known = None if run is None else fetch_run(run)
+    by_name = str(fetch_run(model)) if is_address(model) else model
     with on_device(device), ProgressBars(quiet) as bars:
         found = explain_all(by_name, asked, wanted, classes, explained, known, bars)
         if diff is not None:

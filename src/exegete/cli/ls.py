@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from exegete.base.catalogue import Catalogue, added
+from exegete.base.catalogue import Catalogue, added_entries
 from exegete.base.errors import unknown
-from exegete.cli.app import Json, app, escaped, print_json
+from exegete.cli.app import Json, app, escape, print_json
 
 SCHEMA = "schema"
 
@@ -16,7 +16,7 @@ SCHEMA = "schema"
 def _catalogues() -> dict[str, dict[str, str]]:
     """What there is of every kind, by name, with a summary."""
     from exegete.experiments.catalogue import EXPERIMENTS
-    from exegete.experiments.tests import declared
+    from exegete.experiments.tests import all_tests
     from exegete.importance.catalogue import IMPORTANCES
     from exegete.interventions.catalogue import INTERVENTIONS
     from exegete.measures.catalogue import MEASURES
@@ -32,11 +32,11 @@ def _catalogues() -> dict[str, dict[str, str]]:
         "measures": MEASURES,
         "experiments": EXPERIMENTS,
     }
-    kinds |= {kind: entry.load() for kind, entry in added("catalogues").items()}
+    kinds |= {kind: entry.load() for kind, entry in added_entries("catalogues").items()}
     listed = {kind: {name: catalogue[name].summary for name in catalogue} for kind, catalogue in kinds.items()}
     return listed | {
         "architectures": listing(),
-        "tests": {name: f"{test.label}: {test.question} ({test.source})" for name, test in declared().items()},
+        "tests": {name: f"{test.label}: {test.question} ({test.source})" for name, test in all_tests().items()},
     }
 
 
@@ -72,4 +72,4 @@ def ls(
             console.print(f"[bold]{title}[/]")
             width = max(map(len, things), default=0)
             for name, summary in things.items():
-                console.print(f"  [cyan]{name:{width}}[/]  {escaped(summary)}", soft_wrap=True)
+                console.print(f"  [cyan]{name:{width}}[/]  {escape(summary)}", soft_wrap=True)

@@ -11,8 +11,8 @@ from exegete.cli.app import Json, app, print_json, show_notes
 WRITERS = {".parquet": "write_parquet", ".csv": "write_csv", ".jsonl": "write_ndjson"}
 
 
-@app.command()
-def tokens(
+@app.command("tokens")
+def tokens_command(
     task: Annotated[str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings.")],
     out: Annotated[Path, typer.Option(help="The file to write: .parquet, .csv or .jsonl.")],
     split: Annotated[list[str] | None, typer.Option(help="test unless given; may be repeated: dev, test.")] = None,

@@ -8,8 +8,8 @@ import typer
 from exegete.cli.app import Device, Json, Quiet, app, print_json, show_notes
 
 
-@app.command()
-def train(
+@app.command("train")
+def train_command(
     task: Annotated[
         str, typer.Option(help="rotten_tomatoes, file:reviews.csv, hf:owner/name, with settings: imdb:subset=jw")
     ],

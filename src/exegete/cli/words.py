@@ -11,8 +11,8 @@ from exegete.base.errors import UsageError
 from exegete.cli.app import Device, Json, Quiet, app, print_json
 
 
-@app.command()
-def words(
+@app.command("words")
+def words_command(
     folder: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder whose scores are taken.")] = None,
     model: Annotated[str | None, typer.Option(help="Instead of a run: a checkpoint folder or hf:NAME.")] = None,
     task: Annotated[str | None, typer.Option(help="With --model: the task whose texts are scored.")] = None,
@@ -28,7 +28,7 @@ def words(
     cell: Annotated[int, typer.Option(min=0, help="Which model of a run, counted from 0.")] = 0,
     least: Annotated[int, typer.Option(min=1, help="Texts that a word must be in.")] = 5,
     rows: Annotated[int, typer.Option(min=1, help="Words that the table shows.")] = 20,
-    csv: Annotated[Path | None, typer.Option(help="Also write all words here.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Also write all words_command here.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw attention against the first method: .svg.")] = None,
     device: Device = None,
     as_json: Json = False,

@@ -115,7 +115,7 @@ EXPERIMENTS = Catalogue(
 )
 
 
-def beside(experiment: str, file: str) -> str | None:
+def module_beside(experiment: str, file: str) -> str | None:
     """A module in the folder of an experiment of ours; None where there is none, as for those of plugins."""
     place = EXPERIMENTS[experiment].place
     if not isinstance(place, str):

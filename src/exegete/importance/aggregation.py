@@ -8,10 +8,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-How = Literal["sum", "mean", "max", "l2"]
+AggregationRule = Literal["sum", "mean", "max", "l2"]
 
 
-def aggregate(values: Tensor, owner: Tensor, how: How) -> Tensor:
+def aggregate(values: Tensor, owner: Tensor, how: AggregationRule) -> Tensor:
     """One value per group from the values of its members.
 
     `values` [batch, token] are NaN where there is none, `owner` [batch, token] is the group of a token or −1.

@@ -16,8 +16,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from exegete.importance.mixing import Mixing, Way, taken
-from exegete.importance.rollout import shares
+from exegete.importance.mixing import Mixing, Way, separate_layers
+from exegete.importance.rollout import row_shares
 from exegete.models.contract import Predictor
 from exegete.models.separable import Copies
 from exegete.tasks.batching import Batch
@@ -43,7 +43,7 @@ def own_share(model: Predictor, batch: Batch) -> Tensor:
     Weights of the last layer are weights on states. Where these have little of their own word, a reading of that layer
     points at mixtures: one reason why it may fail.
     """
-    layers = [shares(layer) for layer in taken(Alti.way, model, batch).graph.layers]
+    layers = [row_shares(layer) for layer in separate_layers(Alti.way, model, batch).graph.layers]
     whole = layers[0]
     for layer in layers[1:]:
         whole = layer @ whole  # [batch, word, word]

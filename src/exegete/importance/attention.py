@@ -35,7 +35,7 @@ class Attention:
         sites = sites_of(model, self.site)
         with torch.no_grad():
             trace = model.trace(batch)
-        weighed(trace, sites, batch)
+        refuse_unweighed(trace, sites, batch)
         values = weight_of_tokens(trace, sites, model.readout)
         target = target or predicted(trace.logits)
         return Scores(on_words(values, batch), signed=False, target=target, cost=cost(batch, forward=1))
@@ -60,7 +60,7 @@ def sites_of(model: Predictor, name: str | None) -> tuple[str, ...]:
     return model.readout.sites
 
 
-def weighed(trace: Trace, sites: tuple[str, ...], batch: Batch) -> None:
+def refuse_unweighed(trace: Trace, sites: tuple[str, ...], batch: Batch) -> None:
     """Refuse texts whose explained words have no weights at these sites, as a question's have none."""
     if any(bool((batch.words & (trace.owner[site] < 0)).any()) for site in sites):
         raise UsageError(

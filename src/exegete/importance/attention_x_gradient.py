@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.importance.attention import of_tokens, sites_of, weighed, without_attention
+from exegete.importance.attention import of_tokens, refuse_unweighed, sites_of, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words
-from exegete.importance.derivative import chosen, support
+from exegete.importance.derivative import default_target, support
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
@@ -60,8 +60,8 @@ class AttentionXGradient:
             return own + met[-1][1]
 
         trace = model.trace(batch, intervene=impose)
-        weighed(trace, sites, batch)
-        target = target or chosen(trace.logits, batch, self.of)
+        refuse_unweighed(trace, sites, batch)
+        target = target or default_target(trace.logits, batch, self.of)
         weights, added = zip(*met, strict=True)
         gradients = torch.autograd.grad(support(trace.logits.double(), target).sum(), added)
         shares = sum((w * g).sum((1, 2)) for w, g in zip(weights, gradients, strict=True))  # [batch, key]

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import torch
 
-from exegete.importance.attention import of_tokens, sites_of, weighed, weight_of_tokens, without_attention
+from exegete.importance.attention import of_tokens, refuse_unweighed, sites_of, weight_of_tokens, without_attention
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -35,7 +35,7 @@ class AttentionXNorm:
         sites = sites_of(model, self.site)
         with torch.no_grad():
             trace = model.trace(batch)
-        weighed(trace, sites, batch)
+        refuse_unweighed(trace, sites, batch)
         norms = of_tokens(trace.states[sites[0]].norm(dim=-1), trace.owner[sites[0]])  # [batch, token]
         values = weight_of_tokens(trace, sites, model.readout) * norms
         target = target or predicted(trace.logits)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from exegete.models.capabilities import Pretrained
-from exegete.models.contract import Predictor, Replacement
+from exegete.models.contract import Predictor, ReplacedBy
 from exegete.tasks.batching import Batch
 
-Baseline = Replacement
+Baseline = ReplacedBy
 
 
 def no_mean_word(model: Predictor) -> str | None:

@@ -65,6 +65,6 @@ IMPORTANCES = Catalogue(
 )
 
 
-def computed() -> list[str]:
+def computable() -> list[str]:
     """The importances that can score any text; not those that were computed elsewhere."""
     return [name for name in IMPORTANCES if name != "given"]

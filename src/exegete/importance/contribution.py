@@ -16,14 +16,14 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.importance.globenc import given
-from exegete.importance.mixing import Way, taken, unseparated
+from exegete.importance.globenc import given_norms
+from exegete.importance.mixing import Way, separate_layers, unseparated
 from exegete.models.contract import Predictor
 from exegete.models.separable import Copies
 from exegete.tasks.batching import Batch
 
 
-def aligned(copies: Copies) -> Tensor:
+def alignment_share(copies: Copies) -> Tensor:
     """The share of what a word gives in the direction of what all give, [word, piece]."""
     whole, without, nothing = (each.double() for each in copies)
     output = whole - nothing
@@ -41,7 +41,7 @@ class Contribution:
 
     @property
     def _way(self) -> Way:
-        return Way("contribution", "attention", given if self.by == "norm" else aligned)
+        return Way("contribution", "attention", given_norms if self.by == "norm" else alignment_share)
 
     def refuses(self, model: Predictor) -> str | None:
         """Only where an attention can be run without a word."""
@@ -49,7 +49,7 @@ class Contribution:
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """As many passes as a text has words; the scores are the same for every class."""
-        found = taken(self._way, model, batch)
+        found = separate_layers(self._way, model, batch)
         values = (found.graph.pool[:, None] @ found.graph.layers[-1])[:, 0]
         target = target or predicted(found.logits)
         return Scores(

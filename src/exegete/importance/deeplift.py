@@ -23,7 +23,7 @@ from exegete.base.names import parse
 from exegete.base.places import places
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
-from exegete.importance.derivative import passes
+from exegete.importance.derivative import copy_passes
 from exegete.importance.relevance import RULES
 from exegete.models.capabilities import Relevant
 from exegete.models.contract import Predictor
@@ -65,7 +65,7 @@ class DeepLift:
         target = target or predicted(trace.logits)
         values = torch.zeros_like(batch.tokens, dtype=torch.float64)
         error = torch.zeros_like(batch.ids, dtype=torch.float64)
-        for rows, texts in passes(batch, places(batch.ids)):
+        for rows, texts in copy_passes(batch, places(batch.ids)):
             weights = trace.attention[model.sites[-1]][rows, 0, 0, : texts.tokens.shape[1]].double()
             classes = (each[rows] for each in (target.label, target.contrast) if each is not None)
             found, error[rows] = self._contributions(model, texts, (weights, *classes))

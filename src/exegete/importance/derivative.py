@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from exegete.importance.contract import Quantity, Target, explained, predicted
-from exegete.importance.sharing import kept
+from exegete.importance.sharing import shared_store
 from exegete.interventions.detach import Detach
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -31,7 +31,7 @@ def support(logits: Tensor, target: Target) -> Tensor:
     return -value if target.of == "loss" else value  # [batch]
 
 
-def chosen(logits: Tensor, batch: Batch, of: Quantity) -> Target:
+def default_target(logits: Tensor, batch: Batch, of: Quantity) -> Target:
     """What is explained where nobody said: the predicted class; for the loss, the gold label (Neely & Schouten)."""
     return Target(batch.label, of="loss") if of == "loss" else predicted(logits, of)
 
@@ -49,7 +49,7 @@ def derivative(
     `embedded` derives elsewhere than at the text's own embeddings; `detach` takes attention weights for constants.
     Inside `sharing()`, the last one at a text's own embeddings is kept for whoever asks next.
     """
-    found = kept(model) if embedded is None else None
+    found = shared_store(model) if embedded is None else None
     if found is None:
         return _derivative(model, batch, target, detach, embedded)
     asked = (batch, target, detach)
@@ -82,13 +82,13 @@ def _derivative(
     embedded = (model.embed(batch) if embedded is None else embedded).detach().requires_grad_()
     logits = model.logits(batch, embedded=embedded, intervene=Detach() if detach else None)
     if isinstance(target, str):
-        target = chosen(logits, batch, target)
+        target = default_target(logits, batch, target)
     # In float64, so that a probability near 1 keeps its distance from it: p (1 − p) is not rounded to 0.
     (gradient,) = torch.autograd.grad(support(logits.double(), target).sum(), embedded)
     return Derivative(gradient, embedded.detach(), target, logits.detach())
 
 
-def passes(batch: Batch, rows: Tensor) -> Iterator[tuple[Tensor, Batch]]:
+def copy_passes(batch: Batch, rows: Tensor) -> Iterator[tuple[Tensor, Batch]]:
     """Cut many copies of texts into passes of one width and few tokens: which asks, and the texts rows[asks].
 
     So memory is bounded, recurrent encoders need no packing, and a text runs the same whatever stands beside it.

@@ -18,7 +18,7 @@ from exegete.base.errors import unknown
 from exegete.base.places import places
 from exegete.importance.erased_texts import Removal as Removal
 from exegete.importance.erased_texts import WrittenTexts, write
-from exegete.importance.sharing import kept
+from exegete.importance.sharing import shared_store
 from exegete.interventions.cut import Cut
 from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor
@@ -46,7 +46,7 @@ class _Results:
 
 def _results(model: Predictor) -> _Results:
     """Those of this block, or new ones."""
-    found = kept(model)
+    found = shared_store(model)
     results: _Results = _Results(model) if found is None else found.setdefault("erased", _Results(model))
     return results
 
@@ -90,7 +90,7 @@ def _run_new(results: _Results, batch: Batch, written: WrittenTexts) -> None:
         results.add(written.keys_of(asks[alone]), _by_reuse(results.model, batch, written, asks[alone]))
     asks = asks[~alone]
     asks = asks[written.costs[asks].argsort(stable=True)]
-    for members in passes(asks, written.costs[asks]):
+    for members in erasure_passes(asks, written.costs[asks]):
         results.add(written.keys_of(members), _forward(results.model, written, members))
 
 
@@ -114,7 +114,7 @@ def _by_reuse(model: Deleting, batch: Batch, written: WrittenTexts, asks: Tensor
     return torch.where(deleted.any(-1, keepdim=True), without, found.whole[row]).double()
 
 
-def passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+def erasure_passes(asks: Tensor, lengths: Tensor) -> Iterator[Tensor]:
     """Asks sorted by length, cut into passes of one length; where a length has few, the next ones join, padded.
 
     The length of a text is what reading it takes: its tokens, or its pieces.

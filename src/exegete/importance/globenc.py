@@ -15,7 +15,7 @@ from exegete.importance.mixing import Mixing, Way
 from exegete.models.separable import Copies
 
 
-def given(copies: Copies) -> Tensor:
+def given_norms(copies: Copies) -> Tensor:
     """‖what a word gives‖₂, [word, piece]."""
     length: Tensor = (copies.whole.double() - copies.without.double()).norm(dim=-1)
     return length
@@ -26,4 +26,4 @@ class GlobEnc(Mixing):
     """Lengths of what words give to layers, followed from what is read down to the words."""
 
     label: ClassVar[str] = "GlobEnc"
-    way: ClassVar[Way] = Way("globenc", "layer", given)
+    way: ClassVar[Way] = Way("globenc", "layer", given_norms)

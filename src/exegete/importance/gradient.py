@@ -10,7 +10,7 @@ from exegete.importance.derivative import derivative
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
-Norm = Literal["input", "l1", "l2"]
+GradientNorm = Literal["input", "l1", "l2"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Gradient:
     family: ClassVar[str] = "gradients"
     signed: ClassVar[bool] = False
 
-    norm: Norm = "input"
+    norm: GradientNorm = "input"
     detach: bool = False  # attention weights as constants (Jain & Wallace), or part of the function (Neely & Schouten)
     of: Quantity = "logit"  # loss: of the gold label, as Neely & Schouten
 
@@ -36,7 +36,7 @@ class Gradient:
         return Scores(on_words(values, batch), signed=self.signed, target=found.target, cost=cost(batch, 1, 1))
 
 
-def size(gradient: Tensor, embedded: Tensor, norm: Norm) -> Tensor:
+def size(gradient: Tensor, embedded: Tensor, norm: GradientNorm) -> Tensor:
     """One number per token from [batch, token, size] twice: g · x (the only one with a sign), ‖g‖₁ or ‖g‖₂."""
     if norm == "input":
         return (gradient * embedded).sum(-1)

@@ -37,7 +37,7 @@ from exegete.base.errors import UsageError
 from exegete.base.places import places
 from exegete.importance.baselines import Baseline, baseline, no_mean_word
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.importance.derivative import derivative, passes, support
+from exegete.importance.derivative import copy_passes, derivative, support
 from exegete.models.capabilities import Pretrained, Voting
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -48,7 +48,7 @@ FLOOR = 0.01
 # Points on a piece of the way: of our models, of transformers, and of those with positions of their own from zero.
 KINKS, WAVES, WAVES_FROM_ZERO = 8, 28, 16
 
-Rule = Literal["legendre", "riemann"]
+Quadrature = Literal["legendre", "riemann"]
 
 
 class Pace(NamedTuple):
@@ -126,7 +126,7 @@ class IntegratedGradients:
     steps: int | None = None  # points on a piece of the way, which is all of it at first; 8, of transformers 16 or 28
     bound: float = 0.01  # of the error; pieces are halved above it; 0: never halved
     most: int = 1024  # points that are asked at, where the bound is out of reach: `Scores.error` then shows it
-    rule: Rule = "legendre"  # Gauss-Legendre at some pace; riemann: the right sum that the paper prints
+    rule: Quadrature = "legendre"  # Gauss-Legendre at some pace; riemann: the right sum that the paper prints
     of: Literal["logit", "probability"] = "logit"
 
     def __post_init__(self) -> None:
@@ -176,7 +176,7 @@ class IntegratedGradients:
 
     def _asked(self, model: Predictor, path: _Path, pieces: _Pieces, steps: int) -> _Pieces:
         """The pieces with the shares that words have in them."""
-        return pieces._replace(shares=_integral(model, path, pieces, *points(self.rule, steps)))
+        return pieces._replace(shares=_integral(model, path, pieces, *quadrature_points(self.rule, steps)))
 
     def _incomplete(self, pieces: _Pieces, path: _Path, run: Tensor, steps: int) -> Tensor:
         """Pieces with more than their share of an error above the bound, of texts that may be asked at more points."""
@@ -196,7 +196,7 @@ class IntegratedGradients:
 
 
 @lru_cache(maxsize=32)
-def points(rule: Rule, steps: int) -> tuple[Tensor, Tensor]:
+def quadrature_points(rule: Quadrature, steps: int) -> tuple[Tensor, Tensor]:
     """Where between 0 and 1 a function is asked, and the weights whose sum with its values is the integral."""
     if rule == "riemann":
         return torch.arange(1, 1 + steps).double() / steps, torch.full((steps,), 1 / steps, dtype=torch.float64)
@@ -217,7 +217,7 @@ def _halved(model: Predictor, path: _Path, pieces: _Pieces) -> _Pieces:
     middle = (pieces.start + pieces.end) / 2
     value = torch.empty_like(middle)
     with torch.no_grad():
-        for asks, part in passes(path.batch, pieces.row):
+        for asks, part in copy_passes(path.batch, pieces.row):
             row = pieces.row[asks]
             logits = model.logits(part, embedded=_between(path, row, middle[asks], part)).double()
             value[asks] = support(logits, path.target.at(row))
@@ -239,7 +239,7 @@ def _integral(model: Predictor, path: _Path, pieces: _Pieces, at: Tensor, weight
     point = torch.arange(len(at), device=asked.device).repeat(len(pieces.row))
     length = pieces.end - pieces.start
     where = pieces.start[asked] + length[asked] * at.to(length)[point]
-    for asks, part in passes(path.batch, pieces.row[asked]):
+    for asks, part in copy_passes(path.batch, pieces.row[asked]):
         row, piece, width = pieces.row[asked[asks]], asked[asks], part.tokens.shape[1]
         between = _between(path, row, where[asks], part)
         gradient = derivative(model, part, path.target.at(row), embedded=between).gradient

@@ -20,9 +20,9 @@ from torch.nn.functional import one_hot, pad
 from exegete.base.errors import UsageError
 from exegete.base.places import places
 from exegete.importance.contract import Quantity, Scores, Target, cost, explained, on_words, predicted
-from exegete.importance.derivative import passes
+from exegete.importance.derivative import copy_passes
 from exegete.importance.relevance import RULES, Dials, RelevantLayers
-from exegete.importance.torch_rules import Gating, relevant
+from exegete.importance.torch_rules import GateRule, relevant
 from exegete.models.capabilities import Composed, Relevant
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
@@ -60,7 +60,7 @@ class Lrp:
     explains: ClassVar[tuple[Quantity, ...]] = ("logit",)
     epsilon: float = 0.001
     bias: bool = True
-    attention: Gating = "gates"  # of transformers: or half, which gives weights one half, and does not conserve
+    attention: GateRule = "gates"  # of transformers: or half, which gives weights one half, and does not conserve
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < float("inf"):
@@ -84,7 +84,7 @@ class Lrp:
         if target is not None and target.of != "logit":
             raise UsageError(f"lrp explains the logit of a class, not its {target.of}: ask for of=logit")
         if isinstance(model, Composed):
-            found = handed_back(model, batch, target, self.attention)
+            found = hand_back(model, batch, target, self.attention)
         else:
             assert isinstance(model, Relevant)
             found = relevance(model, batch, target, Dials(self.epsilon, self.bias))
@@ -106,7 +106,7 @@ def relevance(model: Relevant, batch: Batch, target: Target | None, dials: Dials
 def _of_equal_lengths(batch: Batch) -> Iterator[tuple[Tensor, Batch]]:
     """Which examples have texts of the same lengths, and these."""
     if not bool((batch.part > 0).any()):
-        yield from passes(batch, places(batch.ids))
+        yield from copy_passes(batch, places(batch.ids))
         return
     lengths = torch.stack([(batch.part == text).sum(-1) for text in range(int(batch.part.max()) + 1)], -1)
     for alike in lengths.unique(dim=0):
@@ -134,7 +134,7 @@ def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: Rel
     return Relevance(of_words, of_initial, explained(logits.detach(), target), target.label)
 
 
-def handed_back(model: Composed, batch: Batch, target: Target | None, attention: Gating) -> Relevance:
+def hand_back(model: Composed, batch: Batch, target: Target | None, attention: GateRule) -> Relevance:
     """The same through torch's functions: gradient × input, by the rules of these.
 
     Where a model sorts the tokens of a batch by experts, the parts of constants can't be told apart by text: texts with
@@ -150,7 +150,7 @@ def handed_back(model: Composed, batch: Batch, target: Target | None, attention:
     return found._replace(initial=torch.cat([each.initial for each in alone]))
 
 
-def _handed_back(model: Composed, batch: Batch, target: Target | None, attention: Gating) -> Relevance:
+def _handed_back(model: Composed, batch: Batch, target: Target | None, attention: GateRule) -> Relevance:
     embedded = model.embed(batch).detach().requires_grad_()
     with torch.enable_grad(), relevant(model.parts(), attention, len(batch.ids)) as rules:
         logits = model.logits(batch, embedded=embedded)

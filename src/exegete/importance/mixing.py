@@ -19,7 +19,7 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.importance.rollout import Graph, followed, read_from, shares, without_layers
+from exegete.importance.rollout import Graph, follow_down, readout_shares, row_shares, without_layers
 from exegete.models.contract import Predictor
 from exegete.models.separable import Apart, Copies, Separable
 from exegete.tasks.batching import Batch
@@ -51,7 +51,7 @@ def unseparated(way: Way, model: Predictor) -> str | None:
     return reason and f"{way.name} can't take apart a model {reason}: use it on one such as BERT, or use leave_one_out"
 
 
-def taken(way: Way, model: Predictor, batch: Batch) -> Taken:
+def separate_layers(way: Way, model: Predictor, batch: Batch) -> Taken:
     """Every layer as shares, and what is read of the last."""
     if (reason := unseparated(way, model)) is not None:
         raise UsageError(reason)
@@ -59,7 +59,7 @@ def taken(way: Way, model: Predictor, batch: Batch) -> Taken:
     with torch.no_grad():
         trace = model.trace(batch, keep=model.sites[-1:])
         layers, passes = model.apart(batch, way.at, way.compare)
-    return Taken(Graph(list(layers), read_from(model, trace)), trace.logits, passes + 1)
+    return Taken(Graph(list(layers), readout_shares(model, trace)), trace.logits, passes + 1)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Mixing:
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """As many passes as a text has words, of which each serves all layers; the same for every class."""
-        found = taken(self.way, model, batch)
-        row = followed(found.graph._replace(layers=list(map(shares, found.graph.layers))))
+        found = separate_layers(self.way, model, batch)
+        row = follow_down(found.graph._replace(layers=list(map(row_shares, found.graph.layers))))
         target = target or predicted(found.logits)
         return Scores(on_words(row, batch), signed=self.signed, target=target, cost=cost(batch, forward=found.passes))

@@ -37,7 +37,7 @@ class Omission:
 
     def __call__(self, model: Predictor, batch: Batch, target: Target | None = None) -> Scores:
         """One erased text per window, T of them for a text of T words and windows of one, and the text itself."""
-        rows, gone = windows(batch, self.window)
+        rows, gone = word_windows(batch, self.window)
         texts = places(batch.ids)
         # Asked for together: where deletions reuse the states of a text, they say what it predicts as a whole, too.
         nothing = torch.zeros_like(batch.words)
@@ -56,7 +56,7 @@ class Omission:
         return explained(whole, target) - explained(without, target)
 
 
-def windows(batch: Batch, size: int) -> tuple[Tensor, Tensor]:
+def word_windows(batch: Batch, size: int) -> tuple[Tensor, Tensor]:
     """All windows of words: the text of each [window], and its words [window, token]."""
     part = batch.part.clamp(min=0)
     counts = part.new_zeros(len(part), int(part.max()) + 1).scatter_add_(1, part, batch.words.long())

@@ -23,8 +23,8 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
 from exegete.importance.flow import flows
-from exegete.importance.rollout import Graph, followed, read_from, shares, with_residual, without_layers
-from exegete.interventions.sites import EVERY, Head, chosen
+from exegete.importance.rollout import Graph, follow_down, readout_shares, row_shares, with_residual, without_layers
+from exegete.interventions.sites import EVERY, Head, choose_sites
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Trace
 from exegete.tasks.batching import Batch
@@ -77,7 +77,7 @@ class Reading:
         assert model.readout is not None
         if self.site == READOUT:
             return model.readout.sites[-1:]
-        return chosen(self.site, model.self_attention)
+        return choose_sites(self.site, model.self_attention)
 
     def place(self, model: Predictor) -> ReadingPlace:
         """The same in words: sites, head and query are always said."""
@@ -93,8 +93,8 @@ class Reading:
             return self._rows(model, trace, without)
         assert isinstance(model, SelfAttentive)
         layers = [_residual(trace.attention[site], _kept(trace, site, without)) for site in model.self_attention]
-        whole = Graph(layers, read_from(model, trace))
-        return followed(whole) if self.how == "rollout" else flows(whole, batch.present, batch.words)
+        whole = Graph(layers, readout_shares(model, trace))
+        return follow_down(whole) if self.how == "rollout" else flows(whole, batch.present, batch.words)
 
     def _rows(self, model: Predictor, trace: Trace, without: Collection[Head]) -> Tensor:
         """The mean over all heads that are left; without any, 0."""
@@ -112,7 +112,9 @@ class Reading:
             raise UsageError(f"there is no head {self.head} at site '{site}': it has heads 0 to {weights.shape[1] - 1}")
         if weights.shape[2] == 1:
             return weights[:, :, 0]
-        read = shares((weights > 0).any(-1).any(1).double()) if self.query == EVERY else read_from(model, trace)
+        read = (
+            row_shares((weights > 0).any(-1).any(1).double()) if self.query == EVERY else readout_shares(model, trace)
+        )
         return (read[:, None, None] @ weights)[:, :, 0]
 
 

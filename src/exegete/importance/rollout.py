@@ -47,7 +47,7 @@ class Rollout:
             raise UsageError(reason)
         with torch.no_grad():
             trace = model.trace(batch)
-        row = followed(graph(model, trace))
+        row = follow_down(graph(model, trace))
         target = target or predicted(trace.logits)
         return Scores(on_words(row, batch), signed=self.signed, target=target, cost=cost(batch, forward=1))
 
@@ -66,17 +66,17 @@ def graph(model: Predictor, trace: Trace) -> Graph:
     """The weights of a trace as shares."""
     assert isinstance(model, SelfAttentive)
     layers = [with_residual(trace.attention[site].double().mean(1)) for site in model.self_attention]
-    return Graph(layers, read_from(model, trace))
+    return Graph(layers, readout_shares(model, trace))
 
 
-def read_from(model: Predictor, trace: Trace) -> Tensor:
+def readout_shares(model: Predictor, trace: Trace) -> Tensor:
     """How much of what is read of the last layer each of its tokens is, float64 [batch, token]."""
     weights = trace.attention[model.sites[-1]]
     read = isinstance(model, SelfAttentive) and model.sites[-1] in model.self_attention
-    return shares(_read(model, weights) if read else weights[:, 0, 0].double())
+    return row_shares(_read(model, weights) if read else weights[:, 0, 0].double())
 
 
-def followed(whole: Graph) -> Tensor:
+def follow_down(whole: Graph) -> Tensor:
     """α Ã_L ⋯ Ã_1, [batch, token]."""
     row = whole.pool
     for layer in reversed(whole.layers):
@@ -95,10 +95,10 @@ def _read(model: Predictor, weights: Tensor) -> Tensor:
 
 def with_residual(weights: Tensor) -> Tensor:
     """½ (A + I), rows renormalised: rows of `gates`, and of padding, don't sum to 1 by themselves."""
-    return shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device))
+    return row_shares(weights + torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device))
 
 
-def shares(rows: Tensor) -> Tensor:
+def row_shares(rows: Tensor) -> Tensor:
     """Rows that sum to 1; one without anything stays so."""
     total = rows.sum(-1, keepdim=True)
     return rows / torch.where(total > 0, total, 1.0)

@@ -34,7 +34,7 @@ def sharing() -> Iterator[None]:
         _shared.reset(before)
 
 
-def kept(model: Predictor) -> dict[str, Any] | None:
+def shared_store(model: Predictor) -> dict[str, Any] | None:
     """What this block keeps of a model, or None outside of one; a model whose weights have changed is another."""
     shared = _shared.get()
     if shared is None:

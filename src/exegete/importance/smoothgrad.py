@@ -15,8 +15,8 @@ from exegete.base.errors import UsageError
 from exegete.base.noise import normal
 from exegete.base.places import places
 from exegete.importance.contract import Scores, Target, cost, on_words, predicted
-from exegete.importance.derivative import derivative, passes
-from exegete.importance.gradient import Norm, size
+from exegete.importance.derivative import copy_passes, derivative
+from exegete.importance.gradient import GradientNorm, size
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
@@ -28,7 +28,7 @@ class SmoothGrad:
     family: ClassVar[str] = "gradients"
     label: ClassVar[str] = "SmoothGrad"
 
-    norm: Norm = "l2"
+    norm: GradientNorm = "l2"
     samples: int = 50
     noise: float = 0.15  # σ as a share of the range; the authors advise 0.1 to 0.2
     of: Literal["logit", "probability"] = "logit"
@@ -61,7 +61,7 @@ class SmoothGrad:
         sigma = self.noise * _range(embedded, batch)  # [batch]
         rows = places(batch.ids).repeat_interleave(self.samples)  # [ask]
         draws = torch.arange(self.samples, device=batch.ids.device).repeat(len(batch.ids))
-        for asks, part in passes(batch, rows):
+        for asks, part in copy_passes(batch, rows):
             row, width = rows[asks], part.tokens.shape[1]
             epsilon = sigma[row, None, None] * self._noise(part, draws[asks], embedded.shape[-1])
             moved = embedded[row, :width] + torch.where(part.words[..., None], epsilon, 0).to(embedded.dtype)

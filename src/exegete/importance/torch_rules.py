@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-Gating = Literal["gates", "half"]
+GateRule = Literal["gates", "half"]
 
 ACTIVATIONS = frozenset({"gelu", "silu", "relu", "relu_", "tanh", "leaky_relu", "elu", "selu", "mish", "hardswish"})
 GATES = frozenset({"sigmoid", "rsqrt"})  # what they give multiplies a signal
@@ -37,7 +37,7 @@ MODULES = ("transformers.activations", "torch.nn.modules.activation")  # where c
 class Rules(TorchFunctionMode):
     """While it is on, functions of signals (tensors with a gradient) have the gradients of their rules."""
 
-    def __init__(self, attention: Gating, texts: int) -> None:
+    def __init__(self, attention: GateRule, texts: int) -> None:
         super().__init__()
         self.attention = attention
         self.absorbed = torch.zeros(texts, dtype=torch.float64)  # of the constants of every text, after going back
@@ -52,7 +52,7 @@ class Rules(TorchFunctionMode):
 
     def _ruled(self, name: str, func: Callable[..., Any], args: tuple[Any, ...], more: dict[str, Any]) -> Any:
         if name in ACTIVATIONS:
-            return scaled(args[0], func(args[0].detach(), *args[1:], **more))
+            return scale_input(args[0], func(args[0].detach(), *args[1:], **more))
         if name in GATES or (name == "softmax" and self._gate(args[0])) or (name == "pow" and _inverse(args[1:])):
             return func(*args, **more).detach()
         if name in ("layer_norm", "rms_norm"):
@@ -119,7 +119,7 @@ def _inverse(exponent: tuple[Any, ...]) -> bool:
     return bool(exponent) and isinstance(exponent[0], int | float) and exponent[0] < 0
 
 
-def scaled(x: Tensor, y: Tensor) -> Tensor:
+def scale_input(x: Tensor, y: Tensor) -> Tensor:
     """y = f(x) as a multiple of x, whose factor is a constant; where x is 0, f must be 0."""
     there = x.detach() != 0
     return x * torch.where(there, y.detach() / x.detach().where(there, 1.0), 0.0)
@@ -134,7 +134,7 @@ def activations(parts: Iterable[nn.Module]) -> Iterator[nn.Module]:
 
 
 @contextmanager
-def relevant(parts: Iterable[nn.Module], attention: Gating, texts: int) -> Iterator[Rules]:
+def relevant(parts: Iterable[nn.Module], attention: GateRule, texts: int) -> Iterator[Rules]:
     """Inside, what these modules compute has the gradients of the rules; parameters are constants meanwhile."""
     modules = list(parts)
     learning = [each for part in modules for each in part.parameters(recurse=False) if each.requires_grad]
@@ -147,7 +147,7 @@ def relevant(parts: Iterable[nn.Module], attention: Gating, texts: int) -> Itera
     def leave(module: nn.Module, given: Any, found: Tensor) -> Tensor:
         del module
         rules.whole -= 1
-        return scaled(given[0], found) if _signal(given[0]) else found
+        return scale_input(given[0], found) if _signal(given[0]) else found
 
     with ExitStack() as stack:
         for part in activations(modules):

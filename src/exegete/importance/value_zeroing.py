@@ -17,7 +17,7 @@ from exegete.importance.mixing import Mixing, Way
 from exegete.models.separable import Copies
 
 
-def moved(copies: Copies) -> Tensor:
+def state_shift(copies: Copies) -> Tensor:
     """1 − cos of states with and without, [word, piece]; in double precision, since most are near 0."""
     distance = 1 - cosine_similarity(copies.whole.double(), copies.without.double(), dim=-1)
     return distance.clamp(min=0)
@@ -27,4 +27,4 @@ def moved(copies: Copies) -> Tensor:
 class ValueZeroing(Mixing):
     """Cosine distances by zeroed values, followed through all layers from what is read down to the words."""
 
-    way: ClassVar[Way] = Way("value_zeroing", "values", moved)
+    way: ClassVar[Way] = Way("value_zeroing", "values", state_shift)

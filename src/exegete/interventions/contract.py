@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.base.noise import keyed_integers, stable_seed, uniform
 from exegete.base.places import places
-from exegete.interventions.sites import EVERY, chosen, in_heads, meant
+from exegete.interventions.sites import EVERY, choose_sites, in_heads, meant
 from exegete.models.contract import Intervention, Predictor, Site
 
 WHOLE = 1e-4  # a sum of weights that is nearer to 1 than this is 1, and rounding
@@ -55,7 +55,7 @@ def check_site(intervention: object, model: Predictor) -> None:
     """Refuse an intervention at a site that the model doesn't have."""
     where = getattr(intervention, "site", EVERY)
     if where != EVERY:
-        chosen(where, model.sites)
+        choose_sites(where, model.sites)
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ def _coordinates(site: Site, draw: int) -> tuple[Tensor | int, ...]:
     ids, head = site.batch.ids.view(-1, 1, 1, 1), places(mask, 1).view(1, -1, 1, 1)
     real = mask.any(-1, keepdim=True)  # queries too are counted without the padding before them
     query = (real.long().cumsum(-2) - 1).clamp(min=0) + site.first_query
-    return ids, stable_seed(site.name), draw, head, query, counted(mask)
+    return ids, stable_seed(site.name), draw, head, query, number_keys(mask)
 
 
 def mask_of(site: Site) -> Tensor:
@@ -109,7 +109,7 @@ def mask_of(site: Site) -> Tensor:
     return site.mask.expand_as(site.weights)
 
 
-def counted(mask: Tensor) -> Tensor:
+def number_keys(mask: Tensor) -> Tensor:
     """The number of each key among the real keys of its row, from 1: padding before or between them changes nothing."""
     return mask.long().cumsum(-1)  # [..., key]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.interventions.contract import Rewrite, counted, mask_of, total_of
+from exegete.interventions.contract import Rewrite, mask_of, number_keys, total_of
 from exegete.interventions.table import WeightTable
 from exegete.models.contract import Predictor, Site
 
@@ -29,7 +29,7 @@ class Impose(Rewrite):
         if not mask.any():
             return torch.zeros_like(site.weights)
         given = pad_sequence(rows, batch_first=True).to(site.weights)[:, None, None]  # [batch, 1, 1, word]
-        place = (counted(mask) - 1).clamp(min=0)  # the j-th real key gets the j-th word's weight
+        place = (number_keys(mask) - 1).clamp(min=0)  # the j-th real key gets the j-th word's weight
         return given.expand(*mask.shape[:-1], -1).gather(-1, place).masked_fill(~mask, 0.0) * total_of(site)
 
     def bound(self, model: Predictor) -> "Impose":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from exegete.interventions.contract import Rewrite, mask_of, total_of
-from exegete.interventions.remove import check_size, heights, ranked, sizes, without
+from exegete.interventions.remove import check_size, heights, rank_keys, removal_sizes, without
 from exegete.models.contract import Site
 
 
@@ -22,5 +22,5 @@ class Keep(Rewrite):
     def rewritten(self, site: Site) -> Tensor:
         """All but the top k removed."""
         mask = mask_of(site)
-        kept = ranked(heights(site.weights, mask), mask) < sizes(mask, self.count, self.share)
+        kept = rank_keys(heights(site.weights, mask), mask) < removal_sizes(mask, self.count, self.share)
         return without(site.weights, mask, ~kept) * total_of(site)

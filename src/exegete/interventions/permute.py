@@ -8,7 +8,7 @@ from torch import Tensor
 
 from exegete.base.noise import keyed_integers, stable_seed
 from exegete.base.places import places
-from exegete.interventions.contract import Drawn, counted, integers, mask_of
+from exegete.interventions.contract import Drawn, integers, mask_of, number_keys
 from exegete.models.contract import Site
 
 ROOM = 1 << 17  # weights shuffled at a time: what fits a cache is hashed and sorted fastest
@@ -21,7 +21,7 @@ class Permute(Drawn):
 
     def rewritten(self, site: Site) -> Tensor:
         """Every head and query in an order of its own."""
-        return shuffled(site.weights, mask_of(site), integers(site, stable_seed("permute", self.seed)))
+        return shuffle(site.weights, mask_of(site), integers(site, stable_seed("permute", self.seed)))
 
 
 def permuted(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, draws: int) -> Tensor:
@@ -39,8 +39,8 @@ def permuted(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, draws: int) 
     step = max(1, ROOM // max(1, draws * keys))
     for some in (slice(start, start + step) for start in range(0, batch, step)):
         own = mask[some, None, used]  # [some, 1, key]
-        noise = keyed_integers(key, ids[some].view(-1, 1, 1), draw, counted(own))  # [some, draw, key]
-        found[some, :, used] = shuffled(weights[some, None, used], own, noise)
+        noise = keyed_integers(key, ids[some].view(-1, 1, 1), draw, number_keys(own))  # [some, draw, key]
+        found[some, :, used] = shuffle(weights[some, None, used], own, noise)
     return found
 
 
@@ -53,7 +53,7 @@ def permuted_together(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, dra
     return moved.masked_fill(~mask[:, None, None], 0.0)
 
 
-def shuffled(weights: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
+def shuffle(weights: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
     """Weights in the order of keyed integers [..., key], over the real keys alone; the rest is 0.
 
     The place of a key is written into the last bits of its integer. So no two are equal, and sorting the integers
@@ -67,7 +67,7 @@ def shuffled(weights: Tensor, mask: Tensor, noise: Tensor) -> Tensor:
     order = (_sorted(marked.masked_fill(~mask, LAST)) & low).clamp(
         max=keys - 1
     )  # real keys in random order, then others
-    rank = (counted(mask) - 1).clamp(min=0).expand_as(noise)  # the j-th real key gets the j-th of that order
+    rank = (number_keys(mask) - 1).clamp(min=0).expand_as(noise)  # the j-th real key gets the j-th of that order
     return weights.expand_as(noise).gather(-1, order.gather(-1, rank)).masked_fill(~mask, 0.0)
 
 

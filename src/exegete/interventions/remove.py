@@ -15,7 +15,7 @@ from exegete.interventions.contract import Rewrite, mask_of, noise, scaled, tota
 from exegete.models.contract import Site
 
 Which = Literal["top", "bottom", "random"]
-How = Literal["renormalise", "project"]
+Rescaling = Literal["renormalise", "project"]
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Remove(Rewrite):
     which: Which = "top"
     count: int = 1
     share: float | None = None  # of a row's real keys, rounded up, instead of a count
-    how: How = "renormalise"
+    how: Rescaling = "renormalise"
     seed: int = 0  # of random ones
 
     def __post_init__(self) -> None:
         check_size("remove", self.count, self.share)
-        for name, known in (("which", Which), ("how", How)):
+        for name, known in (("which", Which), ("how", Rescaling)):
             if getattr(self, name) not in get_args(known):
                 raise unknown(f"{name} of intervention 'remove'", getattr(self, name), get_args(known))
 
     def rewritten(self, site: Site) -> Tensor:
         """The row without the chosen keys."""
         mask = mask_of(site)
-        gone = self._rank(site, mask) < sizes(mask, self.count, self.share)
+        gone = self._rank(site, mask) < removal_sizes(mask, self.count, self.share)
         if self.how == "project":
             weights: Tensor = site.project(site.scores, mask & ~gone)
             return weights
@@ -50,9 +50,9 @@ class Remove(Rewrite):
 
     def _rank(self, site: Site, mask: Tensor) -> Tensor:
         if self.which == "random":
-            return ranked(noise(site, stable_seed("remove", self.seed)), mask)
+            return rank_keys(noise(site, stable_seed("remove", self.seed)), mask)
         level = heights(site.weights, mask)
-        return ranked(level if self.which == "top" else -level, mask)
+        return rank_keys(level if self.which == "top" else -level, mask)
 
 
 def without(weights: Tensor, mask: Tensor, gone: Tensor) -> Tensor:
@@ -65,13 +65,13 @@ def heights(weights: Tensor, mask: Tensor) -> Tensor:
     return levels(weights.masked_fill(~mask, torch.nan))
 
 
-def ranked(values: Tensor, mask: Tensor) -> Tensor:
+def rank_keys(values: Tensor, mask: Tensor) -> Tensor:
     """Places of the real keys from the highest value, from 0; the first of equals first, others last: [..., key]."""
     order = values.detach().masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     return torch.empty_like(order).scatter_(-1, order, places(order).expand_as(order))
 
 
-def sizes(mask: Tensor, count: int, share: float | None) -> Tensor:
+def removal_sizes(mask: Tensor, count: int, share: float | None) -> Tensor:
     """How many keys a row's share is, rounded up, or the count: [..., 1]."""
     real = mask.sum(-1, keepdim=True)
     if share is None:

@@ -85,7 +85,7 @@ def find_each(pools: Sequence[Opened], search: Search, dtype: torch.dtype = torc
 
 
 @torch.no_grad()
-def watched(texts: Opened, search: Search, every: int) -> Iterator[tuple[int, Adversaries]]:
+def watch_search(texts: Opened, search: Search, every: int) -> Iterator[tuple[int, Adversaries]]:
     """The same search of one batch, looked at every so many steps: the steps that are done, and its candidates so far.
 
     The last are those of `find`.

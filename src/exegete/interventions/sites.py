@@ -53,22 +53,24 @@ def meant(where: str, site: str) -> bool:
     return int(window["low"] or 0) <= number <= (int(window["high"]) if window["high"] else number)
 
 
-def chosen(where: str, sites: Sequence[str]) -> tuple[str, ...]:
+def choose_sites(where: str, sites: Sequence[str]) -> tuple[str, ...]:
     """The sites of a model that are written; what it doesn't have is refused."""
     window = None if where in sites else _WINDOW.fullmatch(where)
     if window is not None:
         _check_window(where, window["group"], [window[end] for end in ("low", "high") if window[end]], sites)
     found = tuple(site for site in sites if meant(where, site))
     if not found:
-        raise unknown("site", where, (*sites, *(group for group in grouped(sites) if group not in sites), EVERY))
+        raise unknown("site", where, (*sites, *(group for group in group_sites(sites) if group not in sites), EVERY))
     return found
 
 
 def _check_window(where: str, group: str, ends: list[str], sites: Sequence[str]) -> None:
     """A window lies within its group, the lower end first."""
-    own = grouped(sites).get(group)
+    own = group_sites(sites).get(group)
     if own is None or layer_of(own[0])[1] is None:
-        raise unknown(f"group of layers in site '{where}'", group, [g for g, o in grouped(sites).items() if len(o) > 1])
+        raise unknown(
+            f"group of layers in site '{where}'", group, [g for g, o in group_sites(sites).items() if len(o) > 1]
+        )
     numbers = [layer_of(site)[1] for site in own]
     for end in ends:
         if int(end) not in numbers:
@@ -87,10 +89,10 @@ def layer_of(site: str) -> tuple[str, int | None]:
     return (layer["group"], int(layer["number"])) if layer else (site, None)
 
 
-def grouped(sites: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def group_sites(sites: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Sites by what comes before the number of their layer, from the first layer up.
 
-    >>> grouped(["encoder.0", "encoder.1", "attention"])
+    >>> group_sites(["encoder.0", "encoder.1", "attention"])
     {'encoder': ('encoder.0', 'encoder.1'), 'attention': ('attention',)}
     """
     found: dict[str, list[str]] = {}

@@ -26,15 +26,15 @@ from exegete.tasks.reader import Reader
 TOLERANCE = 1e-4  # of a sum of weights that should be 1: stored weights are often rounded
 
 BESIDE = "\n"  # no word: after it come the words of another text, which have no weights
-Text = tuple[str, ...]  # a text's words; perhaps BESIDE, and those of the text beside it
+TextKey = tuple[str, ...]  # a text's words; perhaps BESIDE, and those of the text beside it
 Seen = tuple[int, ...]  # the same as rows of a vocabulary, with −1 for BESIDE
-Key = TypeVar("Key", Text, Seen)
+Key = TypeVar("Key", TextKey, Seen)
 
 
 class WeightTable:
     """Weights by text, each row a distribution over the words of its text."""
 
-    def __init__(self, rows: Mapping[Text, Tensor]) -> None:
+    def __init__(self, rows: Mapping[TextKey, Tensor]) -> None:
         self.rows = dict(rows)
         self._seen: dict[str, dict[Seen, Tensor]] = {}  # by reader
         _check(self.rows)
@@ -61,7 +61,7 @@ class WeightTable:
 
         What a key that is no word takes (`ladder` has one) is left out, and each row is divided by its sum.
         """
-        found: list[tuple[Text, Tensor]] = []
+        found: list[tuple[TextKey, Tensor]] = []
         for members in batches_of_one_length(examples, size=512, budget=32_768):
             some = [examples[i] for i in members]
             batch = model.collate(some)
@@ -117,19 +117,19 @@ def _of_words(model: Predictor, batch: Batch, trace: Trace) -> Tensor:
     return scaled(weights, batch.words)
 
 
-def _text(example: Example) -> Text:
+def _text(example: Example) -> TextKey:
     """The words that have weights, and those of a text beside them."""
     others = [text for number, text in enumerate(example.texts) if number != example.explained]
     beside = tuple(word for text in others for word in text)
     return (*example.words, BESIDE, *beside) if beside else example.words
 
 
-def _weighed(words: Text) -> Text:
+def _weighed(words: TextKey) -> TextKey:
     """The words that have weights."""
     return words[: words.index(BESIDE)] if BESIDE in words else words
 
 
-def _as_seen(words: Text, reader: Reader) -> Seen:
+def _as_seen(words: TextKey, reader: Reader) -> Seen:
     """Words as a model sees them."""
     own = _weighed(words)
     seen, beside = (tuple(reader.rows(some)) for some in (own, words[len(own) + 1 :]))
@@ -159,7 +159,7 @@ def _mean(rows: list[Tensor]) -> Tensor:
     return torch.stack(rows).mean(0)
 
 
-def _check(rows: Mapping[Text, Tensor]) -> None:
+def _check(rows: Mapping[TextKey, Tensor]) -> None:
     """Refuse what is no distribution over its text, with the first text that has it."""
     texts = [_weighed(words) for words in rows]
     for words, row in zip(texts, rows.values(), strict=True):
@@ -183,7 +183,7 @@ def _check(rows: Mapping[Text, Tensor]) -> None:
         raise ExegeteError(f"the weights of {_said(texts[at])} sum to {total[at]:.6g}: divide them by their sum")
 
 
-def _said(words: Text) -> str:
+def _said(words: TextKey) -> str:
     shown = " ".join(words[:8])
     return f"the text '{shown}{' …' if len(words) > 8 else ''}'"
 

@@ -19,7 +19,7 @@ from exegete.measures.statistics import Interval
 from exegete.tasks.example import Link
 
 COUNTS = 4  # |A ∩ S|, |A ∩ P|, |A|, |S|
-Place = tuple[int, int]  # a word of the source and one of the target
+LinkPlace = tuple[int, int]  # a word of the source and one of the target
 
 
 class AlignmentScores(NamedTuple):
@@ -30,7 +30,7 @@ class AlignmentScores(NamedTuple):
     recall: Interval
 
 
-def gold_places(links: Iterable[Link]) -> tuple[frozenset[Place], frozenset[Place]]:
+def gold_places(links: Iterable[Link]) -> tuple[frozenset[LinkPlace], frozenset[LinkPlace]]:
     """The sure and the possible links of a sentence; what is sure is possible too."""
     found = list(links)
     return (
@@ -40,7 +40,9 @@ def gold_places(links: Iterable[Link]) -> tuple[frozenset[Place], frozenset[Plac
 
 
 def alignment_counts(
-    predicted: Sequence[Collection[Place]], sure: Sequence[Collection[Place]], possible: Sequence[Collection[Place]]
+    predicted: Sequence[Collection[LinkPlace]],
+    sure: Sequence[Collection[LinkPlace]],
+    possible: Sequence[Collection[LinkPlace]],
 ) -> Tensor:
     """All that is needed of every sentence, to be summed over any of them: [sentence, COUNTS], int64."""
     if not len(predicted) == len(sure) == len(possible):
@@ -86,7 +88,7 @@ def _interval(whole: float, drawn: Tensor, level: float, n: int) -> Interval:
     return Interval(whole, *percentiles(drawn, level), n, 0)
 
 
-def _counts(sentence: int, links: set[Place], sure: set[Place], possible: set[Place]) -> list[int]:
+def _counts(sentence: int, links: set[LinkPlace], sure: set[LinkPlace], possible: set[LinkPlace]) -> list[int]:
     if not sure <= possible:
         raise ValueError(f"what is sure is possible too: in sentence {sentence} {min(sure - possible)} is only sure")
     return [len(links & sure), len(links & possible), len(links), len(sure)]

@@ -25,20 +25,20 @@ import torch
 from torch import Tensor
 
 from exegete.measures.proportions import clopper_pearson
-from exegete.measures.statistics import Interval, crossed_mean, within
+from exegete.measures.statistics import Interval, clip_interval, crossed_mean
 
 HITS = 10  # of hits and misses: so many say that none is negative
 BEYOND = 50  # draws beyond each end
 DRAWS = 4000  # at least
 
 
-def bounded(values: Tensor, alpha: float, bound: float = 1.0) -> Interval:
+def bounded_mean(values: Tensor, alpha: float, bound: float = 1.0) -> Interval:
     """The mean of [seed, example], within ±bound, with both of its one-sided ends; NaN is no value.
 
     Over examples for one seed; over seeds and the examples that they share for several.
     """
     if len(values) > 1:
-        return within(crossed_mean(values, 1 - 2 * alpha), bound)
+        return clip_interval(crossed_mean(values, 1 - 2 * alpha), bound)
     here = values[0].detach().double().cpu()
     own = here[~here.isnan()]
     n, undefined = len(own), len(here) - len(own)
@@ -48,7 +48,7 @@ def bounded(values: Tensor, alpha: float, bound: float = 1.0) -> Interval:
         low, high = clopper_pearson(int(own.sum()), n, 1 - 2 * alpha)
     else:
         low, high = -_above(-own, alpha, bound), _above(own, alpha, bound)
-    return within(Interval(own.mean().item(), low, high, n, undefined), bound)
+    return clip_interval(Interval(own.mean().item(), low, high, n, undefined), bound)
 
 
 def is_share(values: Tensor) -> bool:

@@ -63,7 +63,7 @@ def _weights(p: Tensor) -> tuple[Tensor, Tensor]:
     return weights, real
 
 
-def log_odds(logits: Tensor, label: Tensor) -> Tensor:
+def class_log_odds(logits: Tensor, label: Tensor) -> Tensor:
     """log p_c / (1 − p_c) of a class, [example], float64: z_c − log Σ of the others' exp."""
     place, z = label[:, None], logits.double()
     return z.gather(-1, place)[:, 0] - z.scatter(-1, place, -torch.inf).logsumexp(-1)

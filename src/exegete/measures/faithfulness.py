@@ -32,7 +32,7 @@ EXACT = 50  # words up to which a flip is looked for after every word; in longer
 TWENTY = 20
 
 
-def order_of(values: Tensor, ids: Tensor, by: Ranking = "signed", seed: int = 0) -> Tensor:
+def word_order(values: Tensor, ids: Tensor, by: Ranking = "signed", seed: int = 0) -> Tensor:
     """The words of every text from first to last, [..., text, word] twice; NaN is no word and comes last.
 
     `signed`: what speaks most for the class comes first. `magnitude`: what matters most, for or against. Ties are
@@ -50,7 +50,7 @@ def prefixes(order: Tensor, k: Tensor) -> Tensor:
     return order.argsort(-1) < k[:, None]
 
 
-def sizes(lengths: Tensor, fraction: float) -> Tensor:
+def prefix_sizes(lengths: Tensor, fraction: float) -> Tensor:
     """⌈qT⌉ of every text, in whole numbers: 0.01 · 700 is 7.000000000000001 to a computer, and 7 to a reader."""
     q = Fraction(str(fraction))
     return (lengths * q.numerator + q.denominator - 1) // q.denominator
@@ -69,7 +69,7 @@ class Curves(NamedTuple):
     only: Tensor  # [order, text, fraction, class]: logits of r_q alone
 
 
-def curves(
+def removal_curves(
     model: Predictor, batch: Batch, orders: Tensor, by: Removal, fractions: Sequence[float] = FRACTIONS
 ) -> Curves:
     """Ask for all orders [order, text, word] and all fractions at once: what two methods share is run once."""
@@ -86,7 +86,7 @@ def without_first(
 
 def _first(batch: Batch, orders: Tensor, fractions: Sequence[float]) -> Tensor:
     """The words r_q of every order and fraction: [order, fraction, text, word]."""
-    return torch.stack([prefixes(orders, sizes(batch.lengths, q)) for q in fractions], 1)
+    return torch.stack([prefixes(orders, prefix_sizes(batch.lengths, q)) for q in fractions], 1)
 
 
 def _left(model: Predictor, batch: Batch, gone: Tensor, by: Removal) -> Tensor:
@@ -97,7 +97,7 @@ def _left(model: Predictor, batch: Batch, gone: Tensor, by: Removal) -> Tensor:
     return logits.view(*gone.shape[:-1], -1).transpose(-3, -2)
 
 
-def worth(logits: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
+def target_value(logits: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
     """f_c of logits [..., class] for the class `label` [...]. Log-odds come from logits: no p is too near to 1."""
     own = logits.gather(-1, label[..., None])[..., 0]
     if of == "logit":
@@ -107,9 +107,9 @@ def worth(logits: Tensor, label: Tensor, of: Function = "probability") -> Tensor
     return own - logits.scatter(-1, label[..., None], -torch.inf).logsumexp(-1)
 
 
-def lost(whole: Tensor, left: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
+def prediction_loss(whole: Tensor, left: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
     """f_c(x) − f_c(what is left of x): [text, class], [..., text, fraction, class], [text] -> [..., text, fraction]."""
-    return worth(whole, label, of)[:, None] - worth(left, label[:, None].expand(left.shape[:-1]), of)
+    return target_value(whole, label, of)[:, None] - target_value(left, label[:, None].expand(left.shape[:-1]), of)
 
 
 def comprehensiveness(whole: Tensor, without: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
@@ -118,12 +118,12 @@ def comprehensiveness(whole: Tensor, without: Tensor, label: Tensor, of: Functio
     (DeYoung et al. divide by one more, for a fraction of nothing, where the difference is 0.) In a short text 1 % and
     5 % are the same word, which then counts twice.
     """
-    return lost(whole, without, label, of).mean(-1)
+    return prediction_loss(whole, without, label, of).mean(-1)
 
 
 def sufficiency(whole: Tensor, only: Tensor, label: Tensor, of: Function = "probability") -> Tensor:
     """The mean over fractions of f_c(x) − f_c(r_q alone); below 0 where the words alone convince more than the text."""
-    return lost(whole, only, label, of).mean(-1)
+    return prediction_loss(whole, only, label, of).mean(-1)
 
 
 def log_odds(whole: Tensor, without: Tensor, label: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ def log_odds(whole: Tensor, without: Tensor, label: Tensor) -> Tensor:
     return comprehensiveness(whole, without, label, "log_odds")
 
 
-Ends = Callable[[Tensor], Tensor]
+CurveEnds = Callable[[Tensor], Tensor]
 
 
 class Flips(NamedTuple):
@@ -147,7 +147,7 @@ def flips(
     orders: Tensor,
     label: Tensor,
     by: Removal,
-    ends: Ends = lambda found: found > 0,
+    ends: CurveEnds = lambda found: found > 0,
     at_once: int = 1,
 ) -> Flips:
     """Remove words in their order [order, text, word] until another class wins, at the latest with one word left.
@@ -175,7 +175,7 @@ def flips(
 
 def flip(model: Predictor, batch: Batch, values: Tensor, label: Tensor, by: Removal = "delete") -> Tensor:
     """The share of words gone when another class first wins, for one method's scores [text, word]: [text]."""
-    return flips(model, batch, order_of(values, batch.ids)[None], label, by).share[0]
+    return flips(model, batch, word_order(values, batch.ids)[None], label, by).share[0]
 
 
 def _steps(lengths: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class Related(NamedTuple):
     note: str = ""
 
 
-def related(x: Tensor, y: Tensor, level: float = 0.95) -> list[Related]:
+def relate(x: Tensor, y: Tensor, level: float = 0.95) -> list[Related]:
     """Spearman's ρ and Kendall's τ-b of x and y, [point] each; NaN marks what is undefined."""
     there = ~(x.isnan() | y.isnan())
     a, b = x[there].double(), y[there].double()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exegete.measures.rows import above, by_row, count
+from exegete.measures.rows import above, by_row, count_pairs
 
 # Up to here scipy's p-values come from counting permutations; beyond, from the normal approximation.
 EXACT = 33
@@ -110,7 +110,7 @@ def _centred_ranks(x: Tensor) -> Tensor:
 def _compare(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """The numbers of concordant and of discordant pairs, [row] each, every pair seen from its higher item in a."""
     higher_a, higher_b = above(a), above(b)
-    return count(higher_a & higher_b), count(higher_a & higher_b.mT)
+    return count_pairs(higher_a & higher_b), count_pairs(higher_a & higher_b.mT)
 
 
 def _steps(ascending: Tensor) -> Tensor:

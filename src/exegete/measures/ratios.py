@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 
-def linearised(a: Tensor, b: Tensor) -> Tensor:
+def linearise(a: Tensor, b: Tensor) -> Tensor:
     """The values u of a ratio, float64, along the last dimension; NaN where a or b has none.
 
     A ratio whose b are all 0 has no value anywhere.
@@ -47,5 +47,5 @@ def macro_f1_values(predicted: Tensor, gold: Tensor, classes: Iterable[int]) -> 
     each = []
     for c in classes:
         said, true = ((x == c).double().masked_fill(absent, torch.nan) for x in (predicted, gold))
-        each.append(linearised(2 * said * true, said + true).nan_to_num(0.0))
+        each.append(linearise(2 * said * true, said + true).nan_to_num(0.0))
     return torch.stack(each).mean(0).masked_fill(absent, torch.nan)

@@ -14,7 +14,7 @@ from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
 from exegete.importance.contract import Importance
 from exegete.importance.erasure import Removal
-from exegete.measures.faithfulness import without_words, worth
+from exegete.measures.faithfulness import target_value, without_words
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 
@@ -37,7 +37,7 @@ def infidelity(
     def predict(present: Tensor) -> Tensor:
         rows = places(real, 0).repeat_interleave(len(present) // len(real))
         gone = (present == 0) & real[rows]
-        return worth(without_words(model, batch, rows, gone, by), label[rows], "logit")
+        return target_value(without_words(model, batch, rows, gone, by), label[rows], "logit")
 
     def perturb(present: Tensor) -> tuple[Tensor, Tensor]:
         return subsets, present - subsets

@@ -16,7 +16,7 @@ from exegete.base.ties import levels
 PAIRS = 1 << 18
 
 
-def paired(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def pair_lists(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Both lists in float64, real items first and in their own order, and the number of real items of each row."""
     if first.dim() != 2 or first.shape != second.shape:
         raise ValueError(
@@ -50,7 +50,7 @@ def by_row(compute: Callable[..., Tensor], first: Tensor, second: Tensor, *per_r
     compute sees the `levels` of both lists, [row, item] twice, and [row] for all else, and returns [row] or
     [column, row].
     """
-    a, b, n = paired(first, second)
+    a, b, n = pair_lists(first, second)
     if not len(n):
         return compute(a, b, n, *per_row)
     rows, values = [], []
@@ -67,6 +67,6 @@ def above(x: Tensor) -> Tensor:
     return x[:, :, None] > x[:, None, :]
 
 
-def count(yes: Tensor) -> Tensor:
+def count_pairs(yes: Tensor) -> Tensor:
     """How many pairs of each row hold: [row, i, j] -> [row], in float64."""
     return yes.view(torch.int8).flatten(1).sum(1, dtype=torch.int64).double()

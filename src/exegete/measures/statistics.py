@@ -113,7 +113,7 @@ def _t(df: int, level: float) -> float:
     return float(special.stdtrit(df, (1 + level) / 2))
 
 
-def within(interval: Interval, bound: float) -> Interval:
+def clip_interval(interval: Interval, bound: float) -> Interval:
     """An interval cut to [−bound, bound]: few seeds give t-intervals beyond what is possible."""
     low, high = (v if math.isnan(v) else min(max(v, -bound), bound) for v in (interval.low, interval.high))
     return interval._replace(low=low, high=high)

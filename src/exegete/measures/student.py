@@ -20,7 +20,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from exegete.measures.bounds import bounded, draws, is_share
+from exegete.measures.bounds import bounded_mean, draws, is_share
 from exegete.measures.statistics import Interval
 
 FEW = 40  # texts that can be resampled
@@ -30,7 +30,7 @@ SAME = 1e-3  # values that agree to so much are one
 
 def one_sided(values: Tensor, alpha: float, bound: float = 1.0) -> Interval:
     """The mean of [seed, example], within ±bound, with both of its one-sided ends; NaN is no value."""
-    safe = bounded(values, alpha, bound)
+    safe = bounded_mean(values, alpha, bound)
     here = values[0].detach().double().cpu()
     own = here[~here.isnan()]
     unvaried = safe.n < FEW or is_share(own) or off_mode(own) < OFF

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from exegete.base.noise import uniform
 from exegete.measures.rank import tau_b
-from exegete.measures.rows import above, by_row, count, paired
+from exegete.measures.rows import above, by_row, count_pairs, pair_lists
 
 TopK = int | Tensor  # one k, or [row]
 Measure = Callable[[Tensor, Tensor, Tensor], Tensor]  # first, second, k -> [row]
@@ -84,7 +84,7 @@ def chance(
     more than 20 items need, and get, proportionally fewer shuffles. Draws without a value are left out; a row without
     any is NaN.
     """
-    a, b, n = paired(first, second)
+    a, b, n = pair_lists(first, second)
     item, each_k = torch.arange(a.shape[1], device=a.device), _per_row(k, first)
     needed = (draws * SHORT / n.clamp(min=1)).ceil().clamp(1, draws)
     total, defined = torch.zeros(2, len(a), dtype=torch.float64, device=a.device)
@@ -148,7 +148,7 @@ def _penalties(a: Tensor, b: Tensor, among: Tensor | None, p: float) -> Tensor:
     tied_in_one = (higher_a | higher_a.mT) ^ (higher_b | higher_b.mT)  # each pair twice
     if among is not None:
         opposite, tied_in_one = opposite & among, tied_in_one & among
-    return count(opposite) + p * count(tied_in_one) / 2
+    return count_pairs(opposite) + p * count_pairs(tied_in_one) / 2
 
 
 def _fagin(a: Tensor, b: Tensor, n: Tensor, k: Tensor, p: float) -> Tensor:
@@ -173,7 +173,7 @@ def _bucket(a: Tensor, b: Tensor, n: Tensor, k: Tensor, p: float) -> Tensor:
     a, b, in_a, in_b = _listed(in_a | in_b, a, b, in_a, in_b)
     joined = in_a[:, :, None] & in_b[:, None, :]
     among = (joined | joined.mT) & ~torch.eye(a.shape[1], dtype=torch.bool, device=a.device)
-    pairs = count(among) / 2
+    pairs = count_pairs(among) / 2
     mean = _penalties(a, b, among, p) / pairs.clamp(min=1)  # no pairs: one and the same item twice, at distance 0
     return (1 - 2 * mean).where((k > 0) & (n > 0), torch.nan)
 
@@ -210,4 +210,4 @@ def _first_k(x: Tensor, k: Tensor) -> Tensor:
 
 def _overtaken(x: Tensor, common: Tensor, alone: Tensor) -> Tensor:
     """How many pairs of a common item and one in this list alone have the latter higher, [row]."""
-    return count(above(x) & alone[:, :, None] & common[:, None, :])
+    return count_pairs(above(x) & alone[:, :, None] & common[:, None, :])

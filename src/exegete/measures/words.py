@@ -39,7 +39,7 @@ def over_words(frame: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
     return in_order.select("word", "method", "texts", "count", *NUMBERS)
 
 
-def told_texts(frame: pl.DataFrame, methods: Sequence[str]) -> int:
+def count_told_texts(frame: pl.DataFrame, methods: Sequence[str]) -> int:
     """The texts in which every method says something."""
     sizes = [pl.col(name).list.eval(pl.element().abs()).list.sum() for name in methods]
     return frame.filter(*((size.is_finite() & (size > 0)) for size in sizes)).height

@@ -38,7 +38,7 @@ from exegete.models.settings import (
     SpelledSettings,
     TransformerSettings,
     TranslatorSettings,
-    kinds_of,
+    task_kinds,
 )
 from exegete.models.truths.ladder import Ladder
 from exegete.tasks.example import Task
@@ -53,10 +53,10 @@ def build(spec: str, task: Task, seed: int = 0) -> Model:
 
 def build_model(spec: str, task: Task, seed: int = 0) -> Model:
     """A model with random weights that depend on the seed alone; vectors where the settings name them."""
-    return placed(_built(spec, task, seed))
+    return place_model(_built(spec, task, seed))
 
 
-def placed(model: Model) -> Model:
+def place_model(model: Model) -> Model:
     """A model on the device that was asked for; where none was, it stays as it is."""
     device = in_use()
     return model if device.type == CPU else model.to(device)
@@ -89,37 +89,37 @@ def _built(spec: str, task: Task, seed: int) -> Model:
 def _is_finished(spec: str, settings: Any) -> bool:
     """Whether a model comes trained by its name."""
     if isinstance(settings, HuggingFaceSettings):
-        from exegete.models.huggingface.source import is_trained
+        from exegete.models.huggingface.source import comes_trained
 
-        return is_trained(spec)
+        return comes_trained(spec)
     return isinstance(settings, OwnSettings) and settings.trained
 
 
 def _pretrained(spec: str, task: Task, seed: int) -> Model:
     """A model of transformers; only a head of ours depends on the seed."""
-    from exegete.models.huggingface.build import made_for
+    from exegete.models.huggingface.build import build_for_task
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stable_seed("init", seed))
-        return made_for(spec, task)
+        return build_for_task(spec, task)
 
 
-def restored_model(folder: Path, facts: dict[str, Any]) -> Model:
+def restore_model(folder: Path, facts: dict[str, Any]) -> Model:
     """The model of a checkpoint folder, without its weights; a model of transformers has them already."""
     if parse(facts["model"]).name.startswith(HUB):
-        from exegete.models.huggingface.build import restored
+        from exegete.models.huggingface.build import restore_saved
 
-        return restored(folder, facts)
+        return restore_saved(folder, facts)
     vocabulary = Vocabulary(tuple(facts["words"]), facts["wrap"])
     return make_model(facts["model"], vocabulary, tuple(facts["labels"]), facts["size"])
 
 
 def _check_kind(name: str, task: Task) -> None:
     """Refuse a model that is made for another kind of task."""
-    if task.kind not in kinds_of(name):
+    if task.kind not in task_kinds(name):
         fitting = {kind: model for model, kinds in KINDS.items() if len(kinds) == 1 for kind in kinds}
         raise UsageError(
-            f"model '{name}' is for {' and '.join(kinds_of(name))} tasks and '{task.name}' is a {task.kind} task: "
+            f"model '{name}' is for {' and '.join(task_kinds(name))} tasks and '{task.name}' is a {task.kind} task: "
             f"use model {fitting.get(task.kind, 'bilstm')}"
         )
 

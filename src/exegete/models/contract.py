@@ -120,7 +120,7 @@ def query_rows(weights: Tensor, place: Tensor) -> Tensor:
     return weights[places(weights, 0), :, place]
 
 
-Replacement = Literal["zero", "unknown", "padding", "mean"]  # what can stand in the place of a word
+ReplacedBy = Literal["zero", "unknown", "padding", "mean"]  # what can stand in the place of a word
 
 
 @runtime_checkable
@@ -160,7 +160,7 @@ class Predictor(Protocol):
     def embed(self, batch: Batch) -> Tensor:
         """[batch, token, size], before positions are added."""
 
-    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+    def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         """The same with some words [batch, token] replaced, each keeping its width.
 
         By `zero`, the zero vector; by `mean`, the mean embedding of the words that it knows; by `unknown`, the unknown

@@ -330,6 +330,6 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 }
 
 
-def kinds_of(name: str) -> tuple[Kind, ...]:
+def task_kinds(name: str) -> tuple[Kind, ...]:
     """The kinds of tasks that a model is for."""
     return KINDS.get(name.partition(":")[0], ("classification",))

@@ -109,7 +109,7 @@ class SpelledRows(NamedTuple):
         return (total.where(any_piece, 1.0).log() + shift).where(any_piece, 0.0)
 
 
-def spelled(batch: Batch, spell: Callable[[int], Sequence[int]]) -> Grid:
+def spell_batch(batch: Batch, spell: Callable[[int], Sequence[int]]) -> Grid:
     """The pieces of all words of a batch, from those of every row."""
     rows, at = batch.tokens.unique(return_inverse=True)
     pieces = [spell(row) for row in rows.tolist()]
@@ -120,7 +120,7 @@ def spelled(batch: Batch, spell: Callable[[int], Sequence[int]]) -> Grid:
     return Grid(ids[at], there & batch.present[..., None])
 
 
-def side_by_side(grid: Grid) -> SpelledRows:
+def pieces_in_a_row(grid: Grid) -> SpelledRows:
     """All pieces of a text in one row; a batch without any piece has one place of padding."""
     width, flat = grid.ids.shape[2], grid.there.flatten(1)  # [batch, word · P]
     longest = max(1, int(flat.sum(-1).max()))
@@ -146,14 +146,14 @@ def rewriting(
         return None
 
     def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
-        site = on_words(Site(name, scores, weights, mask, project, batch), pieces, queries)
+        site = site_on_words(Site(name, scores, weights, mask, project, batch), pieces, queries)
         rewritten = intervene(site)
         return weights if rewritten is site.weights else _on_pieces(rewritten, site.weights, weights, mask, pieces)
 
     return hook
 
 
-def on_words(site: Site, pieces: SpelledRows, queries: Tensor | None = None) -> Site:
+def site_on_words(site: Site, pieces: SpelledRows, queries: Tensor | None = None) -> Site:
     """A site over pieces with words as its keys."""
     mask = site.mask.expand_as(site.scores)
     return site._replace(

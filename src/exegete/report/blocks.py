@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from exegete.report.columns import SIGNS, Column, outcome_label
 from exegete.report.drawing import Drawing, drawing
-from exegete.report.markup import file_link, filled
+from exegete.report.markup import file_link, fill_template
 from exegete.report.section import Figure, Table, anchor
 from exegete.report.tables import to_csv
 from exegete.report.theme import INK
@@ -21,7 +21,7 @@ def table_block(table: Table, label: str, whole: Table | None = None) -> Markup:
     """A table that scrolls sideways on a narrow screen, with its CSV (or that of the `whole` that it begins)."""
     drawn = {"table": table, "columns": table.shown, "label": label, "long": len(table.frame) > LONG}
     csv = csv_link(whole or table, label)
-    return filled("report/templates/table.html", **drawn, address=address(label), content=_content, csv=csv)
+    return fill_template("report/templates/table.html", **drawn, address=address(label), content=_content, csv=csv)
 
 
 def _content(column: Column, cell: str) -> str:
@@ -30,7 +30,9 @@ def _content(column: Column, cell: str) -> str:
     if column.form not in ("verdict", "judged") or sign not in OUTCOMES:
         return cell
     outcome = OUTCOMES[sign]
-    return filled("report/templates/verdict.html", sign=sign, outcome=outcome, word=outcome_label(outcome), rest=rest)
+    return fill_template(
+        "report/templates/verdict.html", sign=sign, outcome=outcome, word=outcome_label(outcome), rest=rest
+    )
 
 
 def address(label: str) -> str:
@@ -48,7 +50,7 @@ def figure_block(figure: Figure, label: str) -> Markup:
     image, reading = _apart(inside)
     parts = {"image": _image(figure, drawn, image, name), "svg": file, "reading": reading}
     parts["numbers"] = Markup() if data is None else _numbers(data, figure.title, label)
-    return filled("report/templates/figure.html", figure=figure, label=label, name=name, **parts)
+    return fill_template("report/templates/figure.html", figure=figure, label=label, name=name, **parts)
 
 
 _TITLE = re.compile(r'<text[^>]* font-style="normal"[^>]*>(.*?)</text>', re.DOTALL)

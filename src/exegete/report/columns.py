@@ -87,7 +87,7 @@ def estimate(statistic: str, low: str, high: str, title: str) -> Column:
     return Column(title, (statistic, low, high), "estimate")
 
 
-def spread(mean: str, std: str, title: str = "mean ± std") -> Column:
+def mean_and_spread(mean: str, std: str, title: str = "mean ± std") -> Column:
     """A mean and a standard deviation."""
     return Column(title, (mean, std), "spread")
 
@@ -97,12 +97,12 @@ def verdict(name: str = "verdict", title: str = "", settled_by: str = "") -> Col
     return Column(title or _words(name), (name, settled_by) if settled_by else (name,), "verdict")
 
 
-def judged(verdict: str, statistic: str, title: str) -> Column:
+def judgement(verdict: str, statistic: str, title: str) -> Column:
     """A verdict's sign and the statistic: what fits where models stand side by side."""
     return Column(title, (verdict, statistic), "judged")
 
 
-def guessed(frame: pl.DataFrame) -> tuple[Column, ...]:
+def guess_columns(frame: pl.DataFrame) -> tuple[Column, ...]:
     """A column per field, by its type: whole numbers are counts, other numbers have 3 decimals, the rest is text."""
     return tuple(_guess(name, dtype) for name, dtype in frame.schema.items())
 

@@ -23,7 +23,7 @@ ROUNDING = 3  # decimals, far below any bandwidth: equal coefficients are counte
 
 def density(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.Chart | alt.FacetChart:
     """One panel per task and model, one curve per pair, a vertical rule at chance."""
-    table = curves(rows, measure, k)
+    table = density_curves(rows, measure, k)
     if table.is_empty():
         return nothing(f"no text has a defined {measure_label(measure)}")
     panels = table["panel"].n_unique()
@@ -37,7 +37,7 @@ def density(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.Cha
     )
 
 
-def curves(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataFrame:
+def density_curves(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataFrame:
     """The curves, and the place of chance: panel, pair, kind (density or chance), x, y."""
     kept = without_noise(rows).filter(pl.col("measure") == measure, pl.col("k") == k, pl.col("value").is_not_null())
     if kept.is_empty():

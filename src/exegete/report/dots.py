@@ -15,7 +15,7 @@ from exegete.report.panels import WIDTH, complete, grid, in_order, with_panel
 NUMBERS = ("mean", "low", "high", "chance")
 
 
-def table_of(kept: pl.DataFrame, column: pl.Expr, order: Sequence[str], note: pl.Expr | None = None) -> pl.DataFrame:
+def dots_table(kept: pl.DataFrame, column: pl.Expr, order: Sequence[str], note: pl.Expr | None = None) -> pl.DataFrame:
     """What is drawn: panel, column, note, method, family, ranking, numbers; the methods that are best on average first.
 
     A note is said above its panel, whose dots are then pale.

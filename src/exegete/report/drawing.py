@@ -73,7 +73,7 @@ def get_ready() -> None:
     Drawing(_sketched({"mark": "point", "data": {"values": [{}]}})).png()
 
 
-def table_of(specification: Mapping[str, Any]) -> pl.DataFrame | None:
+def carried_table(specification: Mapping[str, Any]) -> pl.DataFrame | None:
     """The table that a chart carries, before it is drawn."""
     return _table(_carried(specification))
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from exegete.report.blocks import address, table_block
 from exegete.report.heatmap import AGAINST, FOR, SIZE, HeatMap, HeatRow, lines_of
 from exegete.report.ink import FONT, INK
-from exegete.report.markup import file_link, filled
+from exegete.report.markup import file_link, fill_template
 from exegete.report.section import Table, anchor
 
 ACROSS, LETTER, LINE, SIZE_OF_TEXT = 84, 7.2, 26, 13  # letters of a line in a file, and pixels
@@ -32,7 +32,7 @@ def heat_block(drawn: HeatMap, label: str) -> Markup:
     frame = pl.DataFrame({"word": drawn.words} | {row.name: row.values for row in drawn.rows})
     numbers = table_block(Table("All weights, word by word", frame), f"Numbers of {label.lower()}")
     file = file_link(heat_svg(drawn), "image/svg+xml", f"{anchor(label)}.svg", "SVG")
-    return filled(
+    return fill_template(
         "report/templates/heat.html", drawn=drawn, label=label, address=address(label), svg=file, numbers=numbers
     )
 
@@ -40,7 +40,7 @@ def heat_block(drawn: HeatMap, label: str) -> Markup:
 def legend(maps: Sequence[HeatMap]) -> Markup:
     """What hues stand for, once for all maps of a section; plain weights need no word."""
     found = {hue: said for hue, said in MEANINGS.items() if any(hue in drawn.legend for drawn in maps)}
-    return filled("report/templates/legend.html", entries=found if len(found) > 1 else {})
+    return fill_template("report/templates/legend.html", entries=found if len(found) > 1 else {})
 
 
 class _Word(NamedTuple):
@@ -69,7 +69,7 @@ def heat_svg(drawn: HeatMap, ink: Mapping[str, str] = INK, hues: Mapping[str, st
     ]
     size = {"width": f"{ACROSS * LETTER + 20:.0f}", "height": 6 + len(rows) * tall}
     look = {"ink": ink["ink"], "paper": ink["paper"], "font": FONT, "font_size": SIZE_OF_TEXT}
-    return filled("report/templates/heat.svg", title=drawn.title, rows=rows, **size, **look)
+    return fill_template("report/templates/heat.svg", title=drawn.title, rows=rows, **size, **look)
 
 
 def _words(drawn: HeatMap, row: HeatRow, lines: Sequence[range], top: int, hues: Mapping[str, str]) -> Iterator[_Word]:

@@ -165,10 +165,10 @@ def task_labels(tasks: Iterable[str]) -> dict[str, str]:
     return {task: _told_apart(name, task, groups[name]) for name in groups for task in groups[name]}
 
 
-def shortened(said: str, specs: Iterable[str]) -> str:
+def shorten_paths(said: str, specs: Iterable[str]) -> str:
     """A sentence in which the files and folders that specifications name are called by their own names.
 
-    >>> shortened("m5 on file:/data/of/2026/reviews.csv:text=it", ["file:/data/of/2026/reviews.csv:text=it", "m5"])
+    >>> shorten_paths("m5 on file:/data/of/2026/reviews.csv:text=it", ["file:/data/of/2026/reviews.csv:text=it", "m5"])
     'm5 on file:…/reviews.csv:text=it'
     """
     paths = {path for spec in specs for path in _paths(spec)}
@@ -199,7 +199,7 @@ def _task_name(name: str) -> str:
     return name.rpartition("/")[2] if ":" in name else name.replace("_", " ")
 
 
-def named(frame: pl.DataFrame) -> pl.DataFrame:
+def name_columns(frame: pl.DataFrame) -> pl.DataFrame:
     """Task and model as people say them."""
     models, tasks = model_labels(frame["model"]), task_labels(frame["task"])
     return frame.with_columns(pl.col("task").replace_strict(tasks), pl.col("model").replace_strict(models))

@@ -14,7 +14,7 @@ from exegete.report.heatmap import Beside, HeatMap
 from exegete.report.section import anchor
 
 
-def filled(template: str, **content: object) -> Markup:
+def fill_template(template: str, **content: object) -> Markup:
     """A template of the package, as in `report/templates/heatmap.html`, with its content."""
     return Markup(_environment().get_template(template).render(content))
 
@@ -27,10 +27,12 @@ def whole(template: str, title: str, style: str, scripts: Sequence[str] = (), **
     digests = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     given = {"policy": f"{policy}; script-src {digests}" if scripts else policy, "title": title}
-    return filled(template, style=Markup(style), scripts=[Markup(script) for script in scripts], **given, **content)
+    return fill_template(
+        template, style=Markup(style), scripts=[Markup(script) for script in scripts], **given, **content
+    )
 
 
-def shipped(*paths: str) -> str:
+def read_shipped(*paths: str) -> str:
     """Style sheets or scripts of the package, as in `report/style.css`, one after another."""
     return "\n".join(files("exegete").joinpath(path).read_text(encoding="utf8").strip() for path in paths)
 
@@ -38,7 +40,7 @@ def shipped(*paths: str) -> str:
 def file_link(content: str, kind: str, name: str, word: str) -> Markup:
     """A link to a file within the page, so that the page needs no other."""
     address = f"data:{kind};base64,{b64encode(content.encode()).decode()}"
-    return filled("report/templates/file.html", address=address, name=name, word=word)
+    return fill_template("report/templates/file.html", address=address, name=name, word=word)
 
 
 @cache
@@ -61,16 +63,16 @@ def block(drawn: HeatMap, styled: bool = True) -> Markup:
     against it and double where the method doesn't say, so that print and colour-blind readers lose nothing. A screen
     reader hears each row's first words and their scores, and finds all numbers in a table.
     """
-    style = Markup(shipped("report/heatmap.css")) if styled else ""  # a page of many has it once
-    return filled("report/templates/heatmap.html", drawn=drawn, style=style)
+    style = Markup(read_shipped("report/heatmap.css")) if styled else ""  # a page of many has it once
+    return fill_template("report/templates/heatmap.html", drawn=drawn, style=style)
 
 
-def beside(drawn: Beside, styled: bool = True) -> Markup:
+def two_texts_block(drawn: Beside, styled: bool = True) -> Markup:
     """Two texts side by side, in the same shades and marks; words that only one of them has are framed."""
-    style = Markup(shipped("report/heatmap.css")) if styled else ""
-    return filled("report/templates/beside.html", drawn=drawn, style=style)
+    style = Markup(read_shipped("report/heatmap.css")) if styled else ""
+    return fill_template("report/templates/beside.html", drawn=drawn, style=style)
 
 
-def page(title: str, *blocks: Markup) -> str:
+def page_of_blocks(title: str, *blocks: Markup) -> str:
     """A whole file around one or more blocks."""
     return whole("report/templates/heatmaps.html", title, "body{margin:0}", blocks=blocks)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from exegete.report.columns import Column, count, decimal, guessed, interval, number, outcome_label, text, verdict
+from exegete.report.columns import Column, count, decimal, guess_columns, interval, number, outcome_label, text, verdict
 from exegete.report.heatmap import HeatMap
 
 if TYPE_CHECKING:  # heavy, and an explanation draws no chart
@@ -43,7 +43,7 @@ class Table:
     def shown(self) -> tuple[Column, ...]:
         """The columns that a reader sees."""
         told = (column for column in self.columns if not column.varies or self.frame[column.of[0]].n_unique() > 1)
-        return tuple(told) if self.columns else guessed(self.frame)
+        return tuple(told) if self.columns else guess_columns(self.frame)
 
     @property
     def narrow(self) -> "Table":

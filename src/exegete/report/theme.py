@@ -13,7 +13,7 @@ import polars as pl
 from altair.typing import ChartType
 from altair.utils.schemapi import debug_mode
 
-from exegete.report.drawing import drawing, table_of
+from exegete.report.drawing import carried_table, drawing
 from exegete.report.ink import INK as INK
 from exegete.report.ink import SENTINELS as SENTINELS
 from exegete.report.ink import config as config
@@ -41,7 +41,7 @@ def themed(chart: _Drawn, description: str, table: pl.DataFrame | None = None) -
 
 def numbers(chart: ChartType) -> pl.DataFrame | None:
     """The table that a chart draws, where it carries one."""
-    return table_of(chart.to_dict(validate=False))
+    return carried_table(chart.to_dict(validate=False))
 
 
 def to_svg(chart: ChartType) -> str:

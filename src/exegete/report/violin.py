@@ -15,7 +15,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from exegete.measures.bins import BINS, place_of
+from exegete.measures.bins import BINS, bin_place
 from exegete.report.density import Values, reflected_density
 from exegete.report.panels import WIDTH, lines, with_panel
 from exegete.report.theme import NEUTRAL, PALETTE, nothing, themed
@@ -100,7 +100,7 @@ def shapes(
     kept = frame.filter(pl.col(value).is_not_null(), pl.col(against).is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    named = with_panel(few_groups(kept, by)).select("panel", "group", row=place_of(pl.col(against)), value=value)
+    named = with_panel(few_groups(kept, by)).select("panel", "group", row=bin_place(pl.col(against)), value=value)
     groups = _in_order_of_names(named["group"])
     room = 1 / (len(groups) + 0.35)  # a gap between bins
     middle = (len(groups) - 1) / 2
@@ -114,7 +114,7 @@ def half_shapes(
     kept = frame.filter(pl.col(against).is_not_null(), *(pl.col(column).is_not_null() for column in sides))
     if kept.is_empty():
         return pl.DataFrame()
-    wide = with_panel(kept).with_columns(row=place_of(pl.col(against)))
+    wide = with_panel(kept).with_columns(row=bin_place(pl.col(against)))
     parts = [wide.select("panel", "row", value=column, group=pl.lit(name)) for column, name in sides.items()]
     up, down = sides.values()
     return _shapes(

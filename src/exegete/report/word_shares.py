@@ -9,11 +9,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from exegete.base.arguments import Count, checked
+from exegete.base.arguments import Count, check_arguments
 from exegete.base.errors import unknown
 from exegete.base.extras import to_pandas
 from exegete.base.files import whole_file
-from exegete.measures.words import LEAST, over_words, told_texts
+from exegete.measures.words import LEAST, count_told_texts, over_words
 from exegete.report.columns import count, decimal, interval, number, text
 from exegete.report.labels import importance_labels
 from exegete.report.section import Figure, Table
@@ -79,7 +79,7 @@ class Words:
     def figure(self, method: str | None = None) -> Any:
         """Words as marks: the first method across, another upwards (altair)."""
         own, other = (self._labels[name] for name in (self.methods[0], self._other(method)))
-        return drawn(self.beside(method), own, other)
+        return word_chart(self.beside(method), own, other)
 
     @property
     def said(self) -> str:
@@ -88,7 +88,7 @@ class Words:
         words = f"{self.left_out:,} words in fewer than {self.least} texts are left out"
         return f"{len(self):,} words of {self.texts:,} texts{silent}; {words}. {self.more}".rstrip()
 
-    @checked
+    @check_arguments
     def most(self, rows: Count = ROWS) -> Table:
         """The words that the first method gives most, beside what the next ones do, for a terminal."""
         wide, shown = self.beside().select("word", "texts", "count"), self.methods[:ACROSS]
@@ -105,7 +105,7 @@ class Words:
         title = f"The words that {self._labels[self.methods[0]]} gives most"
         return Table(title, top, f"{CAPTION} {self.said}{also}", columns)
 
-    @checked
+    @check_arguments
     def apart(self, method: str | None = None, rows: Count = ROWS) -> Table:
         """The words on which two methods surely differ most: from either end, where the interval leaves out 0."""
         frame = self.beside(method)
@@ -131,9 +131,9 @@ class Words:
         return importance_labels(self.methods)
 
 
-def words_of(frame: pl.DataFrame, methods: Sequence[str], least: int = LEAST) -> Words:
+def shares_by_word(frame: pl.DataFrame, methods: Sequence[str], least: int = LEAST) -> Words:
     """Words from a frame with `example`, `words` and a list of scores per method."""
-    every, told = over_words(frame, methods), told_texts(frame, methods)
+    every, told = over_words(frame, methods), count_told_texts(frame, methods)
     kept = every.filter(pl.col("texts") >= least)
     left = every["word"].n_unique() - kept["word"].n_unique()
     return Words(kept, tuple(methods), least, left, told, frame.height - told)
@@ -147,7 +147,7 @@ def figure_of(words: Words) -> Figure:
     return Figure("Words over all texts", words.figure(), caption)
 
 
-def drawn(beside: pl.DataFrame, own: str, other: str) -> alt.LayerChart | alt.Chart:
+def word_chart(beside: pl.DataFrame, own: str, other: str) -> alt.LayerChart | alt.Chart:
     """A word where there is room, the frequent ones first; else a dot."""
     if beside.is_empty():
         return nothing("no word is in texts enough")

@@ -14,17 +14,17 @@ from typing import Any
 
 from exegete.base.files import write_json
 from exegete.base.memo import key_of
-from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, texts_of, unsuited
+from exegete.experiments.common.contract import Experiment, asks_whole, caveats, recipes, text_limit, unsuited
 from exegete.models.build import build_model
 from exegete.models.capabilities import Pretrained, Writing
-from exegete.runs.companions import companions, needed
+from exegete.runs.companions import companions, required_recipes
 from exegete.runs.data import notes_of
 from exegete.runs.keys import code_hash
 from exegete.runs.plugins import load_plugins
 from exegete.runs.skill import skill_stage
 from exegete.runs.stages import Case, experiment_stage, is_growing, predict_stage, shards_of
 from exegete.runs.study import Cell, FoundRows, Study, Work
-from exegete.runs.training import trained
+from exegete.runs.training import train_cell
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.data_check import DataCheck
 from exegete.tasks.disk import column_of
@@ -66,7 +66,7 @@ def run_cell(work: Work) -> dict[str, Any]:
         "texts": len(case.examples),
         "unasked": reasons,
         "skill": skill_stage(case)._asdict(),
-        "majority": majority(case.examples) if classes is case and task.labelled else None,  # else nobody knows
+        "majority": majority_share(case.examples) if classes is case and task.labelled else None,  # else nobody knows
         "training": checkpoint.key,
         "predict": predicted.folder.name,
         "experiments": {name: found.folders for name, found in asked.items()},
@@ -77,12 +77,12 @@ def run_cell(work: Work) -> dict[str, Any]:
     return facts
 
 
-def majority(examples: Sequence[Example]) -> float:
+def majority_share(examples: Sequence[Example]) -> float:
     """The share of the most frequent class."""
     return max(Counter(column_of(examples, "label").tolist()).values()) / len(examples)
 
 
-def accompanied(jobs: Sequence[Work]) -> list[Work]:
+def companion_jobs(jobs: Sequence[Work]) -> list[Work]:
     """The training of companions, one by one, each once: those of the cell's own kind, which take longest, first."""
     found: dict[tuple[Cell, Recipe], Work] = {}
     for work in jobs:
@@ -93,16 +93,16 @@ def accompanied(jobs: Sequence[Work]) -> list[Work]:
     return [work for _, work in sorted(found.items(), key=lambda pair: bool(pair[0][1].model))]
 
 
-def prepare(work: Work) -> None:
+def prepare_cell(work: Work) -> None:
     """What is needed of a cell before its model is there: its plugins, its texts, what every stage is named by."""
     load_plugins(work.study.plugins)
     cached_task(work.cell.task)
     code_hash(__name__)
 
 
-def check_task(work: Work) -> DataCheck | None:
+def check_cell_data(work: Work) -> DataCheck | None:
     """What was counted in the texts of a cell, before anything is trained on them; none of a translation."""
-    prepare(work)
+    prepare_cell(work)
     return cached_task(work.cell.task).check
 
 
@@ -124,7 +124,7 @@ def _case(work: Work) -> Case:
     if not work.begun or at not in _held:
         task = cached_task(work.cell.task)
         _held.clear()
-        checkpoint = trained(work, task)
+        checkpoint = train_cell(work, task)
         if not task.labelled:  # its classes are the model's
             task = replace(task, labels=checkpoint.model.labels)
         _held[at] = Case(work.run, work.study.split, task, checkpoint, work.tell)
@@ -161,7 +161,7 @@ def _pieces(work: Work, split: str, built: Experiment) -> Sequence[int | None]:
     task = cached_task(work.cell.task)
     if recipes(built, "bilstm", 0) or task.kind == "translation" or split not in task.splits:
         return (None,)
-    return range(len(shards_of(task.split(split), texts_of(built, split), is_growing(built, task, split))))[::-1]
+    return range(len(shards_of(task.split(split), text_limit(built, split), is_growing(built, task, split))))[::-1]
 
 
 def ask_piece(work: Work) -> FoundRows | None:
@@ -174,7 +174,7 @@ def ask_piece(work: Work) -> FoundRows | None:
     return _ask_of(there, work.part, built) if at.done else None  # whoever asked the last shard tells
 
 
-def unasked(study: Study, cell: Cell) -> dict[str, str]:
+def unasked_questions(study: Study, cell: Cell) -> dict[str, str]:
     """The experiments that can't be asked about a cell, each with the reason, told without training its model."""
     load_plugins(study.plugins)
     task, work = cached_task(cell.task), Work(Path(), study, cell, "")
@@ -208,7 +208,7 @@ def _untrainable(work: Work, case: Case, built: Experiment) -> str | None:
 
 def _accompanied(case: Case, work: Work, built: Experiment) -> Case:
     """A case as an experiment sees it, with the companions that it needs."""
-    wanted = needed(recipes(built, case.checkpoint.model.spec, work.cell.seed), work.companion)
+    wanted = required_recipes(recipes(built, case.checkpoint.model.spec, work.cell.seed), work.companion)
     beside = companions(work, case.task, case.checkpoint, wanted) if wanted else {}
     return case_for(case._replace(companions=beside), built)
 

@@ -16,17 +16,17 @@ from exegete.models.contract import Intervention
 from exegete.runs.keys import code_of
 from exegete.runs.store import stage
 from exegete.runs.study import Work
-from exegete.runs.training import trained_at, training_key
+from exegete.runs.training import train_stage, training_key
 from exegete.tasks.example import Task
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.fit import Fit
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import BASE, Companion, Recipe
 
-Known = dict[str, Companion]
+CompanionsByName = dict[str, Companion]
 
 
-def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, Recipe]) -> Known:
+def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, Recipe]) -> CompanionsByName:
     """Train, or find, every companion, in the order of the recipes."""
     known = {BASE: Companion(base.model, None, base.metrics)}
     for name, recipe in recipes.items():
@@ -35,15 +35,15 @@ def companions(work: Work, task: Task, base: Checkpoint, recipes: Mapping[str, R
     return known
 
 
-def needed(recipes: Mapping[str, Recipe], only: str) -> dict[str, Recipe]:
+def required_recipes(recipes: Mapping[str, Recipe], only: str) -> dict[str, Recipe]:
     """The recipe of one companion and of those that it builds on; all, if none is named."""
     if not only:
         return dict(recipes)
     wanted = recipes.get(only)
-    return {} if wanted is None else needed(recipes, wanted.imposed or BASE) | {only: wanted}
+    return {} if wanted is None else required_recipes(recipes, wanted.imposed or BASE) | {only: wanted}
 
 
-def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companion:
+def _companion(work: Work, task: Task, known: CompanionsByName, recipe: Recipe) -> Companion:
     seed = work.cell.seed if recipe.seed is None else recipe.seed
     spec = recipe.model or known[BASE].model.spec
     settings = recipe.settings(work.study.training_for(work.cell.task, spec))
@@ -63,7 +63,7 @@ def _companion(work: Work, task: Task, known: Known, recipe: Recipe) -> Companio
     facts = {"task": work.cell.task, "data": task.hash, "model": model.spec, "seed": seed, "recipe": repr(recipe)}
     at = stage(work.run, "train", key, **facts, training=settings.model_dump())
     made = OBJECTIVES.make(recipe.objective).bound(known[BASE].classifier, task) if recipe.objective else None
-    checkpoint = trained_at(at, Fit(model, task, settings, seed, intervene, made, recipe.moves), work)
+    checkpoint = train_stage(at, Fit(model, task, settings, seed, intervene, made, recipe.moves), work)
     if recipe.attention:  # what knows its model must know the trained one
         intervene = bound(INTERVENTIONS.make(recipe.attention), checkpoint.model)
     return Companion(checkpoint.model, intervene, checkpoint.metrics)
@@ -78,7 +78,7 @@ def _warm(model: Trainable, base: Trainable, redrawn: bool) -> None:
             parameter.copy_(drawn)
 
 
-def _intervention(recipe: Recipe, model: Trainable, task: Task, known: Known) -> Intervention | None:
+def _intervention(recipe: Recipe, model: Trainable, task: Task, known: CompanionsByName) -> Intervention | None:
     if recipe.attention:
         return bound(INTERVENTIONS.make(recipe.attention), model)
     if not recipe.imposed:
@@ -90,7 +90,7 @@ def _intervention(recipe: Recipe, model: Trainable, task: Task, known: Known) ->
     return Impose(table=WeightTable.of(source.classifier, texts, source.intervene))
 
 
-def _others(recipe: Recipe, known: Known) -> dict[str, str]:
+def _others(recipe: Recipe, known: CompanionsByName) -> dict[str, str]:
     """The weights of the models that a recipe builds on."""
     names = {BASE} if recipe.objective or recipe.warm else set()
     names |= {recipe.imposed} if recipe.imposed else set()

@@ -2,7 +2,7 @@
 
 Nothing is run for it. The plan is counted: words that are trained on, and passes of words that the experiments need.
 The first pieces of the run itself, some batches of its first training (or its first predictions, where there is nothing
-to train), tell how long a pass takes (`passes`). The rest is a product, and no shorter than the longest piece of a
+to train), tell how long a pass takes (`count_passes`). The rest is a product, and no shorter than the longest piece of a
 question. Trainings that stop early, and stages that a run has already, are not known beforehand.
 """
 
@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from exegete.base.names import parse
 from exegete.base.progress import Progress
-from exegete.experiments.common.contract import Experiment, recipes, texts_of
+from exegete.experiments.common.contract import Experiment, recipes, text_limit
 from exegete.runs.cell import cached_task
 from exegete.runs.engine.contract import Engine
-from exegete.runs.passes import OF_HUB, OURS, Costs, SplitQuestion, passes
+from exegete.runs.passes import OF_HUB, OURS, Costs, SplitQuestion, count_passes
 from exegete.runs.run import MANIFEST
 from exegete.runs.study import Cell, Study
 from exegete.tasks.disk import column_of
@@ -58,7 +58,7 @@ def seconds_of(plan: Plan, pieces: Sequence[DonePiece], workers: int) -> float:
     return START + max(asked, plan.longest * each) + trained
 
 
-def planned(study: Study) -> Plan:
+def plan_audit(study: Study) -> Plan:
     """Everything that a study asks for, counted."""
     *counted, longest = zip(*(_cell(study, cell) for cell in study.cells), strict=True)
     return Plan(*map(sum, counted))._replace(longest=max(longest))
@@ -70,7 +70,7 @@ def _cell(study: Study, cell: Cell) -> Plan:
     beside = dict.fromkeys(recipe for each in built.values() for recipe in _recipes(each, cell))
     own = [] if is_trained(cell.model) else [_epochs(settings)]
     trainings = own + [_beside(recipe, cell, settings) for recipe in beside]
-    words = words_of(task.split("train")) if trainings else 0
+    words = count_words(task.split("train")) if trainings else 0
     asked = [_read(each, task.splits.get(each.split, ()), costs) for each in _questions(study, built)]
     trained = sum(trainings) * words * costs.step
     return Plan(trained, sum(asked), len(trainings), len(built), max(asked, default=0.0) / PIECES)
@@ -81,7 +81,7 @@ def _questions(study: Study, built: Mapping[str, Experiment]) -> Iterator[SplitQ
     known: set[tuple[str, str, int | None]] = set()
     for name, each in built.items():
         for split in each.splits or (study.split,):
-            wanted = {(method, split, texts_of(each, split)) for method in each.importances}
+            wanted = {(method, split, text_limit(each, split)) for method in each.importances}
             yield SplitQuestion(name, each, split, tuple(method for method, *_ in sorted(wanted - known, key=str)))
             known |= wanted
 
@@ -108,9 +108,9 @@ def _epochs(settings: TrainingSettings) -> float:
 
 def _read(asked: SplitQuestion, examples: Sequence[Example], costs: Costs) -> float:
     """Readings of a word that a question takes, its scores included."""
-    texts, words = texts_of(asked.built, asked.split), words_of(examples)
+    texts, words = text_limit(asked.built, asked.split), count_words(examples)
     share = 1.0 if texts is None else min(1.0, texts / max(1, len(examples)))
-    return words * share * passes(asked._replace(length=words / max(1, len(examples))), costs)
+    return words * share * count_passes(asked._replace(length=words / max(1, len(examples))), costs)
 
 
 class Estimating:
@@ -134,7 +134,7 @@ class Estimating:
         if piece is not None:
             self.told = True
             workers = self.engine.workers
-            self.say(_sentence(seconds_of(planned(self.study), [piece], workers), workers, self.stop))
+            self.say(_sentence(seconds_of(plan_audit(self.study), [piece], workers), workers, self.stop))
 
     def say(self, sentence: str) -> None:
         """Pass on what is to be kept in sight."""
@@ -150,13 +150,13 @@ class Estimating:
             return None
         if what.startswith("epoch"):
             step = _costs(cell.model).step
-            return DonePiece(share * step * words_of(cached_task(cell.task).split("train")), took)
+            return DonePiece(share * step * count_words(cached_task(cell.task).split("train")), took)
         if what == "predict" and is_trained(cell.model):
-            return DonePiece(share * words_of(cached_task(cell.task).split(self.study.split)), took)
+            return DonePiece(share * count_words(cached_task(cell.task).split(self.study.split)), took)
         return None
 
 
-def words_of(examples: Sequence[Example]) -> int:
+def count_words(examples: Sequence[Example]) -> int:
     """Words of texts, all of their parts."""
     return int(column_of(examples, "all_words").sum())
 

@@ -11,7 +11,7 @@ from exegete.base.errors import UsageError
 from exegete.base.files import read_json, whole_folder, write_json, write_text
 from exegete.base.parquet import checksum, read_parquet, write_parquet
 from exegete.runs.integrity import CHECKSUMS, MANIFEST
-from exegete.runs.names import NAMES, called, without_folders
+from exegete.runs.names import NAMES, shorten_names, without_folders
 from exegete.runs.run import read_manifest, study_of
 from exegete.runs.store import DONE, PARTS, files_in
 
@@ -27,7 +27,7 @@ def export_run(run: Path, folder: Path) -> None:
     named = [*study.tasks, *study.models, *_strings([*study.experiments, *study.plugins]), str(run.absolute())]
 
     def rename(text: str) -> str:
-        return called(text, named)
+        return shorten_names(text, named)
 
     with whole_folder(folder) as beside:
         for path in files_in(run):

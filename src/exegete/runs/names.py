@@ -13,19 +13,19 @@ MANIFEST, NAMES = "manifest.json", "names"
 _FOLDERS = re.compile(r"(?<![\w.…/\\-])(?:[A-Za-z]:[\\/]|/)(?:[^\s/\\\"'<>|,;()]+[\\/])+")  # of absolute paths
 
 
-def names_of(specs: Iterable[str]) -> dict[str, str]:
+def short_names(specs: Iterable[str]) -> dict[str, str]:
     """A name without absolute paths for every specification that has one; folders only tell namesakes apart.
 
-    >>> names_of(["file:/data/of/2026/reviews.csv:text=it", "bilstm"])
+    >>> short_names(["file:/data/of/2026/reviews.csv:text=it", "bilstm"])
     {'file:/data/of/2026/reviews.csv:text=it': 'file:…/reviews.csv:text=it'}
-    >>> names_of(["/a/ckpt", "/b/ckpt"])
+    >>> short_names(["/a/ckpt", "/b/ckpt"])
     {'/a/ckpt': '…/a/ckpt', '/b/ckpt': '…/b/ckpt'}
     """
     every = list(dict.fromkeys(specs))
-    return {spec: name for spec in every if (name := called(spec, every)) != spec}
+    return {spec: name for spec in every if (name := shorten_names(spec, every)) != spec}
 
 
-def called(text: str, specs: Iterable[str]) -> str:
+def shorten_names(text: str, specs: Iterable[str]) -> str:
     """A text in which what specifications name by absolute paths is called by its own name."""
     paths = {path for spec in specs for path in paths_in(spec)}
     for path in sorted(paths, key=len, reverse=True):
@@ -58,11 +58,11 @@ def _alike(ours: Iterable[str], theirs: Iterable[str]) -> Iterable[str]:
         yield one
 
 
-def renamed(cells: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def rename_cells(cells: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Cells, with their tasks and models as people call them, also in sentences about them."""
 
     def said(text: str) -> str:
-        return without_folders(called(text, names))
+        return without_folders(shorten_names(text, names))
 
     found = []
     for cell in cells:

@@ -17,7 +17,7 @@ import polars as pl
 import torch
 from torch import nn
 
-from exegete.base.arguments import shown
+from exegete.base.arguments import show_value
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.memo import key_of
 from exegete.base.names import Spec, parse
@@ -25,13 +25,13 @@ from exegete.base.parquet import write_parquet
 from exegete.base.progress import Progress, silent
 from exegete.models.capabilities import Writing
 from exegete.models.own.adapter import OwnModel
-from exegete.models.own.registry import hold
+from exegete.models.own.registry import hold_adapter
 from exegete.models.settings import FROM_THE_HUB, HUB
 from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine
 from exegete.runs.study import Study
-from exegete.runs.training import INPUTS, evaluated, fitting, train_model
-from exegete.tasks.catalogue import as_written, load_task
+from exegete.runs.training import INPUTS, evaluate_checkpoint, fitting, train_model
+from exegete.tasks.catalogue import load_task, verbatim_spec
 from exegete.tasks.example import Task
 from exegete.tasks.files import name_of_texts
 from exegete.tasks.memory import MemoryTask, task_of_lists
@@ -71,7 +71,7 @@ AnyModel = str | Path | Checkpoint | Wrapped
 AnyTask = str | Task | Sequence[str]  # a list: texts without labels
 
 
-def load(folder: str | Path) -> Loaded | GivenModel:
+def load_object(folder: str | Path) -> Loaded | GivenModel:
     """Read a checkpoint folder, or a model of the hub by its name."""
     if isinstance(folder, str) and folder.startswith(HUB):
         return load_pretrained(folder)
@@ -93,7 +93,7 @@ class ClassifierOptions(NamedTuple):
 PLAIN = ClassifierOptions()
 
 
-def wrap(
+def wrap_module(
     module: Any, adapter: Any = None, task: AnyTask | None = None, said: ClassifierOptions = PLAIN
 ) -> Wrapped | GivenModel:
     """Hold a module with its adapter, a class (made with the module) or an object; or a transformers' classifier."""
@@ -112,7 +112,7 @@ def wrap(
             f"{what}: write a subclass of exegete.OwnPooling or exegete.OwnModel and give it as adapter=; of a model "
             "of transformers, give its tokenizer as tokenizer="
         )
-    spec = str(Spec("own", {"wrapped": hold(own), "trained": "true"}))
+    spec = str(Spec("own", {"wrapped": hold_adapter(own), "trained": "true"}))
     return Wrapped(spec, None if task is None else task_itself(task))
 
 
@@ -129,21 +129,23 @@ def _wrapped_pretrained(module: Any, adapter: Any, task: AnyTask | None, said: C
     return found if task is None else found.relabelled(task_itself(task).labels)
 
 
-def train(
+def train_by_name(
     model: str, task: AnyTask, seed: int, training: str, out: Path | None, progress: Progress = silent
 ) -> Trained:
     """Train by name; without a folder, in memory."""
     if not isinstance(model, str):
-        raise UsageError(f"a model is trained by its name with settings, as 'bilstm:hidden=64', not from {told(model)}")
+        raise UsageError(
+            f"a model is trained by its name with settings, as 'bilstm:hidden=64', not from {describe_object(model)}"
+        )
     if out is not None:
         return Trained(**vars(train_model(task_for(model, task), model, seed, training, out, progress)[0]))
     with TemporaryDirectory() as folder:
-        return train(model, task, seed, training, Path(folder) / "checkpoint", progress)
+        return train_by_name(model, task, seed, training, Path(folder) / "checkpoint", progress)
 
 
 def model_itself(model: Any) -> Any:
     """A model as all else takes it: a pipeline of transformers is wrapped."""
-    return wrap(model) if is_pipeline(model) else model
+    return wrap_module(model) if is_pipeline(model) else model
 
 
 def checkpoint_of(model: AnyModel, task: AnyTask | None = None, progress: Progress = silent) -> Checkpoint:
@@ -152,24 +154,24 @@ def checkpoint_of(model: AnyModel, task: AnyTask | None = None, progress: Progre
     if isinstance(model, Checkpoint):
         return model
     if isinstance(model, str | Path) and (is_checkpoint(Path(model)) or task is None or _comes_trained(model)):
-        return load(model)
+        return load_object(model)
     if isinstance(model, Wrapped):
         task, model = task or model.task, model.spec
     if task is None:
         raise UsageError("a wrapped module has no words or classes yet: name them with exegete.wrap(…, task=task)")
-    return train(name_of_model(model, task, Path()), task, 0, "", None, progress)
+    return train_by_name(name_of_model(model, task, Path()), task, 0, "", None, progress)
 
 
 def _comes_trained(model: str | Path) -> bool:
     return str(model).startswith(HUB) and is_trained(str(model))
 
 
-def asked(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoint:
+def checkpoint_for(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoint:
     """The same, where it fits the task."""
     found = checkpoint_of(model, task, progress)
     if found.data_hash == task.hash:
         return found
-    return evaluated(fitting(found, task, Path(getattr(found, "folder", "the model"))), task)
+    return evaluate_checkpoint(fitting(found, task, Path(getattr(found, "folder", "the model"))), task)
 
 
 def task_itself(task: AnyTask) -> Task:
@@ -194,7 +196,7 @@ def task_for(model: AnyModel, task: AnyTask) -> Task:
         read = text_settings(str(model))
     if read is not None and isinstance(task, MemoryTask):
         return task.as_written(*read)
-    return task_itself(as_written(task, *read) if read is not None and isinstance(task, str) else task)
+    return task_itself(verbatim_spec(task, *read) if read is not None and isinstance(task, str) else task)
 
 
 def model_named(name: str) -> str | None:
@@ -223,7 +225,7 @@ def name_of_task(task: object, run: Path) -> str:
         return task
     if isinstance(task, Task):
         return task.name
-    raise UsageError(f"a task is a name, or what exegete.task(…) gives, not {told(task)}")
+    raise UsageError(f"a task is a name, or what exegete.task(…) gives, not {describe_object(task)}")
 
 
 def name_of_model(model: object, task: AnyTask, run: Path) -> str:
@@ -254,7 +256,9 @@ def check_model(model: object) -> None:
     if isinstance(model, nn.Module):
         raise UsageError(f"{type(model).__name__} needs an adapter: give exegete.wrap(module, adapter=…) instead")
     if not isinstance(model, AnyModel):
-        raise UsageError(f"a model is a name, a checkpoint folder, or what load, train or wrap give, not {told(model)}")
+        raise UsageError(
+            f"a model is a name, a checkpoint folder, or what load, train or wrap give, not {describe_object(model)}"
+        )
 
 
 def is_by_name(model: object, task: AnyTask) -> bool:
@@ -263,7 +267,7 @@ def is_by_name(model: object, task: AnyTask) -> bool:
         return False
     if isinstance(task, Task):
         return model.data_hash == task.hash
-    return isinstance(task, str) and model.task in (task, as_written(task, model.tokenizer, model.lower))
+    return isinstance(task, str) and model.task in (task, verbatim_spec(task, model.tokenizer, model.lower))
 
 
 def _deposited(model: Checkpoint, by_name: bool, task: AnyTask, folder: Path) -> tuple[Path, str]:
@@ -306,7 +310,7 @@ def name_of_scores(scores: Any, run: Path) -> str:
     if isinstance(scores, str | Path):
         return str(scores)
     if not hasattr(scores, "columns"):
-        raise UsageError(f"scores are frames or files with example, token and score, not {told(scores)}")
+        raise UsageError(f"scores are frames or files with example, token and score, not {describe_object(scores)}")
     frame = (
         scores if isinstance(scores, pl.DataFrame) else pl.DataFrame({c: scores[c].tolist() for c in scores.columns})
     )
@@ -316,12 +320,12 @@ def name_of_scores(scores: Any, run: Path) -> str:
     return str(path)
 
 
-def told(thing: object) -> str:
+def describe_object(thing: object) -> str:
     """What something is, for errors."""
-    return f"a {type(thing).__name__} ({shown(thing)})"
+    return f"a {type(thing).__name__} ({show_value(thing)})"
 
 
-def folder_of(out: str | Path | None, stem: str, *things: object) -> Path:
+def run_folder(out: str | Path | None, stem: str, *things: object) -> Path:
     """The run folder: as named, or of its own for these things."""
     if out is not None:
         return Path(out)

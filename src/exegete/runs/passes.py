@@ -49,7 +49,7 @@ class SplitQuestion(NamedTuple):
     length: float = 0.0  # of a text, in words
 
 
-def passes(asked: SplitQuestion, costs: Costs) -> float:
+def count_passes(asked: SplitQuestion, costs: Costs) -> float:
     """Of one text, its scores included."""
     scores = sum(_scoring(method, asked.length, costs) for method in asked.methods)
     counted = _COUNTED.get(asked.name)

@@ -11,11 +11,11 @@ from exegete.experiments.common.contract import Growing
 from exegete.models.ours.module import hashed_once
 from exegete.report.drawing import get_ready
 from exegete.runs.cell import (
-    accompanied,
     apart,
     ask_piece,
-    check_task,
-    prepare,
+    check_cell_data,
+    companion_jobs,
+    prepare_cell,
     run_cell,
     train_base,
     train_companions,
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
         return self._replace(work=self.work._replace(halves=True)) if can else None
 
 
-Known = dict[Cell, list[FoundRows]]
+RowsByCell = dict[Cell, list[FoundRows]]
 
 
 class Grow(Protocol):
@@ -69,7 +69,7 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress, grow: Gr
     check_tasks(jobs, running, progress)
     if len(jobs) == 1:  # its model is trained here, and then everybody is needed
         running.warm(_prepare, jobs[0])
-    known: Known = {}
+    known: RowsByCell = {}
     aside: list[Piece] = []
     every = queues(jobs, running.workers, isinstance(progress, Speaking), grow is not None)
     *before, last = every if grow is not None else [*every, []]
@@ -87,7 +87,7 @@ def work_through(jobs: list[Work], running: Engine, progress: Progress, grow: Gr
 
 
 def _work_off(
-    pieces: Sequence[Piece], known: Known, aside: Sequence[Piece], running: Engine, progress: Progress
+    pieces: Sequence[Piece], known: RowsByCell, aside: Sequence[Piece], running: Engine, progress: Progress
 ) -> list[Piece]:
     """One queue; returns the pieces of it that were set aside."""
     lost = {piece.work.cell for piece in aside}
@@ -116,7 +116,7 @@ def _built(part: Work) -> Any:
 def check_tasks(jobs: Sequence[Work], running: Engine, progress: Progress) -> None:
     """Read the texts of every task, and say what must be known of them; planted words make no other texts."""
     every = {work.cell.task: work for work in reversed(jobs) if "planted" not in parse(work.cell.task).settings}
-    pieces = [Piece(check_task, work) for work in reversed(every.values())]
+    pieces = [Piece(check_cell_data, work) for work in reversed(every.values())]
     for piece in pieces:
         tell_size(piece.work.cell.task, progress)
     with at_most(running.workers):
@@ -138,7 +138,7 @@ def _done(piece: Piece, progress: Progress) -> Any:
 def _prepare(work: Work, progress: Progress) -> None:
     """What a worker needs whatever it is asked: the texts, and what draws."""
     del progress
-    prepare(work)
+    prepare_cell(work)
     get_ready()
 
 
@@ -151,7 +151,7 @@ def queues(jobs: list[Work], workers: int, told: bool, grows: bool = False) -> l
     asked before the rest, and cells come last.
     """
     bases, whole = ([Piece(job, work) for work in jobs] for job in (train_base, run_cell))
-    beside = [Piece(train_companions, part) for part in accompanied(jobs)]
+    beside = [Piece(train_companions, part) for part in companion_jobs(jobs)]
     parts = [Piece(ask_piece, part) for part in apart(jobs)] if workers > 1 and len(jobs) < 2 * workers else []
     if grows and not parts:
         return [bases, growing(jobs), whole]

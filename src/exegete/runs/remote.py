@@ -130,7 +130,7 @@ def remote(address: str) -> Remote:
 
 
 @contextmanager
-def worked_on(place: str | Path) -> Iterator[Path]:
+def work_on(place: str | Path) -> Iterator[Path]:
     """The folder of a run that is worked on: of an address, its copy, fetched now, and put there in the end.
 
     What was done before an error is put there, too.
@@ -152,7 +152,7 @@ def worked_on(place: str | Path) -> Iterator[Path]:
     at.put()
 
 
-def read_from(place: str | Path) -> Path:
+def fetch_run(place: str | Path) -> Path:
     """A run that is only read: its folder, or the copy of what is at an address."""
     if not is_address(place):
         return Path(place)
@@ -169,7 +169,7 @@ def address_of(run: Path) -> str:
     return said.read_text(encoding="utf8") if run.name == COPY and said.is_file() else ""
 
 
-def shown(path: Path) -> str:
+def user_path(path: Path) -> str:
     """A file of a run as its user knows it: at its address, if the run has one."""
     for folder in path.parents:
         if address := address_of(folder):

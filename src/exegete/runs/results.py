@@ -13,7 +13,7 @@ from exegete.base.extras import to_pandas
 from exegete.base.parquet import read_parquet
 from exegete.experiments.common.charts import charts_of
 from exegete.experiments.common.contract import Experiment
-from exegete.runs.names import names_in, renamed
+from exegete.runs.names import names_in, rename_cells
 from exegete.runs.run import finished_cells, study_of
 from exegete.runs.study import Study
 from exegete.runs.tables import models_table, write_csv
@@ -88,4 +88,4 @@ class Run:
     @property
     def models(self) -> pl.DataFrame:
         """How well every model predicts."""
-        return models_table(renamed(finished_cells(self.folder, self.study), names_in(self.folder)))
+        return models_table(rename_cells(finished_cells(self.folder, self.study), names_in(self.folder)))

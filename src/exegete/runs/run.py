@@ -19,7 +19,7 @@ from exegete import __version__
 from exegete.base.device import CPU, for_questions, in_use, on_device
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, write_json
-from exegete.base.lease import leased
+from exegete.base.lease import hold_lease
 from exegete.base.memo import key_of
 from exegete.base.progress import Progress, Speaking, silent
 from exegete.experiments.catalogue import EXPERIMENTS
@@ -30,14 +30,14 @@ from exegete.runs.engine import engine_of
 from exegete.runs.engine.contract import Engine, SetAsideError
 from exegete.runs.integrity import CHECKSUMS, facts_of, set_aside
 from exegete.runs.keys import code_hash
-from exegete.runs.names import NAMES, names_of, renamed
+from exegete.runs.names import NAMES, rename_cells, short_names
 from exegete.runs.own_files import own_files
 from exegete.runs.pieces import work_through
 from exegete.runs.remote import FOUND, address_of, remote
 from exegete.runs.seal import Seals, libraries, seals_of
 from exegete.runs.store import DONE, peak_memory, refuse_address, stage_costs
 from exegete.runs.study import Cell, FoundRows, Study, Work
-from exegete.runs.tables import checksums, parts_of, write_tables
+from exegete.runs.tables import checksums, row_parts, write_tables
 from exegete.runs.training import INPUTS
 from exegete.training.checkpoint import is_trained
 from exegete.training.settings import TrainingSettings
@@ -87,9 +87,9 @@ def _run(
 ) -> Path:
     """Run or resume a study on the device in use."""
     started = time.time()
-    with locked(out):
+    with lock_run(out):
         study = _as_grown(out, study)
-        claim(out, study)
+        claim_run(out, study)
         if criteria is not None:
             write_json(out / CRITERIA, criteria)
         wanted = _made_again(out, study, cells or study.cells, progress)
@@ -99,7 +99,7 @@ def _run(
             if larger is None:
                 return out
             study = larger
-            claim(out, study)
+            claim_run(out, study)
             seals = seals_of(study, margins_of(out))
         code = code_hash("exegete.runs.cell")  # of the code that is about to run
         _no_other_code(out, study, wanted, code)
@@ -122,7 +122,7 @@ def _run(
             if aside and not finished:
                 raise SetAsideError(aside, len(jobs))
             _one_data_set_each(out, finished)
-            called = renamed(finished, names_of((*study.tasks, *study.models)))
+            called = rename_cells(finished, short_names((*study.tasks, *study.models)))
             # At an address, tables are made here: workers may have other copies of it.
             tabulated = write_tables(out, study, called, engine_of("local", 1) if address else running, progress)
         _sweep(out)
@@ -152,7 +152,7 @@ class _Growth(NamedTuple):
         larger = self.more(jobs[0].study, _rows_of(self.out, _folders(known))) if jobs else None
         if larger is None:
             return None
-        claim(self.out, larger)
+        claim_run(self.out, larger)
         seals = seals_of(larger, margins_of(self.out))
         return [w._replace(study=larger, seal=seals.cells[w.cell] if seals is not None else "") for w in jobs]
 
@@ -178,7 +178,7 @@ def _rows_of(out: Path, folders: Mapping[Cell, Mapping[str, Mapping[str, str]]])
         facts = {**cell._asdict(), "experiments": by_experiment}
         for name in by_experiment:
             if issubclass(EXPERIMENTS[name].load(), Growing):
-                found.setdefault(name, []).extend(parts_of(out, facts, name))
+                found.setdefault(name, []).extend(row_parts(out, facts, name))
     return {name: AllRows(parts).whole() for name, parts in found.items()}
 
 
@@ -273,7 +273,7 @@ def _written(out: Path) -> set[str]:
     return shown | {f"stages/{done.parent.name}" for done in (out / "stages").glob(f"*/{DONE}")}
 
 
-def claim(out: Path, study: Study) -> None:
+def claim_run(out: Path, study: Study) -> None:
     """A run folder belongs to one study: refuse another's rather than mix or overwrite; its words may change."""
     mine = study.model_dump(mode="json") | {"device": in_use().type}
     theirs = read_json(out / STUDY, "run") if (out / STUDY).is_file() else None
@@ -375,11 +375,11 @@ def _sweep(out: Path) -> None:
 
 
 @contextmanager
-def locked(out: Path) -> Iterator[None]:
+def lock_run(out: Path) -> Iterator[None]:
     """One command at a time in a run folder."""
     refuse_address(out)
     refusal = f"another exegete is at work in {out}: wait for it, or choose another folder with --out"
-    with leased(out / ".lock", refusal):
+    with hold_lease(out / ".lock", refusal):
         yield
 
 
@@ -393,11 +393,11 @@ def finished_cells(out: Path, study: Study) -> list[dict[str, Any]]:
 
 def manifest(study: Study, cells: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
     """Everything that the numbers depend on."""
-    names = names_of((*study.tasks, *study.models))
+    names = short_names((*study.tasks, *study.models))
     return {
         "exegete": __version__,
         "study": study.model_dump(mode="json"),
-        "cells": [{name: cell[name] for name in TOLD} for cell in renamed(cells, names)],
+        "cells": [{name: cell[name] for name in TOLD} for cell in rename_cells(cells, names)],
         NAMES: {name: spec for spec, name in names.items()},
         "code": ", ".join(sorted({cell["code"] for cell in cells})),
         "python": platform.python_version(),

@@ -17,7 +17,7 @@ from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch, batches_of_one_length
 from exegete.tasks.disk import Places, column_of
 from exegete.tasks.example import Example
-from exegete.tasks.selection import chosen, in_steps
+from exegete.tasks.selection import choose_texts, in_steps
 
 SHARD, WORDS = 512, 16_384  # texts, and their words, that are scored before the result is written
 FEW = 25  # texts of a shard where not all are asked about, for what is asked takes long: workers share them
@@ -104,7 +104,7 @@ class StepShards(Portions):
         return step[place]
 
 
-def cut(examples: Sequence[Example], texts: int | None) -> Shards:
+def cut_shards(examples: Sequence[Example], texts: int | None) -> Shards:
     """The shards of a split's texts of which so many are asked about; all, unless given."""
     return Shards(examples, texts=SHARD if texts is None else FEW)
 
@@ -152,14 +152,14 @@ def _columns(name: str, scores: Scores, batch: Batch) -> dict[str, list[Any]]:
 
 def milliseconds(model: Predictor, importance: Importance, examples: Sequence[Example]) -> float:
     """What an importance takes per text, alone, without what others have run already; the mean over a few texts."""
-    some = Shards(chosen(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
+    some = Shards(choose_texts(examples, TIMED), TIMED_WORDS)[0]  # the shortest of them, where they are long
     started = time.perf_counter()
     for members in batches_of_one_length(some, _together(model), BUDGET):
         importance(model, model.collate([some[i] for i in members]))
     return 1000 * (time.perf_counter() - started) / max(1, len(some))
 
 
-def padded(rows: Sequence[Sequence[float]]) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[float]]) -> Tensor:
     """Ragged rows as one tensor with NaN beyond their ends."""
     width = max(map(len, rows), default=0)
     return torch.tensor([[*row, *[float("nan")] * (width - len(row))] for row in rows], dtype=torch.float64).reshape(

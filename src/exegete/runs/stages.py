@@ -15,17 +15,17 @@ from exegete.base.memo import key_of
 from exegete.base.names import parse
 from exegete.base.parquet import read_parquet, write_parquet
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.common.contract import Experiment, Growing, Subject, builds, texts_of
+from exegete.experiments.common.contract import Experiment, Growing, Subject, builds, text_limit
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts
 from exegete.models.capabilities import Stepwise, Writing
 from exegete.models.contract import Predictor
 from exegete.runs.keys import code_hash, code_of
-from exegete.runs.shards import Portions, StepShards, cut, milliseconds, padded, score_frames
+from exegete.runs.shards import Portions, StepShards, cut_shards, milliseconds, pad_rows, score_frames
 from exegete.runs.store import Stage, has_shards, part, stage, write_shards
 from exegete.tasks.example import Example, Task
-from exegete.tasks.selection import chosen, grows
+from exegete.tasks.selection import choose_texts, grows
 from exegete.training.checkpoint import Checkpoint
 from exegete.training.evaluation import predict
 from exegete.training.recipe import Companion
@@ -62,7 +62,7 @@ class Case(NamedTuple):
     @property
     def examples(self) -> Sequence[Example]:
         """The texts."""
-        return chosen(self.task.split(self.split), self.texts)
+        return choose_texts(self.task.split(self.split), self.texts)
 
     @property
     def shards(self) -> Portions:
@@ -72,7 +72,7 @@ class Case(NamedTuple):
     def asked_by(self, experiment: Experiment, split: str) -> "Case":
         """The same with the texts of a split that an experiment asks about."""
         growing = is_growing(experiment, self.task, split)
-        return self._replace(split=split, texts=texts_of(experiment, split), growing=growing)
+        return self._replace(split=split, texts=text_limit(experiment, split), growing=growing)
 
     def stage(self, kind: str, key: str, **facts: Any) -> Stage:
         """A stage of this run; one of texts of which more may be asked is complete when all of these are there."""
@@ -86,12 +86,12 @@ class Case(NamedTuple):
 
 def shards_of(examples: Sequence[Example], texts: int | None, growing: bool) -> Portions:
     """So many texts of a split, in the order and the portions in which they are worked on."""
-    return StepShards(examples, texts) if growing else cut(chosen(examples, texts), texts)
+    return StepShards(examples, texts) if growing else cut_shards(choose_texts(examples, texts), texts)
 
 
 def is_growing(experiment: Experiment, task: Task, split: str) -> bool:
     """Whether what an experiment says of these texts stays when more of them are asked."""
-    return isinstance(experiment, Growing) and grows(task.splits.get(split, ()), texts_of(experiment, split))
+    return isinstance(experiment, Growing) and grows(task.splits.get(split, ()), text_limit(experiment, split))
 
 
 def predict_stage(case: Case) -> Stage:
@@ -271,7 +271,7 @@ def _subject(case: Case, known: KnownTexts, number: int, examples: tuple[Example
         task=case.task,
         examples=examples[some],
         predicted=_classes(case, known, number)[some],
-        scores={name: padded(frame["scores"].to_list()) for name, frame in frames.items()},
+        scores={name: pad_rows(frame["scores"].to_list()) for name, frame in frames.items()},
         mean_length=known.shards.mean_length,
         signed={name: bool(frame["signed"][0]) for name, frame in frames.items()},
         refused=known.refused,

@@ -14,7 +14,7 @@ import polars as pl
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.files import read_json, write_json
-from exegete.base.lease import leased
+from exegete.base.lease import hold_lease
 from exegete.base.parquet import checksum, write_parquet
 
 DONE = "stage.json"
@@ -44,7 +44,7 @@ class Stage:
         With a number: of that shard, so that several processes work on a stage side by side.
         """
         shard = "" if number is None else f".{number}"
-        with leased(self.folder.with_name(f".{self.folder.name}{shard}.lock")):
+        with hold_lease(self.folder.with_name(f".{self.folder.name}{shard}.lock")):
             yield
 
     def finish(self, **found: Any) -> None:

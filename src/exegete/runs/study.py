@@ -16,9 +16,9 @@ from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
-from exegete.models.settings import MODELS, kinds_of
-from exegete.runs.names import names_of
-from exegete.tasks.catalogue import kind_of
+from exegete.models.settings import MODELS, task_kinds
+from exegete.runs.names import short_names
+from exegete.tasks.catalogue import task_kind
 from exegete.tasks.example import Kind
 from exegete.training.settings import TrainingSettings, by_default
 
@@ -33,7 +33,7 @@ class Cell(NamedTuple):
     seed: int
 
     def __str__(self) -> str:
-        names = names_of((self.task, self.model))
+        names = short_names((self.task, self.model))
         task, model = (names.get(each, each) for each in (self.task, self.model))
         return f"{task} · {model} · seed {self.seed}"
 
@@ -82,19 +82,19 @@ class Study(BaseModel):
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The whole grid; where tasks are of several kinds, every model with those of its own kind."""
-        kinds = {task: kind_of(task) for task in self.tasks}
+        kinds = {task: task_kind(task) for task in self.tasks}
         several = len(set(kinds.values())) > 1
         return tuple(
             Cell(task, model, seed)
             for task in self.tasks
             for model in self.models
-            if not several or fits(model, kinds[task])
+            if not several or fits_task(model, kinds[task])
             for seed in self.seeds
         )
 
     def training_for(self, task: str, model: str = "") -> TrainingSettings:
         """How a model is trained on a task: as those of its kind are by default, but for what the study says."""
-        kind = kind_of(task)
+        kind = task_kind(task)
         said = {name: getattr(self.training, name) for name in self.training.model_fields_set}
         given = by_default(kind, model) | said | self.kinds.get(kind, {})
         for entry in (entry for entry in self.trained if is_about(entry, task) and is_about(entry, model, "models")):
@@ -150,10 +150,10 @@ def on(study: Study, device: str | None) -> Study:
     return study if device is None else study.model_copy(update={"device": device})
 
 
-def fits(model: str, kind: Kind) -> bool:
+def fits_task(model: str, kind: Kind) -> bool:
     """Whether a model is for a kind of task; of a checkpoint, its folder doesn't tell."""
     name = parse(model).name
-    return name not in MODELS or kind in kinds_of(name)
+    return name not in MODELS or kind in task_kinds(name)
 
 
 def is_about(entry: dict[str, Any], name: str, field: str = "tasks") -> bool:
@@ -179,7 +179,7 @@ def _experiment(entry: dict[str, Any]) -> Experiment:
     return built
 
 
-def narrowed(study: Study, tasks: list[str], models: list[str], seeds: list[int]) -> tuple[Cell, ...]:
+def narrow_cells(study: Study, tasks: list[str], models: list[str], seeds: list[int]) -> tuple[Cell, ...]:
     """The cells whose task and model match a pattern (`sst*`, `*sparsemax*`) and whose seed is listed.
 
     No pattern: all.
@@ -204,7 +204,7 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatch(name, pattern) or fnmatch(name.partition(":")[0], pattern)
 
 
-def built_in() -> Iterator[Path]:
+def built_in_studies() -> Iterator[Path]:
     """The studies that come with exegete."""
     folder = Path(str(resources.files("exegete.runs") / "library"))
     yield from sorted(folder.glob("*.toml"))
@@ -212,14 +212,14 @@ def built_in() -> Iterator[Path]:
 
 def load_study(source: str) -> Study:
     """Read a TOML file, or a built-in study by name, and check it."""
-    return checked(read_study(source))
+    return check_study(read_study(source))
 
 
 def read_study(source: str) -> Study:
     """The same as it is written: its tasks and models may be elsewhere."""
     path = Path(source)
     if not path.is_file():
-        named = {p.stem: p for p in built_in()}
+        named = {p.stem: p for p in built_in_studies()}
         stem = path.stem if path.suffix == ".toml" else source
         if stem not in named:
             if path.suffix == ".toml" or path.parent != Path():
@@ -260,7 +260,7 @@ def _instead(folder: Path) -> str:
     return f"if transformers saved it, write hf:{folder}" if theirs else "train one there, or name another folder"
 
 
-def checked(study: Study) -> Study:
+def check_study(study: Study) -> Study:
     """Find wrong names before any work is done: models, experiments, their importances."""
     from exegete.importance.catalogue import IMPORTANCES
     from exegete.runs.plugins import load_plugins

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from exegete.base.arguments import fits
+from exegete.base.arguments import fits_kind
 from exegete.base.errors import UsageError
 from exegete.base.heartbeat import Heartbeat
 from exegete.base.names import validate
@@ -19,18 +19,18 @@ from exegete.runs.objects import (
     AnyModel,
     AnyTask,
     Trained,
+    describe_object,
     engine_for,
-    folder_of,
     is_by_name,
     name_of_model,
     name_of_task,
-    told,
+    run_folder,
 )
-from exegete.runs.remote import worked_on
+from exegete.runs.remote import work_on
 from exegete.runs.results import Run
 from exegete.runs.run import read_manifest, run_study
 from exegete.runs.store import is_address
-from exegete.runs.study import Study, checked, on
+from exegete.runs.study import Study, check_study, on
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class StudyOfObjects:
     def __post_init__(self) -> None:
         for what, given in (("tasks", self.tasks), ("models", self.models), ("experiments", self.experiments)):
             if not isinstance(given, list | tuple):
-                raise UsageError(f"{what} is a list, not {told(given)}: write {what}=[…]")
+                raise UsageError(f"{what} is a list, not {describe_object(given)}: write {what}=[…]")
             if not given:
                 raise UsageError(f"{what} is empty: a study needs one or more")
-        if not fits(self.seeds, Sequence[int]):
-            raise UsageError(f"seeds is a list of whole numbers, not {told(self.seeds)}: write seeds=[0, 1]")
+        if not fits_kind(self.seeds, Sequence[int]):
+            raise UsageError(f"seeds is a list of whole numbers, not {describe_object(self.seeds)}: write seeds=[0, 1]")
 
     def run(
         self,
@@ -66,7 +66,7 @@ class StudyOfObjects:
     ) -> Run:
         """Run it, or go on with it, in a folder; without `progress`, a line every half minute says how far it is."""
         things = (*self.tasks, *self.models, *self.experiments, self.seeds, self.training)
-        with worked_on(out if is_address(out) else folder_of(out, self.name, *things)) as folder:
+        with work_on(out if is_address(out) else run_folder(out, self.name, *things)) as folder:
             study = on(self.named(folder), device)
             with Heartbeat() if progress is None else nullcontext(progress) as tell:
                 run_study(study, folder, None, engine_for(study, engine, workers), tell)
@@ -91,7 +91,7 @@ class StudyOfObjects:
             "plugins": tuple(self.plugins),
             "experiments": tuple(entry_of(experiment) for experiment in self.experiments),
         }
-        return checked(validate(Study, said, f"study '{self.name}'"))
+        return check_study(validate(Study, said, f"study '{self.name}'"))
 
     def _fits(self, model: Trained) -> bool:
         return all(is_by_name(model, task) for task in self.tasks)

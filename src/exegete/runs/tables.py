@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.base.errors import DiskError, ExegeteError, described
+from exegete.base.errors import DiskError, ExegeteError, describe_error
 from exegete.base.files import whole_file
 from exegete.base.parquet import checksum, write_parquet
 from exegete.base.progress import Progress
@@ -67,12 +67,12 @@ def checksums(run: Path, files: Iterable[Path]) -> dict[str, str]:
 
 
 def _tabulate(found: Finished, progress: Progress) -> Tabulated:  # noqa: ARG001
-    from exegete.experiments.common.charts import draw
+    from exegete.experiments.common.charts import draw_charts
     from exegete.runs.plugins import load_plugins
 
     load_plugins(found.study.plugins)
     name, tables, built = found.experiment, found.run / "tables", found.study.built_experiments()[found.experiment]
-    parts = AllRows(part for facts in found.cells for part in parts_of(found.run, facts, name))
+    parts = AllRows(part for facts in found.cells for part in row_parts(found.run, facts, name))
     if isinstance(built, Streaming) and parts.rows > HELD:
         summary, more = built.streamed(parts)
         rows = parts[0].lazy().head(0).collect() if built.shown is None else parts.some(built.shown)
@@ -90,16 +90,16 @@ def _tabulate(found: Finished, progress: Progress) -> Tabulated:  # noqa: ARG001
         write_csv(tables / f"{name}_{table}.csv", frame)
     failures = []
     try:
-        draw(found.run, name, built, rows, summary)
+        draw_charts(found.run, name, built, rows, summary)
     except DiskError:  # the tables would not fit, either
         raise
     except Exception as error:  # noqa: BLE001 - a figure must not cost what was computed: it is said at the end
-        failures.append(f"the figures of {name} can't be drawn ({described(error)}); its tables are kept")
+        failures.append(f"the figures of {name} can't be drawn ({describe_error(error)}); its tables are kept")
     written = [tables / f"{name}{of}" for of in (".parquet", "_summary.parquet", *(f"_{table}.csv" for table in every))]
     return Tabulated(checksums(found.run, written), failures)
 
 
-def parts_of(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[RowsPart]:
+def row_parts(run: Path, facts: dict[str, Any], experiment: str) -> Iterator[RowsPart]:
     """The rows of a finished cell, shard by shard."""
     for split, folder in facts["experiments"].get(experiment, {}).items():
         of = {name: facts[name] for name in ("task", "model", "seed")} | {"split": split}

@@ -16,7 +16,7 @@ from exegete.runs.data import notes_of, tell_check, tell_size
 from exegete.runs.keys import code_hash, code_of
 from exegete.runs.store import Stage, stage
 from exegete.runs.study import Work
-from exegete.tasks.catalogue import kind_of, load_task
+from exegete.tasks.catalogue import load_task, task_kind
 from exegete.tasks.example import Task
 from exegete.tasks.vocabulary import fit_vocabulary
 from exegete.training.checkpoint import Checkpoint, as_read, is_checkpoint, load_checkpoint, save_checkpoint
@@ -24,12 +24,12 @@ from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
 from exegete.training.metrics import Metrics
 from exegete.training.settings import TrainingSettings, by_default
-from exegete.training.train import train
+from exegete.training.train import train_in_folder
 
 INPUTS = "inputs"  # of a run folder: what came from memory, under its content's hash
 
 
-def trained(work: Work, task: Task) -> Checkpoint:
+def train_cell(work: Work, task: Task) -> Checkpoint:
     """The cell's model: a given checkpoint, or one trained here, going on where an interrupted training stopped."""
     given = Path(work.cell.model)
     if is_checkpoint(given):
@@ -45,7 +45,7 @@ def trained(work: Work, task: Task) -> Checkpoint:
         "training": settings.model_dump(),
     }
     at = stage(work.run, "train", training_key(model, task, seed, settings), **facts)
-    return trained_at(at, Fit(model, task, settings, seed), work)
+    return train_stage(at, Fit(model, task, settings, seed), work)
 
 
 def _held_out(work: Work, model: Trainable, task: Task) -> dict[str, Metrics]:
@@ -59,7 +59,7 @@ def _held_out(work: Work, model: Trainable, task: Task) -> dict[str, Metrics]:
     return found
 
 
-def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
+def train_stage(at: Stage, fit: Fit, work: Work) -> Checkpoint:
     """What a training left in its stage, or leaves there now."""
     folder = at.folder / "checkpoint"
     with at.held():
@@ -68,7 +68,7 @@ def trained_at(at: Stage, fit: Fit, work: Work) -> Checkpoint:
         given = work.run / INPUTS / at.folder.name  # trained in memory, under the same key
         if is_checkpoint(given) and not is_checkpoint(folder):
             save_checkpoint(folder, load_checkpoint(given))
-        checkpoint = train(fit, folder, at.facts["key"], work.tell)
+        checkpoint = train_in_folder(fit, folder, at.facts["key"], work.tell)
         at.finish(metrics=checkpoint.metrics)
     return checkpoint
 
@@ -115,7 +115,7 @@ def fitting(checkpoint: Checkpoint, task: Task, folder: Path) -> Checkpoint:
     return checkpoint
 
 
-def evaluated(checkpoint: Checkpoint, task: Task) -> Checkpoint:
+def evaluate_checkpoint(checkpoint: Checkpoint, task: Task) -> Checkpoint:
     """A checkpoint whose scores are those on this task."""
     return replace(checkpoint, metrics=checkpoint.metrics | evaluate_held_out(checkpoint.model, task))
 
@@ -125,7 +125,7 @@ def train_model(
 ) -> tuple[Checkpoint, tuple[str, ...]]:
     """Train, or find what was trained before, into a checkpoint folder; with what must be said of the data."""
     given = (
-        by_default(task.kind if isinstance(task, Task) else kind_of(task), model)
+        by_default(task.kind if isinstance(task, Task) else task_kind(task), model)
         | parse(f"training:{training}").settings
     )
     settings: TrainingSettings = validate(TrainingSettings, given, "training")
@@ -138,4 +138,4 @@ def train_model(
         tell_check(loaded.name, loaded.check, progress)
         built = build_model(model, loaded, seed)
         key = training_key(built, loaded, seed, settings)
-        return train(Fit(built, loaded, settings, seed), out, key, progress), notes_of(loaded)
+        return train_in_folder(Fit(built, loaded, settings, seed), out, key, progress), notes_of(loaded)

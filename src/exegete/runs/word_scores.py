@@ -10,14 +10,14 @@ from exegete.base.threads import one_thread
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
 from exegete.importance.given import absence, for_texts, tokens_of
-from exegete.runs.objects import AnyModel, AnyTask, asked, task_for
+from exegete.runs.objects import AnyModel, AnyTask, checkpoint_for, task_for
 from exegete.runs.shards import Shards, score_frames
 from exegete.tasks.example import Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 from exegete.training.checkpoint import Checkpoint
 
 
-def scores_of(
+def word_score_frame(
     model: AnyModel,
     task: AnyTask,
     methods: Sequence[str],
@@ -30,9 +30,9 @@ def scores_of(
         raise UsageError("name at least one method, and ask about one text or more")
     built: dict[str, Importance] = {name: IMPORTANCES.make(name) for name in methods}
     read = task_for(model, task)
-    examples = chosen(read.split(split), texts)
+    examples = choose_texts(read.split(split), texts)
     with one_thread():
-        found = asked(model, read)
+        found = checkpoint_for(model, read)
         _allowed(built, found, read, split)
         ready = {name: for_texts(importance, read, split, examples) for name, importance in built.items()}
         frames = [score_frames(found.classifier, ready, shard, progress) for shard in Shards(examples)]

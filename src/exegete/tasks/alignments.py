@@ -32,10 +32,10 @@ def parse_links(line: str, where: str = "alignment") -> Links:
     return tuple(Link(source, target, sure) for (source, target), sure in sorted(found.items()))
 
 
-def written_links(links: Iterable[Link]) -> str:
+def write_links(links: Iterable[Link]) -> str:
     """The line for some links.
 
-    >>> written_links([Link(0, 0), Link(2, 1, sure=False)])
+    >>> write_links([Link(0, 0), Link(2, 1, sure=False)])
     '0-0 2?1'
     """
     return " ".join(f"{link.source}{'-' if link.sure else '?'}{link.target}" for link in links)
@@ -54,7 +54,7 @@ def _lines(path: Path) -> Iterator[Links]:
 
 def write_alignments(path: Path, alignments: Iterable[Iterable[Link]]) -> None:
     """A file that `read_alignments` reads back."""
-    write_text(path, "".join(f"{written_links(links)}\n" for links in alignments))
+    write_text(path, "".join(f"{write_links(links)}\n" for links in alignments))
 
 
 def check_links(links: Links, texts: tuple[str, str], where: str) -> None:
@@ -63,11 +63,11 @@ def check_links(links: Links, texts: tuple[str, str], where: str) -> None:
     for link in links:
         if link.source >= source or link.target >= target:
             raise ExegeteError(
-                f"{where}: the link {written_links([link])} is outside a source of {source} and a target of {target} "
+                f"{where}: the link {write_links([link])} is outside a source of {source} and a target of {target} "
                 "words: count white-space words from 0, the source first"
             )
 
 
-def reversed_links(links: Sequence[Link]) -> Links:
+def reverse_links(links: Sequence[Link]) -> Links:
     """The same links seen from the other language."""
     return tuple(sorted(Link(link.target, link.source, link.sure) for link in links))

@@ -39,7 +39,7 @@ class BabiTask(PairSource):
         """Read it from EXEGETE_DATA, else from the archive on the hub."""
         for name in (f"babi/{SIZES[self.size]}/qa{self.number}", f"babi/{SIZES[self.size]}-partial/qa{self.number}"):
             if folder.has(name):
-                rows = {split: list(each) for split, each in folder.read(name, make=statements).items()}
+                rows = {split: list(each) for split, each in folder.read_folder(name, make=statements).items()}
                 notes = self._notes(len(rows["train"]) + len(rows.get("dev", ())))
                 return prepare(str(spec), rows, self, f"{folder.VARIABLE}/{name}", notes)
         rows = {split: self._made(each) for split, each in self._online().items()}
@@ -53,7 +53,7 @@ class BabiTask(PairSource):
 
     def _online(self) -> dict[str, list[dict[str, Any]]]:
         try:
-            return babi_archive.read(SIZES[self.size], self.number)
+            return babi_archive.read_archive(SIZES[self.size], self.number)
         except ExegeteError as error:
             raise ExegeteError(
                 f"task 'babi' is not here: set {folder.VARIABLE} to a folder that holds "

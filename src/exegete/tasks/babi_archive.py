@@ -19,10 +19,10 @@ HUB, ARCHIVE = "facebook/babi_qa", "data/tasks_1-20_v1-2.tar.gz"
 DEV = 0.15  # the share of the training stories, the last ones
 NOTE = "The archive has no dev split: it is the last 15% of the training stories."
 
-Question = dict[str, Any]
+BabiQuestion = dict[str, Any]
 
 
-def read(collection: str, number: int) -> dict[str, list[Question]]:
+def read_archive(collection: str, number: int) -> dict[str, list[BabiQuestion]]:
     """The questions of one task in one collection (en, en-10k); dev is the end of train, cut between two stories."""
     archive = _download()
     train, test = (_member(archive, collection, number, split) for split in ("train", "test"))
@@ -47,7 +47,7 @@ def _download() -> Path:
         raise ExegeteError(f"hf:{HUB} can't be loaded: {said:.200}") from None
 
 
-def _member(archive: Path, collection: str, number: int, split: str) -> list[Question]:
+def _member(archive: Path, collection: str, number: int, split: str) -> list[BabiQuestion]:
     """The questions of one file of the archive."""
     try:
         with tarfile.open(archive) as files:
@@ -56,13 +56,13 @@ def _member(archive: Path, collection: str, number: int, split: str) -> list[Que
                 if home == collection and name.startswith(f"qa{number}_") and name.endswith(f"_{split}.txt"):
                     content = files.extractfile(member)
                     text = content.read().decode("utf-8") if content else ""
-                    return list(questions(text.splitlines(), member.name))
+                    return list(read_questions(text.splitlines(), member.name))
     except (tarfile.TarError, EOFError, UnicodeDecodeError) as error:
         raise ExegeteError(f"{archive} is not the archive of bAbI ({error}): get it again") from None
     raise ExegeteError(f"{archive.name} has no {collection}/qa{number}_…_{split}.txt: see that the archive is whole")
 
 
-def questions(lines: Iterable[str], where: str) -> Iterator[Question]:
+def read_questions(lines: Iterable[str], where: str) -> Iterator[BabiQuestion]:
     """The questions of a file, each with all statements of its story so far."""
     story, told, places = -1, list[str](), dict[str, int]()  # of statements, by the number in the file
     for line, text in enumerate(lines, start=1):

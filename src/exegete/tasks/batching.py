@@ -15,7 +15,7 @@ from exegete.tasks.disk import Stored, index_of
 from exegete.tasks.example import Example
 from exegete.tasks.reader import Reader
 from exegete.tasks.sentences import sentences
-from exegete.tasks.token_ids import Numbered, Record, numbered
+from exegete.tasks.token_ids import IdRecord, Numbered, number_split
 from exegete.tasks.vocabulary import END, PAD, START, Vocabulary
 
 
@@ -78,17 +78,17 @@ def _moved(column: Any, device: torch.device) -> Any:
 SHORT = 60  # words of a text that is kept flat: of long ones reading takes longer than this, and 10,000 are many
 
 
-def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Record:
+def _flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> IdRecord:
     """Tokens, their text, and their sentence (no word, no sentence), of one example; lists that nobody changes."""
     return (_kept_flat if sum(map(len, texts)) <= SHORT else _made_flat)(texts, vocabulary)
 
 
 @lru_cache(maxsize=10_000)  # of an epoch's texts: the next one reads them again
-def _kept_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Record:
+def _kept_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> IdRecord:
     return _made_flat(texts, vocabulary)
 
 
-def _made_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> Record:
+def _made_flat(texts: tuple[tuple[str, ...], ...], vocabulary: Vocabulary) -> IdRecord:
     tokens: list[int] = []
     part: list[int] = []
     sentence: list[int] = []
@@ -132,10 +132,10 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
 
 def with_token_ids(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
     """Examples that are read again and again: of those on disk, `collate` then reads numbers in place of words."""
-    return numbered(examples, vocabulary)
+    return number_split(examples, vocabulary)
 
 
-def _records(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Record]:
+def _records(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[IdRecord]:
     """Tokens, their text and their sentence, of each."""
     if isinstance(examples, Numbered) and examples.ids.vocabulary == vocabulary:
         return examples.records()

@@ -108,15 +108,15 @@ def load_task(text: str) -> Task:
     return task
 
 
-def as_written(text: str, tokenizer: str = "whitespace", lower: bool = False) -> str:
+def verbatim_spec(text: str, tokenizer: str = "whitespace", lower: bool = False) -> str:
     """The same task with its texts as people wrote them, cut at white space, unless its name says otherwise.
 
     For models that were trained on such texts: lower-cased words without their punctuation are other words to them. One
     that was trained on texts cut in another way is given them so.
 
-    >>> as_written("imdb"), as_written("imdb:lower=true"), as_written("babi")
+    >>> verbatim_spec("imdb"), verbatim_spec("imdb:lower=true"), verbatim_spec("babi")
     ('imdb:tokenizer=whitespace,lower=false', 'imdb:lower=true,tokenizer=whitespace', 'babi')
-    >>> as_written("imdb", "words", True), as_written("sst", "words", True)
+    >>> verbatim_spec("imdb", "words", True), verbatim_spec("sst", "words", True)
     ('imdb', 'sst:tokenizer=words')
     """
     spec = parse(text)
@@ -159,14 +159,14 @@ def files_of(text: str) -> tuple[Path, ...] | None:
 def _read(spec: Spec, settings: TaskSettings, subset: str, anew: bool = False) -> Task:
     name = spec.name
     if folder.has(name):
-        rows: Mapping[str, Iterable[SourceRow]] = folder.read(name, subset)
+        rows: Mapping[str, Iterable[SourceRow]] = folder.read_folder(name, subset)
         rows = _cut_anew(rows, settings.split_seed) if anew else rows
-        return prepare(str(spec), rows, settings, f"{folder.VARIABLE}/{name}", folder.notes(name))
+        return prepare(str(spec), rows, settings, f"{folder.VARIABLE}/{name}", folder.folder_notes(name))
     if name not in reviews.SOURCES:
         raise ExegeteError(f"task '{name}' is not here: {_how_to_get(name)}")
     if subset != "all":
         raise ExegeteError(f"task '{spec}' is not in the wheel: {_how_to_get(name)}")
-    return prepare(str(spec), reviews.read(name), settings, reviews.ORIGIN, reviews.notes(name))
+    return prepare(str(spec), reviews.read_reviews(name), settings, reviews.ORIGIN, reviews.review_notes(name))
 
 
 def _cut_anew(rows: Mapping[str, Iterable[SourceRow]], seed: int) -> dict[str, list[SourceRow]]:
@@ -182,7 +182,7 @@ def _how_to_get(name: str) -> str:
     )
 
 
-def kind_of(text: str) -> Kind:
+def task_kind(text: str) -> Kind:
     """What kind of task a name stands for, before anything is read."""
     settings = check_task(text)
     if isinstance(settings, TranslationSettings):

@@ -12,10 +12,10 @@ _OPINIONS = {"0": "negative", "1": "positive"}
 _NAMES = dict.fromkeys(("rotten_tomatoes", "imdb", "sst", "sst_jw", "eraser_movies"), _OPINIONS)
 
 
-def named(labels: Sequence[str], task: str) -> tuple[str, ...]:
+def name_classes(labels: Sequence[str], task: str) -> tuple[str, ...]:
     """The classes of a task's source, each by its name; one without a name stays as the source writes it.
 
-    >>> named(["0", "1"], "imdb:subset=jw"), named(["0", "1"], "agnews")
+    >>> name_classes(["0", "1"], "imdb:subset=jw"), name_classes(["0", "1"], "agnews")
     (('negative', 'positive'), ('0', '1'))
     """
     names: Mapping[str, str] = _NAMES.get(task.partition(":")[0], {})
@@ -37,7 +37,7 @@ def plain_names(labels: Iterable[str]) -> dict[str, str]:
     return {label: str(int(label.partition(".")[0])) if "." in label else label for label in every}
 
 
-def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+def sort_classes(labels: Iterable[str]) -> tuple[str, ...]:
     """Classes in order, in numerical order where all are numbers."""
     found = sorted(set(labels))
     return tuple(sorted(found, key=float) if all(map(is_number, found)) else found)

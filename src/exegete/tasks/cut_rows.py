@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exegete.tasks.disk import line_of
-from exegete.tasks.prepare import NamedExample, SourceRow, draft_of, within
-from exegete.tasks.sentences import kind_of, sentence_lengths
+from exegete.tasks.disk import encode_line
+from exegete.tasks.prepare import NamedExample, SourceRow, draft_of, explained_marks
+from exegete.tasks.sentences import sentence_lengths, word_kind
 from exegete.tasks.settings import TaskSettings
 
-Group = list[tuple[str, SourceRow]]  # rows with their splits
+RowGroup = list[tuple[str, SourceRow]]  # rows with their splits
 GROUP = 2_000_000  # characters of text in a group, about
 ROWS = np.dtype(
     [
@@ -52,9 +52,9 @@ class CutRow(NamedTuple):
     sentences: NDArray[np.int32]
 
 
-def groups(rows: Iterable[tuple[str, SourceRow]]) -> Iterator[Group]:
+def groups(rows: Iterable[tuple[str, SourceRow]]) -> Iterator[RowGroup]:
     """Rows, some at a time; before an error, those that came before it."""
-    group: Group = []
+    group: RowGroup = []
     size = 0
     try:
         for row in rows:
@@ -69,7 +69,7 @@ def groups(rows: Iterable[tuple[str, SourceRow]]) -> Iterator[Group]:
     yield group
 
 
-def cut_rows(settings: TaskSettings, group: Group) -> CutRow:
+def cut_rows(settings: TaskSettings, group: RowGroup) -> CutRow:
     """Rows as they are written."""
     drafts = [draft_of(split, row, settings) for split, row in group]
     whole = [(split, draft) for (split, _), draft in zip(group, drafts, strict=True) if all(draft.texts)]
@@ -79,8 +79,8 @@ def cut_rows(settings: TaskSettings, group: Group) -> CutRow:
     shown = list(map(repr, words))
     rows, lines, seen = np.zeros(len(whole), ROWS), [], []
     for row, (_, draft), texts in zip(rows, whole, numbers, strict=True):
-        marked = within(draft, settings.explained)
-        lines.append(line_of(draft.texts, marked, draft.written))
+        marked = explained_marks(draft, settings.explained)
+        lines.append(encode_line(draft.texts, marked, draft.written))
         seen.append(_seen(draft, marked, texts, shown))
         lengths = list(map(len, texts))
         row["id"], row["label"], row["place"] = draft.id, classes[draft.label], draft.place
@@ -88,7 +88,7 @@ def cut_rows(settings: TaskSettings, group: Group) -> CutRow:
         row["marked"], row["size"], row["seen_size"] = bool(marked), len(lines[-1]), len(seen[-1])
     for start, size in (("offset", "size"), ("seen", "seen_size"), ("numbers", "all_words")):
         rows[start] = rows[size].cumsum() - rows[size]
-    kinds = np.frombuffer("".join(map(kind_of, words)).encode("ascii"), np.uint8)
+    kinds = np.frombuffer("".join(map(word_kind, words)).encode("ascii"), np.uint8)
     return CutRow(
         lengths=[list(map(len, draft.texts)) for draft in drafts],
         rows=rows,

@@ -36,7 +36,9 @@ CHUNK = 1024
 Places = NDArray[np.int64]
 
 
-def line_of(texts: Sequence[Sequence[str]], rationale: Sequence[int], written: Sequence[Sequence[str]] = ()) -> bytes:
+def encode_line(
+    texts: Sequence[Sequence[str]], rationale: Sequence[int], written: Sequence[Sequence[str]] = ()
+) -> bytes:
     """What is kept of an example, but for what its index says; no word has white space."""
     line = "\t".join([" ".join(map(str, rationale)), *map(" ".join, texts)])
     return (f"{line}{MARK}{json.dumps(written)}\n" if written else f"{line}\n").encode()

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from exegete.base.arguments import shown
+from exegete.base.arguments import show_value
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks import question_files
@@ -55,10 +55,10 @@ class FileTask(PairSource):
             return self._without_labels(str(spec), files)
         if self.split and len(files) > 1:
             raise UsageError("give either split=COLUMN or the files dev= and test=, not both")
-        from exegete.tasks.spool import is_large, spooled  # it needs numpy, and listings don't
+        from exegete.tasks.spool import is_large, spool_task  # it needs numpy, and listings don't
 
         if is_large(files.values()) and not (self.planting or self._has_candidates(files)):
-            return spooled(spec, files, self, partial(self.labelled, self._found(files)), self._unlabelled)
+            return spool_task(spec, files, self, partial(self.labelled, self._found(files)), self._unlabelled)
         rows, notes = self.by_split(self._found(files))
         return prepare(str(spec), rows, self, ", ".join(path.name for path in files.values()), notes)
 
@@ -127,7 +127,7 @@ class FileTask(PairSource):
             if setting in spec.settings:
                 raise UsageError(f"{home} is a folder of .question files, which have no columns: leave {setting}= out")
         settings = self if "tokenizer" in spec.settings else self.model_copy(update={"tokenizer": "whitespace"})
-        return prepare(str(spec), question_files.read(home, SPLIT_NAMES), settings, home.name)
+        return prepare(str(spec), question_files.read_question_files(home, SPLIT_NAMES), settings, home.name)
 
     def _places(self, path: Path) -> Iterator[PlacedRow]:
         """The rows of a file, once its columns are known to be there."""
@@ -157,7 +157,7 @@ def _check_columns(path: Path, columns: Sequence[str], asked: dict[str, str]) ->
     for setting, column in asked.items():
         if column not in columns and _is_data(path, columns):
             raise UsageError(
-                f"{path.name} has no header: its first line ({', '.join(map(shown, columns)):.80}) looks like a row: "
+                f"{path.name} has no header: its first line ({', '.join(map(show_value, columns)):.80}) looks like a row: "
                 f"write the names of the columns above it, as {','.join(asked.values())}"
             )
         if column not in columns:

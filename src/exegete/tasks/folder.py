@@ -43,7 +43,7 @@ def files(name: str) -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_file())
 
 
-def read(name: str, subset: str = "all", make: Making = record) -> dict[str, Iterator[SourceRow]]:
+def read_folder(name: str, subset: str = "all", make: Making = record) -> dict[str, Iterator[SourceRow]]:
     """The rows of every split that is there; a `subset` (jw) keeps the rows whose field of that name is 1.
 
     `make` builds a record of a line's fields and its place.
@@ -62,7 +62,7 @@ def _rows(path: Path, subset: str, make: Making) -> Iterator[SourceRow]:
             yield SourceRow(row, with_weak_rationale(make(fields, where), fields, where))
 
 
-def notes(name: str) -> tuple[str, ...]:
+def folder_notes(name: str) -> tuple[str, ...]:
     """What is different about this data set: rationales that are only weak ones."""
     first = next(read_jsonl((data_folder() or Path()) / name / "train.jsonl.gz"), (0, {}))[1]
     return (NOTE,) if "word_labels" in first and "rationale" not in first else ()

@@ -49,7 +49,9 @@ class MemoryTask(Task):
         return str(Spec(f"file:{path}", dict(self.settings)))
 
 
-def task_of(frame: Any, columns: Mapping[str, str | None], name: str, settings: Mapping[str, Any]) -> MemoryTask:
+def task_from_frame(
+    frame: Any, columns: Mapping[str, str | None], name: str, settings: Mapping[str, Any]
+) -> MemoryTask:
     """A task from a pandas or polars frame; `columns` says which of its columns are text, label, question, …
 
     `rationale`, `candidates` and `split` are taken where the frame has columns of these names, unless others are named.

@@ -23,7 +23,7 @@ from exegete.tasks.translation import ALL, QUARTILE
 from exegete.tasks.vocabulary import END, SPECIAL
 
 STEPS = 1000  # of one sentence, so that id · STEPS + step names one step of one sentence
-Places = Callable[[Sequence[str]], list[int]]  # the steps of a target that are asked about, counted from 0
+WordPlaces = Callable[[Sequence[str]], list[int]]  # the steps of a target that are asked about, counted from 0
 
 
 def next_words(task: Task, reader: Reader, step: str) -> Task:
@@ -60,7 +60,7 @@ def _asked(split: str, examples: Sequence[Example], reader: Reader, step: str, n
     if step == QUARTILE:
         return _at_quartile(split, examples, reader, notes)
     _check_lengths(split, examples)
-    places: Places = _every if step == ALL else partial(_of_word, word=step)
+    places: WordPlaces = _every if step == ALL else partial(_of_word, word=step)
     found = tuple(e for sentence in examples for e in _at(sentence, places, reader))
     if not found:
         notes.append(f"No reference of {split} has the word '{step}'.")
@@ -77,7 +77,7 @@ def _at_quartile(split: str, examples: Sequence[Example], reader: Reader, notes:
     return tuple(_cut_off(e, q - 1, e.id, reader) for e in long)
 
 
-def _at(sentence: Example, places: Places, reader: Reader) -> Iterator[Example]:
+def _at(sentence: Example, places: WordPlaces, reader: Reader) -> Iterator[Example]:
     for step in places(sentence.texts[1]):
         yield _cut_off(sentence, step, sentence.id * STEPS + step, reader)
 

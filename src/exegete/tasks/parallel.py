@@ -11,7 +11,7 @@ from exegete.base.names import Spec
 from exegete.tasks import folder, hub
 from exegete.tasks.example import Task
 from exegete.tasks.text_files import open_text, read_jsonl
-from exegete.tasks.translation import CorpusSettings, SentencePair, aligned, pair, translation
+from exegete.tasks.translation import CorpusSettings, SentencePair, align_splits, pair, translation
 
 ON_THE_HUB = "hf:bentrevett/multi30k:source=en,target=de"
 
@@ -34,7 +34,7 @@ class Multi30kTask(CorpusSettings):
         pairs: dict[str, Iterable[SentencePair]] = {
             split: self._rows(home / f"{file}.jsonl.gz") for split, file in files.items()
         }
-        return translation(str(spec), aligned(pairs, self), self, f"{folder.VARIABLE}/{name}")
+        return translation(str(spec), align_splits(pairs, self), self, f"{folder.VARIABLE}/{name}")
 
     def _rows(self, path: Path) -> Iterator[SentencePair]:
         for row, (line, fields) in enumerate(read_jsonl(path)):
@@ -56,7 +56,7 @@ class HubTranslation(CorpusSettings):
         name = spec.name.removeprefix("hf:")
         splits, notes = hub.splits_of(name, self.config)
         pairs: dict[str, Iterable[SentencePair]] = {split: self._rows(data, name) for split, data in splits.items()}
-        return translation(str(spec), aligned(pairs, self), self, f"hf:{name}", notes)
+        return translation(str(spec), align_splits(pairs, self), self, f"hf:{name}", notes)
 
     def _rows(self, data: Any, name: str) -> Iterator[SentencePair]:
         both = (self.source, self.target)
@@ -109,7 +109,7 @@ class ParallelTask(CorpusSettings):
         files |= {split: (source, target) for split, source, target in self._held_out if source and target}
         pairs: dict[str, Iterable[SentencePair]] = {split: self._rows(*found) for split, found in files.items()}
         origin = ", ".join(path.name for found in files.values() for path in found)
-        return translation(str(spec), aligned(pairs, self), self, origin)
+        return translation(str(spec), align_splits(pairs, self), self, origin)
 
     def _rows(self, source: Path, target: Path) -> list[SentencePair]:
         ours, theirs = _lines(source.expanduser()), _lines(target.expanduser())

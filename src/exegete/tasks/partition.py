@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exegete.base.errors import ExegeteError, unknown
-from exegete.tasks.class_names import in_order, plain_names
+from exegete.tasks.class_names import plain_names, sort_classes
 from exegete.tasks.settings import LengthFilter
 from exegete.tasks.splits import CARVED, PROPORTIONS, SPLITS, left_out
 
@@ -94,7 +94,7 @@ def number_classes(
     """
     there = {code for rows in splits.values() for code in np.unique(rows["label"]).tolist()}
     names = plain_names([*(label for label, code in codes.items() if code in there), *more])
-    classes = in_order(names.values())
+    classes = sort_classes(names.values())
     order = {name: number for number, name in enumerate(classes)}
     number_of = {label: order[name] for label, name in names.items()}
     numbers = np.array([number_of.get(label, -1) for label in codes])

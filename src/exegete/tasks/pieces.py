@@ -84,10 +84,10 @@ def whole_words(text: str, lower: bool = False) -> tuple[str, ...]:
     return tuple(intern(MARK + word) for word in (text.lower() if lower else text).split())
 
 
-def joined(pieces: Iterable[str]) -> str:
+def join_pieces(pieces: Iterable[str]) -> str:
     """The text that pieces spell, with single spaces.
 
-    >>> joined(["▁", "(", "low", "er", ")", "▁house"])
+    >>> join_pieces(["▁", "(", "low", "er", ")", "▁house"])
     '(lower) house'
     """
     return " ".join("".join(pieces).replace(MARK, " ").split())

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.tasks.example import Example
 
-Kind = Literal["token", "context", "pair"]
+PlantKind = Literal["token", "context", "pair"]
 STEM = "zq"  # every planted word begins so and no other word does; letters only, so that any tokenizer leaves it whole
 REACH = 3  # words of the text that may stand between two planted ones
 
@@ -44,7 +44,7 @@ class KeyedNumbers(NamedTuple):
 class Planting:
     """Which shortcut goes into which share of the training and dev texts; keyed by split and example."""
 
-    kind: Kind
+    kind: PlantKind
     share: float
     seed: int = 0
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.tasks.class_names import in_order, named, plain_names
+from exegete.tasks.class_names import name_classes, plain_names, sort_classes
 from exegete.tasks.example import Example, Record, Task, check_labels
 from exegete.tasks.scripts import SAMPLE, is_uncut
 from exegete.tasks.settings import TaskSettings
@@ -62,7 +62,7 @@ def prepare(
     every = [draft for each in drafts.values() for draft in each]
     codes = {label: code for code, label in enumerate(dict.fromkeys(draft.label for draft in every))}
     if every and not any(draft.candidates for draft in every):
-        refuse_unlearnable(name, in_order(plain_names(codes).values()), len(every))
+        refuse_unlearnable(name, sort_classes(plain_names(codes).values()), len(every))
     whole = partition.with_all_splits(name, _columns(drafts, codes), said, settings.split_column)
     columns = {}
     for split in SPLITS:
@@ -72,7 +72,7 @@ def prepare(
     candidates = {label for each in kept.values() for draft in each for label in draft.candidates}
     written, number = partition.number_classes(columns, codes, candidates)
     splits = {split: _numbered(found, number, settings.explained) for split, found in kept.items()}
-    labels = named(written, name)
+    labels = name_classes(written, name)
     if settings.planting:
         splits, note = settings.planting(splits, labels, settings.min_df)
         said.append(note)
@@ -234,7 +234,7 @@ def _numbered(drafts: Sequence[NamedExample], number: Mapping[str, int], explain
             d.id,
             d.texts,
             number[d.label],
-            within(d, explained),
+            explained_marks(d, explained),
             tuple(sorted({number[label] for label in d.candidates})),
             explained,
             d.written,
@@ -243,7 +243,7 @@ def _numbered(drafts: Sequence[NamedExample], number: Mapping[str, int], explain
     )
 
 
-def within(draft: NamedExample, explained: int) -> tuple[int, ...]:
+def explained_marks(draft: NamedExample, explained: int) -> tuple[int, ...]:
     """The marked words of the explained text, counted in it."""
     before = sum(map(len, draft.texts[:explained]))
     return tuple(i - before for i in draft.rationale if 0 <= i - before < len(draft.texts[explained]))

@@ -18,7 +18,7 @@ ENDING = ".question"
 PARTS = "an address, the passage, the question, the answer and the entities, with a blank line between them"
 
 
-def read(home: Path, names: Mapping[str, str]) -> dict[str, Iterator[SourceRow]]:
+def read_question_files(home: Path, names: Mapping[str, str]) -> dict[str, Iterator[SourceRow]]:
     """The questions of every split: of each sub-folder with a split's name, or else of the folder itself."""
     folders: dict[str, Path] = {}
     for folder in sorted(home.iterdir()):

@@ -21,14 +21,14 @@ SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 HALF = "The wheel has only the official training half of imdb: its test split is not the official one."
 
 
-def read(source: str) -> dict[str, Iterator[SourceRow]]:
+def read_reviews(source: str) -> dict[str, Iterator[SourceRow]]:
     """The rows of one data set, all in one split."""
     file = path()
     _check(file)
     return {"train": _rows(file, source)}
 
 
-def notes(source: str) -> tuple[str, ...]:
+def review_notes(source: str) -> tuple[str, ...]:
     """What is different about this copy."""
     return (HALF,) if source == "imdb" else ()
 

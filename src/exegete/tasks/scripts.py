@@ -29,10 +29,10 @@ def is_uncut(texts: Sequence[str]) -> bool:
     return False
 
 
-def characters(word: str) -> list[str]:
+def split_characters(word: str) -> list[str]:
     """A word cut before and after every character of such a script; marks stay with the letter that they are on.
 
-    >>> characters("电影good")
+    >>> split_characters("电影good")
     ['电', '影', 'good']
     """
     found: list[str] = []

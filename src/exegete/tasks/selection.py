@@ -11,7 +11,7 @@ from exegete.tasks.disk import Places, column_of, some_of
 from exegete.tasks.example import Example
 
 
-def chosen(examples: Sequence[Example], texts: int | None) -> Sequence[Example]:
+def choose_texts(examples: Sequence[Example], texts: int | None) -> Sequence[Example]:
     """A keyed choice of so many texts, the same for every model; in their own order. A smaller one is part of it."""
     if texts is None or texts >= len(examples):
         return examples
@@ -23,10 +23,10 @@ def keyed_order(ids: Places) -> Tensor:
     return uniform(stable_seed("texts"), torch.from_numpy(ids.copy())).argsort()
 
 
-def looks(texts: int) -> list[int]:
+def look_points(texts: int) -> list[int]:
     """How many texts have been asked whenever somebody looks whether it is settled: up to so many, and these.
 
-    >>> looks(500)
+    >>> look_points(500)
     [50, 75, 100, 150, 200, 300, 400, 500]
     """
     hundreds = takewhile(lambda n: n < texts, count(400, 200))
@@ -39,7 +39,7 @@ def steps(texts: int) -> list[int]:
     >>> steps(500), steps(30)
     ([50, 100, 150, 200, 300, 400, 500], [30])
     """
-    return [n for n in looks(texts) if n != 75 or n == texts]
+    return [n for n in look_points(texts) if n != 75 or n == texts]
 
 
 def in_steps(examples: Sequence[Example], texts: int | None) -> Iterator[Sequence[Example]]:

@@ -37,13 +37,13 @@ def sentences(words: Sequence[str]) -> list[int]:
     [0, 0, 0, 0, 0, 0]
     """
     numbers: list[int] = []
-    for number, length in enumerate(sentence_lengths("".join(map(kind_of, words)))):
+    for number, length in enumerate(sentence_lengths("".join(map(word_kind, words)))):
         numbers += [number] * length
     return numbers
 
 
 def sentence_lengths(kinds: str) -> list[int]:
-    """The words of every sentence of a text that is written with a letter per word (`kind_of`)."""
+    """The words of every sentence of a text that is written with a letter per word (`word_kind`)."""
     return list(map(len, _SENTENCE.findall(_written(kinds))))
 
 
@@ -72,7 +72,7 @@ def _written(kinds: str) -> str:
 
 
 @lru_cache(maxsize=1 << 18)
-def kind_of(word: str) -> str:
+def word_kind(word: str) -> str:
     """The letter that stands for a word."""
     if word in {".", '"'}:
         return "p" if word == "." else "d"

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from exegete.base.errors import UsageError, unknown
 from exegete.base.names import Spec
 from exegete.tasks.example import Task
-from exegete.tasks.planting import Kind, Planting
+from exegete.tasks.planting import Planting, PlantKind
 from exegete.tasks.tokenizers import TOKENIZERS
 
 T = TypeVar("T", bound=Sized)
@@ -46,7 +46,7 @@ class LengthFilter:
         return low + 1, high - 1
 
 
-Count = Annotated[int, Field(ge=1)]
+AtLeastOne = Annotated[int, Field(ge=1)]
 
 
 def _known_tokenizer(name: str) -> str:
@@ -60,9 +60,9 @@ class SampleSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    train_limit: Count | None = None
-    dev_limit: Count | None = None
-    test_limit: Count | None = None
+    train_limit: AtLeastOne | None = None
+    dev_limit: AtLeastOne | None = None
+    test_limit: AtLeastOne | None = None
     split_seed: int = 0  # of splits and limits by hash, and of planting
 
     @property
@@ -76,11 +76,11 @@ class TaskSettings(SampleSettings):
 
     tokenizer: Annotated[str, AfterValidator(_known_tokenizer)] = "whitespace"
     lower: bool = False
-    min_df: Count = 1  # words in fewer training texts are unknown words
-    min_length: Count | None = None  # in words, included
-    max_length: Count | None = None
+    min_df: AtLeastOne = 1  # words in fewer training texts are unknown words
+    min_length: AtLeastOne | None = None  # in words, included
+    max_length: AtLeastOne | None = None
     legacy_length: bool = False  # Jain & Wallace's filter, which drops the extremes of every split
-    planted: Kind | None = None  # made-up words that decide the label
+    planted: PlantKind | None = None  # made-up words that decide the label
     planted_share: float = Field(0.2, gt=0, le=0.5)  # of train and dev
 
     @model_validator(mode="after")

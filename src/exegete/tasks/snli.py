@@ -21,7 +21,7 @@ class SnliTask(PairSource):
     def task(self, spec: Spec) -> Task:
         """Read it from EXEGETE_DATA, else from the hub."""
         if folder.has(NAME):
-            found = folder.read(NAME, make=partial(record, text="premise", question="hypothesis"))
+            found = folder.read_folder(NAME, make=partial(record, text="premise", question="hypothesis"))
             rows = {split: list(each) for split, each in found.items()}
             return prepare(str(spec), rows, self, f"{folder.VARIABLE}/{NAME}", _notes(len(rows["train"])))
         try:

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exegete.base.files import read_json, whole_folder, write_json
-from exegete.base.lease import leased
+from exegete.base.lease import hold_lease
 from exegete.base.names import Spec
-from exegete.base.parallel_map import shared
+from exegete.base.parallel_map import map_in_parallel
 from exegete.base.processes import hands
 from exegete.base.progress import tell
 from exegete.base.source import digest_of
-from exegete.tasks.class_names import in_order, named, plain_names
-from exegete.tasks.cut_rows import ROWS, CutRow, Group, cut_rows, groups
+from exegete.tasks.class_names import name_classes, plain_names, sort_classes
+from exegete.tasks.cut_rows import ROWS, CutRow, RowGroup, cut_rows, groups
 from exegete.tasks.data_check import DataCheck, check_data, refuse_unlearnable
 from exegete.tasks.disk import INDEX, Stored
 from exegete.tasks.example import Task, unlearnt
@@ -48,7 +48,7 @@ TEXTS, FACTS = "texts.tsv", "task.json"
 SEEN = "seen"  # what a hash is of, until it is known
 WRITTEN = (TEXTS, SEEN, NUMBERS, SENTENCES)
 SHARED = 20 * MB  # bytes of text that are cut on several cores: fewer are done before other processes begin
-Reading = Callable[[Counter[str]], Iterator[tuple[str, SourceRow]]]  # rows with their splits; others are counted
+RowReader = Callable[[Counter[str]], Iterator[tuple[str, SourceRow]]]  # rows with their splits; others are counted
 
 
 def is_large(files: Iterable[Path]) -> bool:
@@ -80,18 +80,18 @@ class SpooledTask(Task):
         return self.known_hash
 
 
-def spooled(spec: Spec, files: Mapping[str, Path], settings: TaskSettings, rows: Reading, unlabelled: str) -> Task:
+def spool_task(spec: Spec, files: Mapping[str, Path], settings: TaskSettings, rows: RowReader, unlabelled: str) -> Task:
     """The task of large files, written to the cache unless it is there."""
-    folder = folder_of(spec, files)
+    folder = spool_folder(spec, files)
     if not (folder / FACTS).is_file():
-        with leased(folder.with_name(f".{folder.name}.lock")):
+        with hold_lease(folder.with_name(f".{folder.name}.lock")):
             if not (folder / FACTS).is_file():
                 with whole_folder(folder, FACTS) as beside:
                     _Spool(beside, settings).write(spec, rows, unlabelled, text_size(files.values()))
     return _opened(folder, str(spec), settings, ", ".join(path.name for path in files.values()))
 
 
-def folder_of(spec: Spec, files: Mapping[str, Path]) -> Path:
+def spool_folder(spec: Spec, files: Mapping[str, Path]) -> Path:
     """Where the texts of files are kept: named by what is in the files and by the code that reads them."""
     code = digest_of(*sorted(Path(__file__).parent.glob("*.py")))
     name = sha256(f"{spec} {list(files)} {digest_of(*files.values())} {code}".encode()).hexdigest()[:16]
@@ -100,7 +100,7 @@ def folder_of(spec: Spec, files: Mapping[str, Path]) -> Path:
 
 def announcement(spec: Spec, files: Mapping[str, Path]) -> str:
     """How large files are and about how long it takes to read them; nothing where they are small or were read."""
-    if not is_large(files.values()) or (folder_of(spec, files) / FACTS).is_file():
+    if not is_large(files.values()) or (spool_folder(spec, files) / FACTS).is_file():
         return ""
     size = text_size(files.values())
     named, seconds = ", ".join(path.name for path in files.values()), size / min(FED, SPEED * _hands(size))
@@ -117,7 +117,7 @@ def _opened(folder: Path, name: str, settings: TaskSettings, origin: str) -> Tas
     facts: dict[str, Any] = read_json(folder / FACTS, "prepared task")
     return SpooledTask(
         name=name,
-        labels=named(tuple(facts["written"]), name),
+        labels=name_classes(tuple(facts["written"]), name),
         written=tuple(facts["written"]),
         splits={s: Stored(folder / TEXTS, np.load(folder / f"{s}.npy"), settings.explained) for s in SPLITS},
         origin=origin,
@@ -153,13 +153,13 @@ class _Spool:
         self.words.default_factory = self.words.__len__
         self.listed = 0  # words before these
 
-    def write(self, spec: Spec, rows: Reading, unlabelled: str, size: int) -> None:
+    def write(self, spec: Spec, rows: RowReader, unlabelled: str, size: int) -> None:
         """Texts, an index of each split, and last what else there is to know."""
         missing: Counter[str] = Counter()
         read = 0
         with ExitStack() as opened:
             files = [opened.enter_context((self.folder / name).open("wb")) for name in WRITTEN]
-            work = shared(partial(cut_rows, self.settings), groups(rows(missing)), _hands(size))
+            work = map_in_parallel(partial(cut_rows, self.settings), groups(rows(missing)), _hands(size))
             for group, done in opened.enter_context(closing(work)):
                 self._add(files, group, done)
                 read += len(done.lines)
@@ -170,7 +170,7 @@ class _Spool:
             found.seen.tell(split, self.settings, notes)
         name, columns = str(spec), {split: each.index() for split, each in self.found.items()}
         if count := sum(map(len, columns.values())):
-            refuse_unlearnable(name, in_order(plain_names(self.classes).values()), count)
+            refuse_unlearnable(name, sort_classes(plain_names(self.classes).values()), count)
         whole = with_all_splits(name, columns, notes, self.settings.split_column)
         kept = {}
         for split in SPLITS:
@@ -181,7 +181,7 @@ class _Spool:
             new = ~np.isin(each["label"], kept["train"]["label"])
             if new.any():
                 raise unlearnt(labels[each["label"][new.argmax()]], split)
-        check = check_data(kept, named(labels, name))
+        check = check_data(kept, name_classes(labels, name))
         for split, index in kept.items():
             np.save(self.folder / f"{split}.npy", index[list(INDEX.names or ())].astype(INDEX))
         kind = "pair" if any(found.seen.pairs for found in self.found.values()) else "classification"
@@ -205,7 +205,7 @@ class _Spool:
         (self.folder / SEEN).unlink()
         return digest.hexdigest()[:16]
 
-    def _add(self, files: Sequence[BinaryIO], group: Group, done: CutRow) -> None:
+    def _add(self, files: Sequence[BinaryIO], group: RowGroup, done: CutRow) -> None:
         """What was made of some rows, written behind what is there, and their places kept."""
         for (split, row), lengths in zip(group, done.lengths, strict=True):
             self.found.setdefault(split, _Split()).seen.add(row.record.texts, lengths)

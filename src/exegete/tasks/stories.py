@@ -17,8 +17,8 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec
 from exegete.tasks.example import Record, Task
 from exegete.tasks.prepare import SourceRow, prepare
-from exegete.tasks.settings import Count, PairSource
-from exegete.tasks.story_world import PER_SENTENCE, Answer, Event, StoryQuestion, World, ask, story
+from exegete.tasks.settings import AtLeastOne, PairSource
+from exegete.tasks.story_world import PER_SENTENCE, Event, StoryAnswer, StoryQuestion, World, ask_question, story
 
 PEOPLE = ("Ada", "Bruno", "Clara", "Emil", "Farah", "Greta", "Hugo", "Ines", "Jonas", "Kenji", "Lena", "Marco")
 PLACES = (
@@ -44,10 +44,10 @@ class StoriesTask(PairSource):
     """How many stories of which kind."""
 
     facts: int = 1  # sentences that a question needs: 1, 2 or 3
-    train: Count = 10_000  # sizes of the splits
-    dev: Count = 1_000
-    test: Count = 1_000
-    sentences: Count | None = None  # the most; stories have from half as many; 10, 16 or 20 unless given
+    train: AtLeastOne = 10_000  # sizes of the splits
+    dev: AtLeastOne = 1_000
+    test: AtLeastOne = 1_000
+    sentences: AtLeastOne | None = None  # the most; stories have from half as many; 10, 16 or 20 unless given
     people: Annotated[int, Field(ge=1, le=len(PEOPLE))] = 4
     places: Annotated[int, Field(le=len(PLACES))] = 6
     objects: Annotated[int, Field(ge=1, le=len(OBJECTS))] = 3
@@ -151,7 +151,7 @@ def _told(settings: StoriesTask, numbers: Sequence[float], wanted: int) -> Recor
     draws = iter(numbers)
     length = settings.shortest + int(next(draws) * (settings.longest - settings.shortest + 1))
     events = story(settings.world, length, draws.__next__)
-    asked = ask(settings.world, events, draws.__next__)
+    asked = ask_question(settings.world, events, draws.__next__)
     if asked is None:
         return None
     names = _names([next(draws) for _ in range(settings.places)], asked[1].place, wanted)
@@ -167,7 +167,11 @@ def _names(order: Sequence[float], answer: int, wanted: int) -> list[str]:
 
 
 def _written(
-    events: Sequence[Event], question: StoryQuestion, answer: Answer, names: Sequence[str], wording: Sequence[float]
+    events: Sequence[Event],
+    question: StoryQuestion,
+    answer: StoryAnswer,
+    names: Sequence[str],
+    wording: Sequence[float],
 ) -> Record:
     sentences = []
     for (who, does, what), number in zip(events, wording, strict=True):

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-Draw = Callable[[], float]  # the next number of a story, uniform in (0, 1)
+DrawNumber = Callable[[], float]  # the next number of a story, uniform in (0, 1)
 PER_SENTENCE = 3  # numbers that a sentence uses at most
 # By number of facts: how often somebody would leave an object, and leave or take one. With two facts, left objects are
 # to be asked about too; with three, objects are to be carried around.
@@ -40,7 +40,7 @@ class StoryQuestion(NamedTuple):
     before: int | None = None
 
 
-class Answer(NamedTuple):
+class StoryAnswer(NamedTuple):
     """A place, and the sentences that say so, in order."""
 
     place: int
@@ -58,7 +58,7 @@ class Stop(NamedTuple):
     latest: tuple[int, int]
 
 
-def story(world: World, sentences: int, draw: Draw) -> list[Event]:
+def story(world: World, sentences: int, draw: DrawNumber) -> list[Event]:
     """So many events that can happen one after the other; the first that is told of anyone is where they go.
 
     Who acts is drawn evenly. Who can leave or take something may do so (HANDS), else walks to another place. An object
@@ -98,7 +98,7 @@ def _another(place: int | None, places: int, number: float) -> int:
     return other + (other >= place)
 
 
-def ask(world: World, events: Sequence[Event], draw: Draw) -> tuple[StoryQuestion, Answer] | None:
+def ask_question(world: World, events: Sequence[Event], draw: DrawNumber) -> tuple[StoryQuestion, StoryAnswer] | None:
     """A question that needs exactly the world's number of facts, the first from a drawn one on; None without one."""
     first, then = draw(), draw()
     for about in _subjects(world, events, first, then):
@@ -147,7 +147,7 @@ def _relevant(world: World, events: Sequence[Event], about: int) -> Told:
     return [(at, event) for at, event in told if (event[0] in hands if event[1] == "walk" else event[2] == about)]
 
 
-def _needs(world: World, told: Told, question: StoryQuestion, found: Answer) -> bool:
+def _needs(world: World, told: Told, question: StoryQuestion, found: StoryAnswer) -> bool:
     """Whether the answer's facts are the very sentences without which a reader would find another answer, or none."""
     for i, (at, _) in enumerate(told):
         changes = _place(world, told[:i] + told[i + 1 :], question) != found.place
@@ -161,17 +161,17 @@ def _place(world: World, told: Told, question: StoryQuestion) -> int | None:
     return found.place if found else None
 
 
-def _answer(world: World, told: Told, question: StoryQuestion) -> Answer | None:
+def _answer(world: World, told: Told, question: StoryQuestion) -> StoryAnswer | None:
     """What a reader finds who follows the story sentence by sentence."""
     if world.facts == 1:
         walks = [(at, event.what) for at, event in told if event.who == question.about and event.does == "walk"]
-        return Answer(walks[-1][1], (walks[-1][0],)) if walks else None
+        return StoryAnswer(walks[-1][1], (walks[-1][0],)) if walks else None
     stops = _trail(told, question.about)
     if question.before is None:
-        return Answer(stops[-1].place, stops[-1].latest) if stops else None
+        return StoryAnswer(stops[-1].place, stops[-1].latest) if stops else None
     for here, after in zip(stops[-2::-1], stops[:0:-1], strict=True):  # the last time that it came there
         if after.place == question.before:
-            return Answer(here.place, tuple(sorted({*here.latest, *after.arrival})))
+            return StoryAnswer(here.place, tuple(sorted({*here.latest, *after.arrival})))
     return None
 
 

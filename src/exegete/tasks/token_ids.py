@@ -15,7 +15,7 @@ from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import END, START, Vocabulary
 from exegete.tasks.word_numbers import WordNumbers
 
-Record = tuple[list[int], list[int], list[int]]  # tokens, their text, their sentence
+IdRecord = tuple[list[int], list[int], list[int]]  # tokens, their text, their sentence
 
 
 class TokenIds:
@@ -26,12 +26,12 @@ class TokenIds:
         self._numbers = WordNumbers(folder)
         self._rows = self._numbers.rows(vocabulary)
 
-    def of(self, rows: NDArray[Any], explained: int) -> list[Record]:
+    def of(self, rows: NDArray[Any], explained: int) -> list[IdRecord]:
         """The records of some texts, by their rows in the index of `stored`."""
         places = rows[["numbers", "length", "all_words"]].tolist()
         return [self._record(start, _lengths(length, words, explained)) for start, length, words in places]
 
-    def _record(self, start: int, lengths: Sequence[int]) -> Record:
+    def _record(self, start: int, lengths: Sequence[int]) -> IdRecord:
         words = sum(lengths)
         tokens = self._rows[self._numbers.numbers(start, words)].tolist()
         sentence = self._numbers.sentences(start, words).tolist()
@@ -70,12 +70,12 @@ class Numbered(Stored):
         """Those of some rows of the index."""
         return Numbered(self.path, rows, self.explained, self.ids)
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[IdRecord]:
         """The token ids of all."""
         return self.ids.of(self.rows, self.explained)
 
 
-def numbered(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
+def number_split(examples: Sequence[Example], vocabulary: Vocabulary) -> Sequence[Example]:
     """A stored split with its token ids; examples in memory as they are."""
     if not isinstance(examples, Stored) or isinstance(examples, Numbered):
         return examples

@@ -34,10 +34,10 @@ def whitespace(text: str) -> list[str]:
     return list(map(intern, text.split()))  # a corpus repeats its words: one object for all copies
 
 
-def words(text: str) -> list[str]:
+def penn_words(text: str) -> list[str]:
     """Words and punctuation, with contractions cut as in the Penn Treebank, so that GloVe knows the pieces.
 
-    >>> words("I don't like it, it's well-known (7/10)...")
+    >>> penn_words("I don't like it, it's well-known (7/10)...")
     ['I', 'do', "n't", 'like', 'it', ',', 'it', "'s", 'well-known', '(', '7/10', ')', '...']
     """
     return list(chain.from_iterable(map(_WORDS.__getitem__, text.split())))
@@ -55,7 +55,7 @@ def jain_wallace(text: str) -> list[str]:
 
 
 def characters(text: str) -> list[str]:
-    """As `words`, and single characters of the scripts that have no spaces between words.
+    """As `penn_words`, and single characters of the scripts that have no spaces between words.
 
     >>> characters("这部电影, isn't it?")
     ['这', '部', '电', '影', ',', 'is', "n't", 'it', '?']
@@ -79,7 +79,7 @@ def as_written(text: str, words: Sequence[str]) -> tuple[str, ...]:
 VERBATIM = ("whitespace", "characters")  # cut a text and change nothing of it
 TOKENIZERS: dict[str, Tokenizer] = {
     "whitespace": whitespace,
-    "words": words,
+    "words": penn_words,
     "jain_wallace": jain_wallace,
     "characters": characters,
 }
@@ -111,7 +111,7 @@ def _pieces(word: str) -> tuple[str, ...]:
 
 def _characters(word: str) -> tuple[str, ...]:
     """The tokens of one white-space word, in scripts that have spaces and in those that have none."""
-    return tuple(piece for part in scripts.characters(word) for piece in _WORDS[part])
+    return tuple(piece for part in scripts.split_characters(word) for piece in _WORDS[part])
 
 
 def _without_clitics(token: str) -> list[str]:

@@ -78,11 +78,11 @@ class ToyTranslationTask(TranslationSettings):
         for row in range(size):
             sentence = next(s for s in drawn if s not in seen)
             seen.add(sentence)
-            source, target, links = translated(sentence)
+            source, target, links = translate_sentence(sentence)
             yield SentencePair(row, source, target, links, place((source,), self.split_seed))
 
 
-def translated(sentence: Sentence) -> tuple[str, str, Links]:
+def translate_sentence(sentence: Sentence) -> tuple[str, str, Links]:
     """Source, target and the links between them."""
     source: list[str] = []
     subject = _said(sentence.subject, source)

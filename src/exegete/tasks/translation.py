@@ -16,22 +16,22 @@ from pydantic import Field
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec
-from exegete.tasks.alignments import check_links, read_alignments, reversed_links
+from exegete.tasks.alignments import check_links, read_alignments, reverse_links
 from exegete.tasks.example import Example, Links, Task
 from exegete.tasks.pieces import Pieces, learn_pieces, unknown_count, whole_words
-from exegete.tasks.settings import Count, SampleSettings
+from exegete.tasks.settings import AtLeastOne, SampleSettings
 from exegete.tasks.splits import SPLITS, left_out, place
 
-Cut = Callable[[str], tuple[str, ...]]
+CutText = Callable[[str], tuple[str, ...]]
 QUARTILE, ALL = "quartile", "all"  # steps that have a name; any other is a word of the target
 
 
 class TranslationSettings(SampleSettings, ABC):
     """How pairs of sentences become examples, and how a kind of source is read."""
 
-    pieces: Count | None = None  # of the joint vocabulary; words stay whole without it
+    pieces: AtLeastOne | None = None  # of the joint vocabulary; words stay whole without it
     lower: bool = False
-    max_length: Count | None = 100  # in pieces, of either side, included
+    max_length: AtLeastOne | None = 100  # in pieces, of either side, included
     max_length_in: Literal["train", "all"] = "train"  # the splits that longer pairs are left out of
     reverse: bool = False  # translate the target into the source
     step: str = Field(QUARTILE, min_length=1)  # which output words are explained: quartile, all, or a word
@@ -44,7 +44,7 @@ class TranslationSettings(SampleSettings, ABC):
 class CorpusSettings(TranslationSettings):
     """The same for texts that people wrote, which need pieces and may have gold alignments."""
 
-    pieces: Count = 4000
+    pieces: AtLeastOne = 4000
     alignments: Path | None = None  # of the test split, in Pharaoh format
 
 
@@ -82,7 +82,7 @@ def translation(
     if settings.reverse:
         taken = {split: [_reversed(p) for p in found] for split, found in taken.items()}
     pieces = _learnt(taken["train"], settings)
-    cut: Cut = pieces.cut if pieces else partial(whole_words, lower=settings.lower)
+    cut: CutText = pieces.cut if pieces else partial(whole_words, lower=settings.lower)
     splits = {split: _short(split, _examples(found, cut), settings, said) for split, found in taken.items()}
     said += _unknown(splits)
     return Task(
@@ -112,7 +112,9 @@ def with_alignments(pairs: Iterable[SentencePair], path: Path) -> list[SentenceP
     return [SentencePair(p.id, p.source, p.target, links, p.place) for p, links in zip(found, lines, strict=True)]
 
 
-def aligned(splits: dict[str, Iterable[SentencePair]], settings: CorpusSettings) -> dict[str, Iterable[SentencePair]]:
+def align_splits(
+    splits: dict[str, Iterable[SentencePair]], settings: CorpusSettings
+) -> dict[str, Iterable[SentencePair]]:
     """The splits of a source, the test split with its alignments if there are any."""
     if settings.alignments is None:
         return splits
@@ -152,7 +154,7 @@ def _taken(
 
 
 def _reversed(p: SentencePair) -> SentencePair:
-    return SentencePair(p.id, p.target, p.source, None if p.links is None else reversed_links(p.links), p.place)
+    return SentencePair(p.id, p.target, p.source, None if p.links is None else reverse_links(p.links), p.place)
 
 
 def _learnt(train: Sequence[SentencePair], settings: TranslationSettings) -> Pieces | None:
@@ -162,7 +164,7 @@ def _learnt(train: Sequence[SentencePair], settings: TranslationSettings) -> Pie
     return learn_pieces((text for p in train for text in (p.source, p.target)), settings.pieces, settings.lower)
 
 
-def _examples(pairs: Iterable[SentencePair], cut: Cut) -> list[Example]:
+def _examples(pairs: Iterable[SentencePair], cut: CutText) -> list[Example]:
     return [Example(p.id, (cut(p.source), cut(p.target)), 0) for p in pairs]
 
 

@@ -22,7 +22,7 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
 
 FLOOR = 1e-10  # the least weight inside a logarithm
-Text = tuple[tuple[int, ...], ...]  # words as rows of the vocabulary, with text and sentence; then the candidates
+TextIds = tuple[tuple[int, ...], ...]  # words as rows of the vocabulary, with text and sentence; then the candidates
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class AgainstBase:
     settings: Adversary
     base: Predictor
     site: str
-    known: dict[Text, BasePrediction]
+    known: dict[TextIds, BasePrediction]
 
     def __call__(self, trace: Trace, batch: Batch) -> Tensor:
         """Mean TVD − λ mean KL; every text counts, also one of a single word, whose KL is 0."""
@@ -83,7 +83,7 @@ class AgainstBase:
 
     def _stored(self, batch: Batch) -> list[BasePrediction]:
         """The base's predictions and weights for every text, computed where they are not known yet."""
-        texts = texts_of(batch)
+        texts = text_ids(batch)
         if any(text not in self.known for text in texts):
             self.known.update(zip(texts, self._run(batch), strict=True))
         return [self.known[text] for text in texts]
@@ -132,7 +132,7 @@ def _reach(trace: Trace, site: str) -> Tensor:
     return real_keys(trace, site).flip(-1).cumsum(-1).flip(-1) > 0
 
 
-def texts_of(batch: Batch) -> list[Text]:
+def text_ids(batch: Batch) -> list[TextIds]:
     """What tells the examples of a batch apart: the words of all texts, which text and sentence each is in, and the
     classes that may be chosen; not how they are padded.
     """

@@ -14,13 +14,13 @@ from exegete import __version__
 from exegete.base.errors import ExegeteError
 from exegete.base.files import read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
-from exegete.models.build import placed, restored_model
+from exegete.models.build import place_model, restore_model
 from exegete.models.capabilities import Saving, Trainable, Writing
 from exegete.models.contract import Predictor
 from exegete.models.ours.module import weights_hash
 from exegete.models.settings import HUB, MODELS, OwnSettings
-from exegete.tasks.catalogue import as_written
-from exegete.tasks.class_names import named
+from exegete.tasks.catalogue import verbatim_spec
+from exegete.tasks.class_names import name_classes
 from exegete.training.fit import State
 
 FORMAT = 1
@@ -70,7 +70,7 @@ def is_trained(model: str) -> bool:
     if is_checkpoint(Path(model)):
         return True
     if parse(model).name.startswith(HUB):
-        from exegete.models.huggingface.source import is_trained as comes_trained
+        from exegete.models.huggingface.source import comes_trained
 
         return comes_trained(model)
     settings = MODELS.make(model) if parse(model).name == "own" else None
@@ -92,7 +92,7 @@ def as_read(task: str, model: str) -> str:
     all else is trained on what the task gives.
     """
     known = text_settings(model)
-    return task if known is None else as_written(task, *known)
+    return task if known is None else verbatim_spec(task, *known)
 
 
 def text_settings(model: str) -> tuple[str, bool] | None:
@@ -133,11 +133,11 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         )
     try:
         _check_kinds(facts)
-        labels = named(facts["labels"], facts["task"])  # before 0.2 a film review was of class 0 or 1
-        model = restored_model(folder, facts | {"labels": labels})
+        labels = name_classes(facts["labels"], facts["task"])  # before 0.2 a film review was of class 0 or 1
+        model = restore_model(folder, facts | {"labels": labels})
         if not isinstance(model, Saving):
             model.load_state_dict(_load_tensors(folder / WEIGHTS, "checkpoint"))
-        checkpoint = Checkpoint(placed(model.eval()), **{name: facts[name] for name in FIELDS})
+        checkpoint = Checkpoint(place_model(model.eval()), **{name: facts[name] for name in FIELDS})
     except (KeyError, TypeError, RuntimeError, OSError) as error:
         raise ExegeteError(
             f"the checkpoint at {folder} is damaged ({str(error).splitlines()[0]}): train it again"

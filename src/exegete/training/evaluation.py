@@ -25,7 +25,7 @@ def predict(model: Predictor, examples: Sequence[Example], intervene: Interventi
     """Logits [example, class] in the order of the examples, on the CPU: whatever is counted next is counted there."""
     found = torch.empty(len(examples), len(model.labels))  # one block: pieces pin what passes leave behind
     with torch.no_grad():
-        for members in passes(model, examples):
+        for members in prediction_passes(model, examples):
             batch = model.collate([examples[i] for i in members])
             logits = model.logits(batch, intervene=intervene).cpu()
             found = found.to(torch.promote_types(found.dtype, logits.dtype))
@@ -44,7 +44,7 @@ def _of_words(model: Writing, examples: Sequence[Example], intervene: Interventi
     """Accuracy and mean −log p of the target's words and ends; perplexity is its exponential."""
     right, loss, count = 0, 0.0, 0
     with torch.no_grad():
-        for members in passes(model, examples):
+        for members in prediction_passes(model, examples):
             batch = model.collate([examples[i] for i in members])
             logits, words = model.logits(batch, intervene=intervene).flatten(0, 1), gold(batch).flatten()
             there = words != PAD
@@ -54,7 +54,7 @@ def _of_words(model: Writing, examples: Sequence[Example], intervene: Interventi
     return {"accuracy": right / max(1, count), "auc": None, "macro_f1": None, "loss": loss / max(1, count)}
 
 
-def passes(model: Predictor, examples: Sequence[Example]) -> list[list[int]]:
+def prediction_passes(model: Predictor, examples: Sequence[Example]) -> list[list[int]]:
     """Examples that go through a model together; few at a time where every word has logits for a whole vocabulary."""
     if isinstance(model, Pretrained):
         return list(batches_by_cost(model.lengths(examples), *PIECES))
@@ -76,7 +76,7 @@ def mean_loss(model: Trainable, examples: Sequence[Example], objective: Objectiv
     """An objective's mean over examples."""
     total = 0.0
     with torch.no_grad():
-        for members in passes(model, examples):
+        for members in prediction_passes(model, examples):
             batch = model.collate([examples[i] for i in members])
             total += len(members) * float(objective(model.trace(batch, intervene=at), batch))
     return total / len(examples)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from exegete.base.errors import UsageError
-from exegete.models.build import placed
+from exegete.models.build import place_model
 from exegete.models.capabilities import Pretrained, Trainable
-from exegete.models.huggingface.source import found
+from exegete.models.huggingface.source import find_model_files
 from exegete.training.checkpoint import FIELDS, Checkpoint, is_trained
 
 
@@ -30,23 +30,23 @@ class GivenModel(Checkpoint):
 
 def load_pretrained(spec: str) -> GivenModel:
     """The classifier that `hf:NAME` stands for; of a folder of ours, with what it was trained on."""
-    from exegete.models.huggingface.build import made
+    from exegete.models.huggingface.build import build_from_spec
 
     if not is_trained(spec):
         raise UsageError(
             f"{spec} has no trained classifier: train one with `exegete train --model {spec} --task TASK --out FOLDER`"
         )
-    known = found(spec).ours
-    return _as_it_is(placed(made(spec)), **({name: known[name] for name in FIELDS} if known else {}))
+    known = find_model_files(spec).ours
+    return _as_it_is(place_model(build_from_spec(spec)), **({name: known[name] for name in FIELDS} if known else {}))
 
 
 def wrap_pretrained(
     module: Any, tokenizer: Any, labels: Sequence[str] = (), label: str = "", truncate: bool = False
 ) -> GivenModel:
     """A classifier of transformers in memory with its tokenizer, as both are now: a copy is taken."""
-    from exegete.models.huggingface.build import wrapped
+    from exegete.models.huggingface.build import wrap_classifier
 
-    return _as_it_is(wrapped(module, tokenizer, labels, label, truncate), in_memory=True)
+    return _as_it_is(wrap_classifier(module, tokenizer, labels, label, truncate), in_memory=True)
 
 
 def _as_it_is(model: Any, **facts: Any) -> GivenModel:
@@ -56,6 +56,6 @@ def _as_it_is(model: Any, **facts: Any) -> GivenModel:
 
 def hold_pretrained(model: Trainable) -> str:
     """The name of a model of transformers that lives in this process only."""
-    from exegete.models.huggingface.build import hold
+    from exegete.models.huggingface.build import hold_model
 
-    return hold(model)
+    return hold_model(model)

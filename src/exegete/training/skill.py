@@ -21,7 +21,7 @@ from exegete.models.ours.translator import gold
 from exegete.tasks.disk import column_of
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD
-from exegete.training.evaluation import passes
+from exegete.training.evaluation import prediction_passes
 
 LEVEL = 0.95
 SAID = {
@@ -73,12 +73,12 @@ def skill_of_classes(probabilities: Tensor, label: Tensor, train: Sequence[Examp
 def skill_of_translations(model: Writing, examples: Sequence[Example], train: Sequence[Example]) -> Skill:
     """Of the words of targets, each after the right ones: the mean over sentences of the mean over words."""
     count = torch.zeros(len(model.words), dtype=torch.long, device=model.device)
-    for members in passes(model, train):
+    for members in prediction_passes(model, train):
         words = gold(model.collate([train[i] for i in members]))
         count += torch.bincount(words[words != PAD], minlength=len(count))
     found, by_frequency = torch.full((len(examples),), math.nan, dtype=torch.float64), _log_shares(count)
     with torch.no_grad():
-        for members in passes(model, examples):
+        for members in prediction_passes(model, examples):
             batch = model.collate([examples[i] for i in members])
             words, there = gold(batch), gold(batch) != PAD
             likely = model.logits(batch).double().log_softmax(-1).gather(-1, words[..., None])[..., 0]

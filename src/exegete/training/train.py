@@ -19,7 +19,7 @@ from exegete.training.evaluation import evaluate_held_out
 from exegete.training.fit import Fit
 
 
-def train(fit: Fit, folder: Path, key: str, progress: Progress = silent) -> Checkpoint:
+def train_in_folder(fit: Fit, folder: Path, key: str, progress: Progress = silent) -> Checkpoint:
     """Train a model into `folder`, which must be free or hold the result of the same training (the same `key`).
 
     Until it is complete, the state after each epoch is kept beside it, in `folder`.partial.

@@ -14,7 +14,7 @@ from exegete.answers.pages.texts import HeatMaps
 from exegete.base.errors import ExegeteError
 from exegete.experiments.adversary_search.experiment import AdversarySearch
 from exegete.experiments.adversary_search.section import examples
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.report.heatmap import HeatMap, HeatRow
 from exegete.report.section import Section
 from tests.answers.pages.runs import asked
@@ -23,19 +23,19 @@ MAP = HeatMap("t", ("a",), (HeatRow("m", (1.0,), False),), "1")
 STUDY: Any = None
 
 
-def told(name: str, **more: Any) -> tuple[Any, Found]:
+def told(name: str, **more: Any) -> tuple[Any, QuestionResult]:
     parts = [Section(f"first of {name}"), Section(f"second of {name}")]
-    return SimpleNamespace(sections=lambda _: iter(parts), **more), Found(Path(), name, None)
+    return SimpleNamespace(sections=lambda _: iter(parts), **more), QuestionResult(Path(), name, None)
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Found]]:
-    there: list[tuple[Any, Found]] = []
-    monkeypatch.setattr(module, "found_in", lambda *_: iter(there))
+def found(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, QuestionResult]]:
+    there: list[tuple[Any, QuestionResult]] = []
+    monkeypatch.setattr(module, "results_in", lambda *_: iter(there))
     return there
 
 
-def test_they_follow_the_scorecard(found: list[tuple[Any, Found]]) -> None:
+def test_they_follow_the_scorecard(found: list[tuple[Any, QuestionResult]]) -> None:
     found += [told("layers"), told("agreement"), told("permutation"), told("faithfulness")]
     tests = [asked("faithful"), asked("used"), asked("agrees")]
     told_ = HeatMaps("faithfulness", (MAP,), "Texts", "why")
@@ -47,7 +47,7 @@ def test_they_follow_the_scorecard(found: list[tuple[Any, Found]]) -> None:
     assert "comprehensiveness" in made[0].note.formula
 
 
-def test_an_experiment_may_have_examples_of_its_own(found: list[tuple[Any, Found]]) -> None:
+def test_an_experiment_may_have_examples_of_its_own(found: list[tuple[Any, QuestionResult]]) -> None:
     found += [
         told("adversary_search", examples=lambda _: ("twins", (MAP,))),
         told("multiverse", examples=lambda _: ("none", ())),
@@ -58,16 +58,16 @@ def test_an_experiment_may_have_examples_of_its_own(found: list[tuple[Any, Found
     assert without.note is None  # somebody's own experiment
 
 
-def test_a_run_without_scores_says_so(found: list[tuple[Any, Found]]) -> None:
+def test_a_run_without_scores_says_so(found: list[tuple[Any, QuestionResult]]) -> None:
     found.append(told("layers"))
     assert list(chapters(Path(), STUDY, [], None))[-1].paragraphs == [NO_TEXTS]
 
 
-def test_tables_of_another_version_are_refused(found: list[tuple[Any, Found]]) -> None:
-    def sections(_: Found) -> Iterator[Section]:
+def test_tables_of_another_version_are_refused(found: list[tuple[Any, QuestionResult]]) -> None:
+    def sections(_: QuestionResult) -> Iterator[Section]:
         yield Section(str(pl.DataFrame({"a": [1]})["b"]))
 
-    found.append((SimpleNamespace(sections=sections), Found(Path(), "multiverse", None)))
+    found.append((SimpleNamespace(sections=sections), QuestionResult(Path(), "multiverse", None)))
     with pytest.raises(ExegeteError, match="another version of exegete"):
         list(chapters(Path("r"), STUDY, [], None))
 
@@ -81,7 +81,7 @@ def test_twins_have_the_same_words_and_other_weights(tmp_path: Path) -> None:
     rows.append(row | lists | {"epsilon": 0.01, "who": "faithful", "example": 2})
     (tmp_path / "tables").mkdir()
     pl.DataFrame(rows).write_parquet(tmp_path / "tables" / "adversary_search.parquet")
-    sentence, maps = examples(Found(tmp_path, "adversary_search", AdversarySearch()))
+    sentence, maps = examples(QuestionResult(tmp_path, "adversary_search", AdversarySearch()))
     assert "not typical" in sentence
     assert len(maps) == 1
     assert maps[0].words == tuple(words)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from exegete import __version__
-from exegete.answers.pages.citations import SOFTWARE, bibtex, entries, key_of, papers_of
+from exegete.answers.pages.citations import SOFTWARE, bibtex, citation_key, entries, papers_of
 from exegete.experiments.catalogue import EXPERIMENTS
-from exegete.experiments.tests import built_in, note_of
+from exegete.experiments.tests import built_in_tests, note_of
 from exegete.report.section import Note
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +20,7 @@ def notes() -> dict[str, Note]:
 
 def test_every_experiment_has_a_note() -> None:
     assert set(EXPERIMENTS) - set(notes()) == {"multiverse"}  # it is told by its own choices
-    assert {name for test in built_in().values() for name in test.experiments} <= set(notes())
+    assert {name for test in built_in_tests().values() for name in test.experiments} <= set(notes())
     assert all(note.formula and note.misleads for note in notes().values())
 
 
@@ -49,10 +49,10 @@ def test_papers_are_cited_once_and_whole() -> None:
 
 
 def test_every_criterion_and_experiment_has_an_entry() -> None:
-    asked = {test.source for test in built_in().values()}
+    asked = {test.source for test in built_in_tests().values()}
     ours = {paper for name in notes() for paper in papers_of(name)}
     assert ours
-    assert {key_of(paper) for paper in asked | ours} <= set(entries())
+    assert {citation_key(paper) for paper in asked | ours} <= set(entries())
 
 
 def test_entries_are_whole() -> None:

@@ -10,7 +10,7 @@ import pytest
 from exegete.answers.pages.document import render
 from exegete.report.heatmap import HeatMap, HeatRow, Matrix
 from exegete.report.markup import block
-from exegete.report.markup import page as html_page
+from exegete.report.markup import page_of_blocks as html_page
 from exegete.report.section import Figure, Report, Section, Table
 from exegete.report.theme import themed
 from tests.answers.pages.test_report_html import chart, report

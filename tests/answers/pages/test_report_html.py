@@ -18,7 +18,7 @@ from exegete.answers.pages.document import render
 from exegete.report.blocks import LONG, LONGEST, standalone
 from exegete.report.drawing import drawing
 from exegete.report.heatmap import HeatMap, HeatRow
-from exegete.report.markup import file_link, filled
+from exegete.report.markup import file_link, fill_template
 from exegete.report.section import Figure, Note, Report, Section, Table, Verdict, anchor
 from exegete.report.theme import SENTINELS, inline, themed
 from tests.report.colours import contrast
@@ -268,9 +268,9 @@ def test_colours_are_named_once() -> None:
 def test_templates_escape_unless_told() -> None:
     link = file_link("x", "text/plain", '"<', "a < b")
     assert link.endswith('download="&#34;&lt;" aria-label="Download &#34;&lt;">Download a &lt; b</a>')
-    assert f'<p class="files">{link}</p>' in filled("report/templates/figure.html", svg=link, **WITHIN)
+    assert f'<p class="files">{link}</p>' in fill_template("report/templates/figure.html", svg=link, **WITHIN)
     with pytest.raises(UndefinedError):  # what a template needs is given, or nothing is written
-        filled("report/templates/figure.html", svg=link)
+        fill_template("report/templates/figure.html", svg=link)
     assert anchor("???") == "section"
 
 

@@ -6,7 +6,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 from rich.console import Console
 
-from exegete.report.columns import count, interval, number, probability, share, spread, text, verdict
+from exegete.report.columns import count, interval, mean_and_spread, number, probability, share, text, verdict
 from exegete.report.section import Table, Verdict, scorecard
 from exegete.report.tables import rich_table, to_csv
 
@@ -34,7 +34,7 @@ def test_cells_read_as_a_paper_prints_them() -> None:
         "nan": float("nan"),
     }
     assert interval("low", "high").cell(row) == "[0.213, −0.245]"
-    assert spread("mean", "std").cell(row) == "0.300 ± 0.100"
+    assert mean_and_spread("mean", "std").cell(row) == "0.300 ± 0.100"
     assert count("n").cell(row) == "1,234,567"
     assert share("share").cell(row) == "58.3 %"
     assert probability("p").cell(row) == "< 0.001"

@@ -13,14 +13,14 @@ from exegete.answers.pages.verdicts import (
     by_group,
     for_reader,
     informing,
-    name_of,
-    questions,
     scorecards,
+    test_name,
+    test_questions,
     title_of,
-    unasked,
+    unasked_tests,
     verdicts,
 )
-from exegete.report.labels import shortened
+from exegete.report.labels import shorten_paths
 from exegete.report.section import Verdict, scorecard
 from tests.answers.pages.runs import asked, audit
 from tests.answers.pages.test_report_html import HOSTILE, Reader
@@ -111,7 +111,7 @@ def test_planted_words_make_no_other_model() -> None:
     assert [v.of for v in lines] == ["", ""]
     assert [v.section for v in lines] == ["faithfulness", ""]
     several = [asked("known_answer", task=f"sst:planted={kind}") for kind in ("token", "pair")]
-    assert [name_of(each, several) for each in several] == ["known_answer (token)", "known_answer (pair)"]
+    assert [test_name(each, several) for each in several] == ["known_answer (token)", "known_answer (pair)"]
     assert [title_of(each, several) for each in several] == [
         "finds planted words (token)",
         "finds planted words (pair)",
@@ -135,7 +135,7 @@ def test_a_test_without_a_number_is_a_line_too() -> None:
 
 
 def test_questions_are_asked_once() -> None:
-    said = questions(audit(asked(), asked(model="average")))
+    said = test_questions(audit(asked(), asked(model="average")))
     assert said == [
         "matches the best method (faithful): Is it? Holds if it is at most 0.05 below the best (Jain & Wallace 2019)."
     ]
@@ -150,8 +150,8 @@ def test_a_terminal_shows_what_decides_and_counts_the_rest() -> None:
     titles = [table.title for table in scorecards(told, everything=True)]
     assert titles == ["What decides", "Words that matter", "People"]
     assert informing(told) == 1
-    assert "marks what people mark" in unasked(told)
-    assert not {"agrees with saliency", "acts through its weight (M)"} & set(unasked(told))
+    assert "marks what people mark" in unasked_tests(told)
+    assert not {"agrees with saliency", "acts through its weight (M)"} & set(unasked_tests(told))
 
 
 def test_where_nothing_decides_a_terminal_shows_all() -> None:
@@ -178,5 +178,5 @@ def test_a_reader_sees_names_of_files_without_their_folders() -> None:
 
 def test_files_of_one_name_keep_their_folders() -> None:
     tasks = ["file:/a/of/it/r.csv", "file:/b/of/it/r.csv"]
-    assert shortened(" ".join(tasks), tasks) == " ".join(tasks)
-    assert shortened("hf:owner/name of hf:owner/name", ["hf:owner/name"]) == "hf:owner/name of hf:owner/name"
+    assert shorten_paths(" ".join(tasks), tasks) == " ".join(tasks)
+    assert shorten_paths("hf:owner/name of hf:owner/name", ["hf:owner/name"]) == "hf:owner/name of hf:owner/name"

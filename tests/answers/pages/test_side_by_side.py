@@ -3,7 +3,7 @@
 import polars as pl
 
 from exegete.answers.pages.document import render
-from exegete.answers.pages.side_by_side import COLOURS, across, side_by_side
+from exegete.answers.pages.side_by_side import COLOURS, lines_by_model, models_section
 from exegete.report.blocks import table_block
 from exegete.report.drawing import drawing
 from exegete.report.section import Report
@@ -17,13 +17,13 @@ TESTS = [
     asked("used", model="bilstm", statistic=0.3, interval=(0.2, 0.4), verdict="holds", criterion="above 0.05"),
     asked("needed", model="bilstm", verdict="not testable", statistic=None, interval=(None, None), chance=None),
 ]
-SECTION = side_by_side(TESTS, ["sst"], ["bilstm", "average"])
+SECTION = models_section(TESTS, ["sst"], ["bilstm", "average"])
 
 
 def test_one_model_has_nobody_beside_it() -> None:
-    assert side_by_side([asked(), asked("used")], ["sst"], ["bilstm"]) is None
-    assert side_by_side([asked(), asked("known_answer", task="sst:planted=token")], ["sst"], ["bilstm"]) is None
-    assert side_by_side([], ["sst"], ["bilstm"]) is None
+    assert models_section([asked(), asked("used")], ["sst"], ["bilstm"]) is None
+    assert models_section([asked(), asked("known_answer", task="sst:planted=token")], ["sst"], ["bilstm"]) is None
+    assert models_section([], ["sst"], ["bilstm"]) is None
 
 
 def test_verdicts_stand_in_the_order_of_the_study() -> None:
@@ -63,7 +63,7 @@ def test_nothing_is_drawn_of_nothing() -> None:
     empty = pl.DataFrame(
         {"model": ["a"], "statistic": [None], "verdict": ["not testable"]}, schema_overrides={"statistic": pl.Float64}
     )
-    assert "no statistic" in str(across(empty, "needed").to_dict())
+    assert "no statistic" in str(lines_by_model(empty, "needed").to_dict())
 
 
 def test_the_comparison_is_a_landmark_after_the_answer() -> None:

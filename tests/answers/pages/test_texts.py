@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exegete.answers.pages.texts import best_methods, telling
+from exegete.answers.pages.texts import best_methods, telling_texts
 from exegete.report.columns import decimal
 from exegete.report.heat import heat_block, heat_svg, legend
 from exegete.report.heatmap import HeatMap, HeatRow
@@ -27,7 +27,7 @@ def tau_b(first: list[float], second: list[float]) -> float:
 
 
 def test_the_lowest_tau_comes_first(tmp_path: Path) -> None:
-    told = telling(tmp_path, scored_run(tmp_path), "test", [asked()])
+    told = telling_texts(tmp_path, scored_run(tmp_path), "test", [asked()])
     assert told is not None
     assert told.experiment == "faithfulness"
     assert told.title == "Where attention and LRP disagree most"
@@ -47,15 +47,15 @@ def test_the_lowest_tau_comes_first(tmp_path: Path) -> None:
 
 def test_without_scores_there_are_no_texts(tmp_path: Path) -> None:
     cells = scored_run(tmp_path)
-    assert telling(tmp_path, cells, "dev", []) is None
-    assert telling(tmp_path, [cells[0] | {"experiments": {}}], "test", []) is None
+    assert telling_texts(tmp_path, cells, "dev", []) is None
+    assert telling_texts(tmp_path, [cells[0] | {"experiments": {}}], "test", []) is None
     (tmp_path / "stages" / "predict-1" / "stage.json").unlink()
-    assert telling(tmp_path, cells, "test", []) is None
+    assert telling_texts(tmp_path, cells, "test", []) is None
 
 
 def test_several_models_show_one_text_each(tmp_path: Path) -> None:
     first = scored_run(tmp_path)[0]
-    told = telling(tmp_path, [first, first | {"seed": 1}, first | {"model": "average"}], "test", [asked()])
+    told = telling_texts(tmp_path, [first, first | {"seed": 1}, first | {"model": "average"}], "test", [asked()])
     assert told is not None
     assert [drawn.title.partition(". ")[0] for drawn in told.maps] == [
         "bilstm: tanh, softmax",
@@ -65,10 +65,10 @@ def test_several_models_show_one_text_each(tmp_path: Path) -> None:
 
 def test_planted_tasks_wait(tmp_path: Path) -> None:
     first = scored_run(tmp_path)[0]
-    told = telling(tmp_path, [first | {"task": "sst:planted=token"}, first], "test", [])
+    told = telling_texts(tmp_path, [first | {"task": "sst:planted=token"}, first], "test", [])
     assert told is not None
     assert len(told.maps) == 2  # of one model: all of its texts
-    alone = telling(tmp_path, [first | {"task": "sst:planted=token"}], "test", [])
+    alone = telling_texts(tmp_path, [first | {"task": "sst:planted=token"}], "test", [])
     assert alone is not None
 
 

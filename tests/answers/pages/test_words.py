@@ -7,7 +7,7 @@ import pytest
 
 from exegete.answers.pages.words import words_of_cell, words_section
 from exegete.base.errors import UsageError
-from exegete.report.word_shares import _apart, _placed, words_of
+from exegete.report.word_shares import _apart, _placed, shares_by_word
 from tests.answers.pages.runs import asked, scored_run
 from tests.measures.test_words import METHODS, corpus
 
@@ -36,7 +36,7 @@ def test_rare_words_are_left_out_and_counted(tmp_path: Path) -> None:
 
 
 def test_the_tables_and_the_figure_have_the_same_numbers() -> None:
-    found = words_of(corpus(60), METHODS, least=3)
+    found = shares_by_word(corpus(60), METHODS, least=3)
     most = found.most(2)
     assert [column.title for column in most.shown] == ["word", "texts", "times", "attention", "LRP"]
     top = found.frame.filter(method="attention").sort("mean", descending=True)["word"][:2].to_list()
@@ -49,7 +49,7 @@ def test_the_tables_and_the_figure_have_the_same_numbers() -> None:
 
 
 def test_drawn_words_do_not_overlap() -> None:
-    beside = words_of(corpus(60), METHODS).beside()
+    beside = shares_by_word(corpus(60), METHODS).beside()
     same = beside.with_columns(own=1.0, other=1.0)
     assert _placed(same, 4.0)["room"].sum() == 1
     assert _placed(same, 4.0)["room"][0]  # the most frequent one
@@ -58,6 +58,6 @@ def test_drawn_words_do_not_overlap() -> None:
 
 
 def test_nothing_frequent_enough_is_an_empty_figure() -> None:
-    found = words_of(corpus(20), METHODS, least=50)
+    found = shares_by_word(corpus(20), METHODS, least=50)
     assert (len(found), len(found.beside()), found.left_out) == (0, 0, 5)
     assert "nothing to show" in found.figure().to_dict()["description"]

@@ -9,15 +9,15 @@ from typing import Any, TypeAlias
 import pytest
 
 from exegete.base.errors import UsageError
-from exegete.wings.annotation.page import checked_format, page
-from exegete.wings.annotation.sheets import Item, ItemKey, Secret, read_sheet
+from exegete.wings.annotation.page import annotation_page, checked_format
+from exegete.wings.annotation.sheets import ItemKey, Secret, SheetItem, read_sheet
 from tests.answers.pages.test_report_html import HOSTILE, Reader
 
 Browser: TypeAlias = Any  # playwright's, which is only needed for the tests in a browser
 Page: TypeAlias = Any
 WORDS = ("a", "fine", HOSTILE, "film")
-ITEMS = tuple(Item(f"kabc-{n:03d}", (WORDS, ("who", "?")), 0, (2, 1), HOSTILE) for n in range(1, 6))
-PAGE = page(ITEMS, "kabc")
+ITEMS = tuple(SheetItem(f"kabc-{n:03d}", (WORDS, ("who", "?")), 0, (2, 1), HOSTILE) for n in range(1, 6))
+PAGE = annotation_page(ITEMS, "kabc")
 READ = Reader(PAGE)
 KEY = ItemKey("kabc", {}, {item.name: Secret(0, "original", "a", "a", True, "a", ()) for item in ITEMS})
 
@@ -40,7 +40,7 @@ def test_every_item_is_there_once_with_its_words_marked() -> None:
     assert len(READ.all("mark")) == 2 * len(ITEMS)
     assert "<mark>fine</mark> <mark>&lt;script&gt;alert(" in PAGE
     assert "who ?" in PAGE
-    assert page(ITEMS, "kabc") == PAGE
+    assert annotation_page(ITEMS, "kabc") == PAGE
 
 
 def test_the_page_knows_nothing_of_the_key() -> None:

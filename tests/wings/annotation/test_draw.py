@@ -19,8 +19,8 @@ from exegete.tasks.batching import collate
 from exegete.tasks.example import Example, Task
 from exegete.tasks.sentences import sentences
 from exegete.training.checkpoint import Checkpoint, save_checkpoint
-from exegete.wings.annotation.sample import Draw, draw, drawn
-from exegete.wings.annotation.sheets import DrawnItems, to_csv
+from exegete.wings.annotation.sample import Draw, draw_items, draw_sample
+from exegete.wings.annotation.sheets import DrawnItems, sheet_csv
 from tests.answers.explained_model import SPEC, checkpoint, saved
 from tests.small import small_model, small_task, vocabulary
 
@@ -36,11 +36,11 @@ def model() -> Checkpoint:
 
 @pytest.fixture(scope="module")
 def found(model: Checkpoint) -> DrawnItems:
-    return drawn(model, TASK, ASKED)
+    return draw_items(model, TASK, ASKED)
 
 
 def of(model: Checkpoint, task: Task = TASK, **settings: object) -> DrawnItems:
-    return drawn(model, task, replace(ASKED, **settings))  # type: ignore[arg-type]
+    return draw_items(model, task, replace(ASKED, **settings))  # type: ignore[arg-type]
 
 
 def test_as_many_of_each_condition_and_no_text_twice(found: DrawnItems) -> None:
@@ -105,7 +105,7 @@ def test_the_same_draw_is_the_same_key(model: Checkpoint, found: DrawnItems) -> 
 
 def test_nothing_that_annotators_see_tells_the_condition(found: DrawnItems) -> None:
     assert set(found.items[0]._fields) == {"name", "texts", "explained", "marked", "predicted"}
-    sheet = to_csv(found.items)
+    sheet = sheet_csv(found.items)
     assert not any(word in sheet for word in ("original", "permuted", "gold", "example", "seed"))
 
 
@@ -176,7 +176,7 @@ def test_a_pair_shows_both_texts_and_ranks_one() -> None:
     for item in found.items:
         assert len(item.texts) == 2
         assert item.words == tuple(item.texts[0][place] for place in item.marked)
-    lines = to_csv(found.items).splitlines()
+    lines = sheet_csv(found.items).splitlines()
     assert lines[0] == "\ufeffitem,text,question,prediction,top words,relevant"
     assert ",where is it ?," in lines[1]
 
@@ -202,19 +202,19 @@ def letters(tmp_path: Path) -> str:
 
 
 def test_from_a_checkpoint_and_a_task_by_name(letters: str, tmp_path: Path) -> None:
-    found = draw(saved(tmp_path / "model"), letters, Draw(count=3))
+    found = draw_sample(saved(tmp_path / "model"), letters, Draw(count=3))
     assert len(found.items) == 6
     assert 0 <= found.key.facts["test_accuracy"] <= 1
 
 
 def test_what_can_not_be_asked(letters: str, tmp_path: Path) -> None:
     with pytest.raises(ExegeteError, match="there is no checkpoint"):
-        draw(tmp_path / "none", letters, ASKED)
+        draw_sample(tmp_path / "none", letters, ASKED)
     without = make_model(f"{SPEC},attention=none", vocabulary(TASK.split("train")), TASK.labels)
     assert isinstance(without, LastState)
     save_checkpoint(tmp_path / "blind", replace(checkpoint(), model=without.eval()))
     with pytest.raises(UsageError, match="no attention whose weights could be read"):
-        draw(tmp_path / "blind", letters, ASKED)
+        draw_sample(tmp_path / "blind", letters, ASKED)
     (tmp_path / "other.csv").write_text("text,label\n" + "".join(f"a b c {n},{n % 3}\n" for n in range(60)))
     with pytest.raises(ExegeteError, match="predicts the classes no, yes"):
-        draw(saved(tmp_path / "model"), f"file:{tmp_path / 'other.csv'}", ASKED)
+        draw_sample(saved(tmp_path / "model"), f"file:{tmp_path / 'other.csv'}", ASKED)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.wings.annotation.results import ALL, CELLS, Annotated, annotated, read_answers
-from exegete.wings.annotation.sheets import FACTS, DrawnItems, ItemKey, Secret, Sheet, claim
+from exegete.wings.annotation.results import ALL, CELLS, Annotated, join_answers, read_answers
+from exegete.wings.annotation.sheets import FACTS, DrawnItems, ItemKey, Secret, Sheet, claim_folder
 from exegete.wings.annotation.table import tables
 
 Z = 1.959963984540054
@@ -41,7 +41,7 @@ def row(frame: pl.DataFrame, **where: str) -> dict[str, object]:
 
 
 def test_the_four_cells_by_hand() -> None:
-    found = annotated(KEY, [sheet("ann", "yynyynnn"), sheet("bob", "yyyn-nyn")])
+    found = join_answers(KEY, [sheet("ann", "yynyynnn"), sheet("bob", "yyyn-nyn")])
     assert row(found.crossed, annotator="ann", condition="original") == {
         "annotator": "ann", "condition": "original", "n": 4,
         "correct_relevant": 0.5, "correct_not_relevant": 0.25, "wrong_relevant": 0.25, "wrong_not_relevant": 0.0,
@@ -54,7 +54,7 @@ def test_the_four_cells_by_hand() -> None:
 
 
 def test_one_annotator_has_nobody_to_agree_with() -> None:
-    found = annotated(KEY, [sheet("ann", "yynyynnn")])
+    found = join_answers(KEY, [sheet("ann", "yynyynnn")])
     assert set(found.crossed["annotator"]) == {"ann"}
     assert found.agreement.is_empty()
     assert len(tables(found)) == 2
@@ -68,7 +68,7 @@ def slow_wilson(yes: float, n: int) -> tuple[float, float]:
 
 
 def test_shares_and_their_difference() -> None:
-    found = annotated(KEY, [sheet("ann", "yynyynnn")]).relevant
+    found = join_answers(KEY, [sheet("ann", "yynyynnn")]).relevant
     original, permuted = (row(found, of=condition) for condition in ("original", "permuted"))
     assert (original["share"], permuted["share"]) == (0.75, 0.25)
     assert (original["low"], original["high"]) == pytest.approx(slow_wilson(3, 4), abs=1e-9)
@@ -85,7 +85,7 @@ def test_newcombes_example() -> None:
     """Newcombe (1998, table II): 56/70 − 48/80 has the interval 0.0524 to 0.3339 by method 10."""
     key = key_of(*[("original", True)] * 70, *[("permuted", True)] * 80)
     answers = "y" * 56 + "n" * 14 + "y" * 48 + "n" * 32
-    difference = row(annotated(key, [sheet("ann", answers)]).relevant, of="difference")
+    difference = row(join_answers(key, [sheet("ann", answers)]).relevant, of="difference")
     assert difference["share"] == pytest.approx(0.2)
     assert (difference["low"], difference["high"]) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
@@ -93,18 +93,18 @@ def test_newcombes_example() -> None:
 def test_two_answers_on_an_item_are_one_observation() -> None:
     key = key_of(*[("original", True)] * 60, *[("permuted", True)] * 60)
     answers = "yn" * 30 + "nnyn" * 15
-    both = annotated(key, [sheet("ann", answers), sheet("bob", answers)]).relevant
+    both = join_answers(key, [sheet("ann", answers), sheet("bob", answers)]).relevant
     together = row(both, annotator=ALL, of="original")
     assert (together["share"], together["items"], together["n"]) == (0.5, 60, 120)
     assert (together["low"], together["high"]) == pytest.approx(slow_wilson(30, 60), abs=1e-9)  # not of 120
-    unequal = annotated(KEY, [sheet("ann", "yyyn----"), sheet("bob", "yy--yynn")]).relevant
+    unequal = join_answers(KEY, [sheet("ann", "yyyn----"), sheet("bob", "yy--yynn")]).relevant
     original = row(unequal, annotator=ALL, of="original")  # 2, 2, 1 and 1 answers: 36 / 10 observations
     assert (original["share"], original["n"]) == (5 / 6, 6)
     assert (original["low"], original["high"]) == pytest.approx(slow_wilson(2.5, 3), abs=1e-9)
 
 
 def test_agreement_over_what_both_answered() -> None:
-    found = annotated(KEY, [sheet("ann", "yynyynn-"), sheet("bob", "yyyn-nyn"), sheet("cat", "nnnnnnnn")])
+    found = join_answers(KEY, [sheet("ann", "yynyynn-"), sheet("bob", "yyyn-nyn"), sheet("cat", "nnnnnnnn")])
     pair = row(found.agreement, first="ann", second="bob")
     ann, bob = [1, 1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 1]
     assert pair["n"] == 6
@@ -114,7 +114,7 @@ def test_agreement_over_what_both_answered() -> None:
 
 
 def test_undefined_agreement_is_said() -> None:
-    found = annotated(KEY, [sheet("ann", "yyyyyyyy"), sheet("bob", "yyyyyyyy"), sheet("cat", "--------")])
+    found = join_answers(KEY, [sheet("ann", "yyyyyyyy"), sheet("bob", "yyyyyyyy"), sheet("cat", "--------")])
     assert found.agreement["kappa"].to_list() == [None, None, None]
     assert "κ of ann and bob is undefined: both gave the same answer to all of their items" in found.notes
     assert "κ of ann and cat is undefined: they have no item in common" in found.notes
@@ -123,7 +123,7 @@ def test_undefined_agreement_is_said() -> None:
 
 
 def test_missing_answers_are_counted_and_the_way_on_is_said() -> None:
-    found = annotated(KEY, [sheet("ann", "yy------"), sheet("bob", "yynnyynn")])
+    found = join_answers(KEY, [sheet("ann", "yy------"), sheet("bob", "yynnyynn")])
     assert found.missing == {"ann": 6, "bob": 0}
     (note,) = [note for note in found.notes if "missing" in note]
     assert note.startswith(
@@ -139,7 +139,7 @@ def test_missing_answers_are_counted_and_the_way_on_is_said() -> None:
 @given(st.text("yn-", min_size=8, max_size=8), st.text("yn-", min_size=8, max_size=8))
 @settings(max_examples=12, deadline=None)
 def test_whatever_is_answered(first: str, second: str) -> None:
-    found: Annotated = annotated(KEY, [sheet("ann", first), sheet("bob", second)])
+    found: Annotated = join_answers(KEY, [sheet("ann", first), sheet("bob", second)])
     for line in found.crossed.filter(pl.col("n") > 0).iter_rows(named=True):
         assert sum(line[f"{cell}_n"] for cell in CELLS) == line["n"]
         assert sum(line[cell] for cell in CELLS) == pytest.approx(1)
@@ -151,7 +151,7 @@ def test_whatever_is_answered(first: str, second: str) -> None:
 
 
 def test_from_files(tmp_path: Path) -> None:
-    claim(tmp_path, DrawnItems((), KEY, ()))
+    claim_folder(tmp_path, DrawnItems((), KEY, ()))
     lines = [f"{item},yes" for item in list(KEY.secrets)[:5]]
     (tmp_path / "ann.csv").write_text("\n".join(["item,relevant", *lines]) + "\n")
     found = read_answers(tmp_path, [tmp_path / "ann.csv"])

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from exegete.base.errors import ExegeteError
-from exegete.wings.annotation.page import page, write_sheets
+from exegete.wings.annotation.page import annotation_page, write_sheets
 from exegete.wings.annotation.sheets import (
     ANSWERS,
     FACTS,
     KEY,
     SHEET,
     DrawnItems,
-    Item,
     ItemKey,
     Secret,
-    claim,
+    SheetItem,
+    claim_folder,
     load_key,
     read_sheet,
     read_sheets,
-    to_csv,
+    sheet_csv,
 )
 
 TEXTS = ("a fine film", "= dull , dull film", '"odd" ; [x] , film', "-1 of 10")
@@ -31,7 +31,7 @@ TEXTS = ("a fine film", "= dull , dull film", '"odd" ; [x] , film', "-1 of 10")
 def made(identity: str = "kabc", texts: tuple[str, ...] = TEXTS) -> DrawnItems:
     names = [f"{identity}-{n:03d}" for n in range(1, len(texts) + 1)]
     items = tuple(
-        Item(name, (tuple(text.split()),), 0, (1, 0), "good") for name, text in zip(names, texts, strict=True)
+        SheetItem(name, (tuple(text.split()),), 0, (1, 0), "good") for name, text in zip(names, texts, strict=True)
     )
     secrets = {
         item.name: Secret(n, "permuted" if n % 2 else "original", "good", "good", True, "good", item.words)
@@ -46,7 +46,7 @@ KEY_OF_IT = DRAWN.key
 
 def filled(path: Path, *answers: str, mark: str = ",") -> Path:
     """The sheet as a spreadsheet saves it, with answers in order."""
-    rows = list(csv.reader(io.StringIO(to_csv(DRAWN.items).removeprefix("\ufeff"))))
+    rows = list(csv.reader(io.StringIO(sheet_csv(DRAWN.items).removeprefix("\ufeff"))))
     with path.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file, delimiter=mark)
         writer.writerow(rows[0])
@@ -61,7 +61,7 @@ def saved(path: Path, *rows: tuple[str, object], annotator: str = "Ann", key: st
 
 
 def test_a_sheet_reads_back_as_text() -> None:
-    rows = list(csv.reader(io.StringIO(to_csv(DRAWN.items).removeprefix("\ufeff"))))
+    rows = list(csv.reader(io.StringIO(sheet_csv(DRAWN.items).removeprefix("\ufeff"))))
     assert rows[0] == ["item", "text", "prediction", "top words", "relevant"]
     assert rows[1] == ["kabc-001", "[[a]] [[fine]] film", "good", "fine; a", ""]
     assert rows[3][1] == '[["odd"]] [[;]] [x] , film'
@@ -157,7 +157,7 @@ def test_one_file_per_annotator(tmp_path: Path) -> None:
 
 
 def test_the_key_comes_back(tmp_path: Path) -> None:
-    claim(tmp_path, DRAWN)
+    claim_folder(tmp_path, DRAWN)
     assert load_key(tmp_path) == KEY_OF_IT
 
 
@@ -176,7 +176,7 @@ def test_what_is_missing_is_written_again(tmp_path: Path) -> None:
     assert [path.name for path in write_sheets(tmp_path, DRAWN, "csv")] == [SHEET]
     assert sorted(path.name for path in tmp_path.iterdir()) == [KEY, SHEET]
     (html,) = write_sheets(tmp_path, DRAWN, "html")
-    assert html.read_text() == page(DRAWN.items, "kabc")
+    assert html.read_text() == annotation_page(DRAWN.items, "kabc")
     (tmp_path / KEY).unlink()
     with pytest.raises(ExegeteError, match=r"has annotate\.html but no key\.json"):
         write_sheets(tmp_path, DRAWN, "both")

@@ -16,12 +16,12 @@ from exegete.cli import app
 from exegete.report.theme import to_svg
 from exegete.runs.study import Study, read_study
 from exegete.wings.calibration import calibrate as calibrating
-from exegete.wings.calibration.calibrate import LINES, Calibration, CalibrationPlan, calibrate, keep
-from exegete.wings.calibration.count import bound
-from exegete.wings.calibration.draws import AuditedDraw, line_of, mediation_of
+from exegete.wings.calibration.calibrate import LINES, Calibration, CalibrationPlan, calibrate, write_calibration
+from exegete.wings.calibration.count import error_bound
+from exegete.wings.calibration.draws import AuditedDraw, draw_line, mediation_of
 from exegete.wings.calibration.figure import calibration
 from exegete.wings.calibration.thresholds import answer_at
-from exegete.wings.calibration.votes import votes_file, why
+from exegete.wings.calibration.votes import vote_reason, votes_file
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def test_it_asks_as_the_audits_do() -> None:
 
 
 def test_a_copy_that_is_not_read_is_a_no(criteria: Criteria) -> None:
-    line = line_of(AuditedDraw("unread copy", 1, "quick"), criteria)
+    line = draw_line(AuditedDraw("unread copy", 1, "quick"), criteria)
     assert (line["truth"], line["grounds"], line["answer"]) == ("unread", "unread+flat", "no")
     assert line["verdicts"]["reads"] == "fails"
 
@@ -57,7 +57,7 @@ def test_a_copy_that_is_not_read_is_a_no(criteria: Criteria) -> None:
 def test_criteria_that_nobody_calibrated_yet_are_asked_as_if_they_were(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text("version = 99\n[ranks]\nmargin = 0.65\n")
-    assert line_of(AuditedDraw("sharp cue", 0, "quick"), load_criteria(own))["answer"] == "yes"
+    assert draw_line(AuditedDraw("sharp cue", 0, "quick"), load_criteria(own))["answer"] == "yes"
 
 
 def test_answers_at_our_thresholds_are_those_of_the_audit(kept: tuple[Path, Calibration], criteria: Criteria) -> None:
@@ -75,7 +75,7 @@ def test_a_draw_is_audited_once(kept: tuple[Path, Calibration], monkeypatch: pyt
     def never(*_: Any) -> Any:
         raise AssertionError("a draw that was kept is audited again")
 
-    monkeypatch.setattr(calibrating, "line_of", never)
+    monkeypatch.setattr(calibrating, "draw_line", never)
     with (folder / LINES).open("a", encoding="utf8") as file:
         file.write('{"family": "sharp')  # stopped while it wrote
     again = calibrate(CalibrationPlan(SOME, 2, ("quick",)), folder)
@@ -89,7 +89,7 @@ def test_a_table_that_is_broken_in_the_middle_is_refused(tmp_path: Path) -> None
 
 
 def test_what_is_kept(kept: tuple[Path, Calibration], tmp_path: Path) -> None:
-    keep(kept[1], CalibrationPlan(SOME, 2, ("quick",)), tmp_path)
+    write_calibration(kept[1], CalibrationPlan(SOME, 2, ("quick",)), tmp_path)
     assert pl.read_csv(tmp_path / "draws.csv").height == 4
     assert pl.read_csv(tmp_path / "families.csv")["family"].to_list() == [*SOME, "all families"]
     assert set(pl.read_csv(tmp_path / "left_out.csv")["family"]) == set(SOME)
@@ -117,20 +117,20 @@ def table(wrong: int) -> pl.DataFrame:
         "open": 0,
         "passes": wrong < 2,
     }
-    row["wrong_at_most"] = bound(wrong, 60)
+    row["wrong_at_most"] = error_bound(wrong, 60)
     return pl.DataFrame([row | {"family": "a"}, row | {"family": "all families"}])
 
 
 def test_whoever_passes_votes(criteria: Criteria) -> None:
     assert tomllib.loads(votes_file(table(0), criteria))["reads"]["votes"]
     assert not tomllib.loads(votes_file(table(2), criteria))["reads"]["votes"]
-    assert why(table(2)).endswith("fewer than 9 in 10 settled: a")
+    assert vote_reason(table(2)).endswith("fewer than 9 in 10 settled: a")
 
 
 @pytest.fixture
 def voted(monkeypatch: pytest.MonkeyPatch, criteria: Criteria) -> None:
     told = tomllib.loads(votes_file(table(0), criteria))
-    monkeypatch.setattr(goals, "calibrated", lambda: told)
+    monkeypatch.setattr(goals, "read_calibration", lambda: told)
 
 
 @pytest.mark.usefixtures("voted")
@@ -168,7 +168,7 @@ def test_another_way_of_asking_takes_the_votes_away(criteria: Criteria) -> None:
 
 
 def test_without_a_calibration_nothing_decides(monkeypatch: pytest.MonkeyPatch, criteria: Criteria) -> None:
-    monkeypatch.setattr(goals, "calibrated", dict)
+    monkeypatch.setattr(goals, "read_calibration", dict)
     assert "Nothing was calibrated" in goals.uncalibrated(criteria)
 
 

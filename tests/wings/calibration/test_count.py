@@ -12,15 +12,15 @@ from exegete.wings.calibration.count import (
     ANSWERS,
     EXCLUDED_BY,
     SETTLED_BY,
-    bound,
-    counted,
-    crossed,
+    all_pass,
+    count_draws,
+    cross_table,
+    error_bound,
     excludes,
-    passes,
     settles,
-    summary,
+    summarise_counts,
 )
-from exegete.wings.calibration.thresholds import answer_at, left_out
+from exegete.wings.calibration.thresholds import answer_at, leave_one_family_out
 
 
 def draws(*lines: tuple[str, str, str, int]) -> pl.DataFrame:
@@ -30,7 +30,7 @@ def draws(*lines: tuple[str, str, str, int]) -> pl.DataFrame:
 
 
 def test_answers_are_counted_by_family_and_together() -> None:
-    table = counted(
+    table = count_draws(
         draws(("a", "strong", "yes", 40), ("a", "strong", "yes by size", 15), ("a", "strong", "about strong", 4),
               ("a", "strong", "no", 1), ("a", "between", "undecided", 3), ("b", "flat", "no", 58),
               ("b", "hardly", "yes", 2))
@@ -41,8 +41,8 @@ def test_answers_are_counted_by_family_and_together() -> None:
         ("b", 60, 0, 2, 0, 58, 0, 58, 2, 0, False),  # two false alarms
         (ALL, 120, 3, 42, 15, 59, 4, 113, 3, 4, False),  # may be 6.4 %
     ]
-    assert not passes(table)
-    assert summary(table)["wrong"] == 3
+    assert not all_pass(table)
+    assert summarise_counts(table)["wrong"] == 3
 
 
 YES = {"yes", "yes by size", "yes as"}
@@ -88,7 +88,9 @@ def test_an_answer_that_nobody_gives_is_refused() -> None:
 @pytest.mark.parametrize(("right", "wrong", "fine"), [(60, 0, True), (54, 0, True), (53, 0, False), (59, 1, True)])
 def test_a_family_passes_with_54_of_60_and_one_false_alarm(right: int, wrong: int, fine: bool) -> None:
     open_ = 60 - right - wrong
-    table = counted(draws(("a", "flat", "no", right), ("a", "flat", "yes", wrong), ("a", "flat", "undecided", open_)))
+    table = count_draws(
+        draws(("a", "flat", "no", right), ("a", "flat", "yes", wrong), ("a", "flat", "undecided", open_))
+    )
     assert table["passes"][0] == fine
 
 
@@ -96,11 +98,11 @@ def test_a_family_passes_with_54_of_60_and_one_false_alarm(right: int, wrong: in
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_bounds_are_exact_and_one_sided(counts: tuple[int, int]) -> None:
     theirs = binomtest(*counts, alternative="less").proportion_ci(0.95, method="exact")
-    assert bound(*counts) == pytest.approx(theirs.high, abs=1e-9)
+    assert error_bound(*counts) == pytest.approx(theirs.high, abs=1e-9)
 
 
 def test_truth_and_answer_are_crossed() -> None:
-    table = crossed(draws(("a", "strong", "yes", 2), ("b", "strong", "no", 1), ("c", "flat", "undecided", 3)))
+    table = cross_table(draws(("a", "strong", "yes", 2), ("b", "strong", "no", 1), ("c", "flat", "undecided", 3)))
     assert table.select("truth", "n", "yes", "no", "undecided").rows() == [("flat", 3, 0, 0, 3), ("strong", 3, 2, 1, 0)]
 
 
@@ -160,7 +162,7 @@ def test_families_choose_thresholds_for_the_one_that_is_left_out() -> None:
     """Unread models at M = .3 would be called yes at .25: who has them chooses a higher threshold for the others."""
     lines = [line(f, "strong", 0.9, 0.95) for f in "ab" for _ in range(3)]
     lines += [line("c", "unread", 0.31, 0.9, wide=0.01) for _ in range(3)]
-    found = {row["family"]: row for row in left_out(lines, load_criteria()).to_dicts()}
+    found = {row["family"]: row for row in leave_one_family_out(lines, load_criteria()).to_dicts()}
     assert (found["c"]["reads"], found["c"]["wrong"], found["c"]["wrong_at_ours"]) == (0.25, 3, 3)
     assert found["a"]["reads"] > 0.3
     assert (found["a"]["right"], found["a"]["wrong"]) == (3, 0)
@@ -169,6 +171,6 @@ def test_families_choose_thresholds_for_the_one_that_is_left_out() -> None:
 def test_flat_models_choose_the_threshold_of_f() -> None:
     lines = [line(f, "strong", 0.9, 0.95) for f in "ab" for _ in range(3)]
     lines += [line("c", "flat", 0.9, 0.9, 0.28, wide=0.01) for _ in range(3)]
-    found = {row["family"]: row for row in left_out(lines, load_criteria()).to_dicts()}
+    found = {row["family"]: row for row in leave_one_family_out(lines, load_criteria()).to_dicts()}
     assert (found["c"]["carries"], found["c"]["wrong"]) == (0.2, 3)
     assert (found["a"]["carries"], found["a"]["wrong"]) == (0.3, 0)

@@ -12,9 +12,9 @@ from exegete.experiments.mediation.experiment import ATTENTION, Mediation
 from exegete.models.contract import Site
 from exegete.models.huggingface.proof import proven
 from exegete.models.truths import transformers as wiring
-from exegete.models.truths.transformers import WIRED, Wired, wired
+from exegete.models.truths.transformers import WIRED, Wired, build_wired
 from exegete.wings.calibration.draws import subject_of
-from exegete.wings.calibration.transformers import WRONG, graded
+from exegete.wings.calibration.transformers import WRONG, grade_transformer
 
 READOUT = "encoder.1"
 NO = {"hardly", "unread", "flat"}
@@ -28,13 +28,13 @@ TRUTHS = {  # what it is by construction, and the ground that must be among thos
 
 @pytest.fixture(scope="module")
 def nothing() -> Wired:
-    return wired("nothing read")
+    return build_wired("nothing read")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTHS)
 def test_a_readout_is_worth_what_its_construction_says(name: str) -> None:
-    found = graded(name, texts=20, draws=4)
+    found = grade_transformer(name, texts=20, draws=4)
     known, ground = TRUTHS[name]
     assert ("no" if found.truth in NO else found.truth) == known
     assert not ground or ground in found.grounds
@@ -46,7 +46,7 @@ def test_every_wired_truth_says_what_must_not_be_answered() -> None:
 
 
 def test_a_flat_copy_spans_13_percent_and_orders_words_by_their_values() -> None:
-    truth = wired("flat copy")
+    truth = build_wired("flat copy")
     model, text = truth.model, truth.task.split("test")[0]
     batch = model.collate([text])
     assert model.readout is not None
@@ -62,7 +62,7 @@ def test_a_flat_copy_spans_13_percent_and_orders_words_by_their_values() -> None
 @torch.no_grad()
 def test_without_its_idle_word_a_prediction_stays() -> None:
     """It has half of the weight, and says what all others say: it is the least of the words that have effects."""
-    truth = wired("planted beside an idle word")
+    truth = build_wired("planted beside an idle word")
     model = truth.model
     for text in truth.task.split("test")[:5]:
         batch = model.collate([text])
@@ -86,7 +86,7 @@ def test_a_readout_of_which_nothing_is_read_is_loaded_and_says_so(nothing: Wired
     assert proof.moved["encoder.0"] > 0
     assert f"at {READOUT} no weights change any" in proof.sentence
     assert "least at encoder.0" in proof.sentence
-    assert wired("planted").model.proof.unread == ()  # type: ignore[attr-defined]
+    assert build_wired("planted").model.proof.unread == ()  # type: ignore[attr-defined]
 
 
 @torch.no_grad()
@@ -115,7 +115,7 @@ def test_m_and_f_of_what_is_not_read_are_0(nothing: Wired) -> None:
     assert kept["reads"].abs().max() == 0
     assert kept["moved"].abs().max() == 0
     assert kept["ranks"].mean() > 0.6  # type: ignore[operator]  # a copy: only M and F tell
-    found = graded("nothing read", texts=10, draws=2)
+    found = grade_transformer("nothing read", texts=10, draws=2)
     assert found.reads == [0.0, 0.0]
     assert found.carries == [0.0, 0.0]
 
@@ -142,7 +142,7 @@ def test_below_the_readout_every_site_must_be_read(monkeypatch: pytest.MonkeyPat
     zero = wiring.WiredHead({wiring.COPY: 1.0}, 0.0)
     monkeypatch.setitem(wiring.WIRED, "unread below", ((zero, zero), WIRED["planted"][1]))
     with pytest.raises(ExegeteError, match=r"same under all weights at encoder\.0"):
-        wired("unread below")
+        build_wired("unread below")
 
 
 def test_scores_of_the_flat_copy_are_what_its_docstring_says() -> None:

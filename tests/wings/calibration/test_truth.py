@@ -11,16 +11,24 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.measures.gini import gini_correlation
 from exegete.models.capabilities import Pooling
-from exegete.models.truths.classifier import HandSet, Wiring, moved
-from exegete.models.truths.families import FAMILIES, drawn
+from exegete.models.truths.classifier import HandSet, Wiring, shift_right
+from exegete.models.truths.families import FAMILIES, draw_family
 from exegete.tasks.vocabulary import SPECIAL, Vocabulary
-from exegete.wings.calibration.families import NAMES, draw, known
-from exegete.wings.calibration.truth import Arithmetic, Passes, Population, effects, effects_in_company, idle, numbers
+from exegete.wings.calibration.families import NAMES, check_family, draw_truth
+from exegete.wings.calibration.truth import (
+    Arithmetic,
+    Passes,
+    Population,
+    effects_in_company,
+    idle,
+    true_effects,
+    truth_numbers,
+)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_plain_numbers_and_passes_are_the_same_model(name: str) -> None:
-    truth = drawn(FAMILIES[name], 3)
+    truth = draw_family(FAMILIES[name], 3)
     slow, passes = Arithmetic.of(truth.model), Passes(truth.model)
     for text in truth.task.split("population")[:4]:
         rows = np.array([truth.model.reader.rows(text.words)])
@@ -32,9 +40,9 @@ def test_plain_numbers_and_passes_are_the_same_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["signed", "contextual", "off by one", "deep mixing"])
 def test_effects_are_those_of_texts_without_each_word(name: str) -> None:
-    truth = drawn(FAMILIES[name], 1)
+    truth = draw_family(FAMILIES[name], 1)
     text = truth.task.split("population")[0].words
-    e, _ = effects(Arithmetic.of(truth.model), np.array(truth.model.reader.rows(text)))
+    e, _ = true_effects(Arithmetic.of(truth.model), np.array(truth.model.reader.rows(text)))
 
     def odds(words: tuple[str, ...]) -> float:
         from exegete.tasks.example import Example
@@ -47,12 +55,12 @@ def test_effects_are_those_of_texts_without_each_word(name: str) -> None:
 
 def test_what_a_null_key_takes_adds_up() -> None:
     """Within its room every word does what its weight says, whoever else is there."""
-    truth = drawn(FAMILIES["signed"], 0)
+    truth = draw_family(FAMILIES["signed"], 0)
     slow = Arithmetic.of(truth.model)
     wiring, table = truth.model.wiring, truth.model.embedding.weight
     assert wiring.room
     text = np.array(truth.model.reader.rows(truth.task.split("population")[0].words))
-    e, w = effects(slow, text)
+    e, w = true_effects(slow, text)
     gates = table[text, 0].sigmoid()
     assert float(gates.sum()) < wiring.room
     expected = (wiring.gain * gates / wiring.room * table[text, 1]).tolist()
@@ -78,12 +86,12 @@ def test_numbers_by_hand() -> None:
             return np.array([-1.5])
 
     e, w = np.array([-3.0, 1.0, 0.0]), np.array([-3.0, 0.0, 0.0])
-    found = numbers(Given(), np.zeros(3, dtype=np.int64), e, w)
+    found = truth_numbers(Given(), np.zeros(3, dtype=np.int64), e, w)
     assert found == pytest.approx((1 / 3, 0.9, 0.5 / 10**0.5, 0.6))  # the second word speaks against the prediction
     own = gini_correlation(torch.tensor([0.3, 0.6, 0.1]), torch.from_numpy(abs(e)))
     assert found is not None
     assert found[0] == pytest.approx(float(own))
-    assert numbers(Given(), np.zeros(3, dtype=np.int64), e / 10, w) is None  # nothing matters
+    assert truth_numbers(Given(), np.zeros(3, dtype=np.int64), e / 10, w) is None  # nothing matters
 
 
 @pytest.mark.parametrize(
@@ -116,7 +124,7 @@ def test_a_word_is_idle_if_it_has_much_weight_and_does_nothing() -> None:
 @pytest.mark.parametrize("name", ["graded", "flat copy with a special sink", "graded copy with an idle word"])
 def test_flat_weights_one_by_one(name: str) -> None:
     """F of a text, word by word from the drawn table: with softmax, a null key, and a key that is no word."""
-    truth = drawn(FAMILIES[name], 2)
+    truth = draw_family(FAMILIES[name], 2)
     wiring, table = truth.model.wiring, truth.model.embedding.weight.tolist()
     text = truth.model.reader.rows(truth.task.split("population")[1].words)
 
@@ -139,19 +147,19 @@ def test_flat_weights_one_by_one(name: str) -> None:
     free = [own[t] for t in range(n) if not rests[t]]
     flat = [own[t] if rests[t] else sum(free) / len(free) for t in range(n)]
     expected = abs(odds(text, own) - odds(text, flat)) / math.sqrt(sum(x * x for x in e))
-    found = numbers(Arithmetic.of(truth.model), np.array(text), np.array(e), np.array(e))
+    found = truth_numbers(Arithmetic.of(truth.model), np.array(text), np.array(e), np.array(e))
     assert found is not None
     assert found.carries == pytest.approx(min(1.0, expected))
 
 
 def test_a_sink_that_is_not_kept_makes_flat_weights_look_carried() -> None:
     """What F of a flat copy would be if an idle word, or a key that is no word, gave its weight to all words."""
-    truth = draw("flat copy with an idle word", 0)
+    truth = draw_truth("flat copy with an idle word", 0)
     told = Arithmetic.of(cast(HandSet, truth.model))
     kept, spread = [], []
     for text in map(np.array, truth.texts[:60]):
-        e, w = effects(told, text)
-        found = numbers(told, text, e, w)
+        e, w = true_effects(told, text)
+        found = truth_numbers(told, text, e, w)
         if found is not None:
             kept.append(found.carries)
             apart = told.odds(text[None]) - told.odds_flat(text[None], np.zeros((1, len(text)), dtype=bool))
@@ -164,7 +172,7 @@ def test_a_sink_that_is_not_kept_makes_flat_weights_look_carried() -> None:
 def test_a_sink_takes_much_of_the_weight(name: str, share: float) -> None:
     """A special or a null key takes what words don't have, an idle word takes it as the last of them."""
     for number in range(4):
-        truth = draw(f"flat copy with a{'n' if name[0] == 'i' else ''} {name}", number)
+        truth = draw_truth(f"flat copy with a{'n' if name[0] == 'i' else ''} {name}", number)
         texts = [np.array([text]) for text in truth.texts[:20]]
         weights = [Arithmetic.of(cast(HandSet, truth.model)).attention(text)[0] for text in texts]
         sinks = [own[-1] if name == "idle word" else 1 - own.sum() for own in weights]
@@ -179,7 +187,7 @@ def test_a_start_symbol_is_one_kind_of_key() -> None:
 
 def test_words_that_act_do_what_was_drawn_whatever_their_weights() -> None:
     """Backward cues have the least weight of their texts, and as much effect as any other cue."""
-    truth = drawn(FAMILIES["backward cues"], 0)
+    truth = draw_family(FAMILIES["backward cues"], 0)
     told, cues = Arithmetic.of(truth.model), range(len(SPECIAL), len(SPECIAL) + 80)
     effect: dict[bool, list[float]] = {True: [], False: []}
     for words in truth.task.split("population"):
@@ -187,7 +195,7 @@ def test_words_that_act_do_what_was_drawn_whatever_their_weights() -> None:
         (cue,) = [place for place, row in enumerate(text) if row in cues]
         weights = told.attention(text[None])[0]
         assert weights[cue] in (weights.min(), weights.max())
-        effect[bool(weights[cue] == weights.min())].append(abs(effects(told, text)[0][cue]))
+        effect[bool(weights[cue] == weights.min())].append(abs(true_effects(told, text)[0][cue]))
     assert np.mean(effect[True]) == pytest.approx(np.mean(effect[False]))
     assert 0.1 < len(effect[True]) / 300 < 0.3
 
@@ -195,14 +203,14 @@ def test_words_that_act_do_what_was_drawn_whatever_their_weights() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_most_draws_of_a_family_are_what_it_declares(name: str) -> None:
-    graded = [draw(name, number).graded(4) for number in range(4)]
+    graded = [draw_truth(name, number).graded(4) for number in range(4)]
     found = Counter("no" if each.grounds else each.truth for each in graded)
     assert found[FAMILIES[name].known] >= 3
     assert set(found) <= {FAMILIES[name].known, "between"}
 
 
 def test_a_copy_that_is_not_read_ranks_well_and_moves_nothing() -> None:
-    found = draw("unread copy", 1).graded(4)
+    found = draw_truth("unread copy", 1).graded(4)
     assert min(found.ranks) > 0.6
     assert max(found.reads) == 0
     assert max(found.carries) == 0
@@ -210,24 +218,24 @@ def test_a_copy_that_is_not_read_ranks_well_and_moves_nothing() -> None:
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if " copy" in name and "unread" not in name])
 def test_copies_that_are_nearly_flat_fool_both_other_tests(name: str) -> None:
-    found = draw(name, 0).graded(4)
+    found = draw_truth(name, 0).graded(4)
     assert found.grounds == ("flat",)
     assert min(found.ranks) > 0.6
     assert min(found.reads) > 0.9
 
 
 def test_what_holds_a_prediction_back_is_known_as_such() -> None:
-    assert draw("held back", 0).graded(4).opposed > 0.5 > draw("sharp cue", 0).graded(4).opposed
+    assert draw_truth("held back", 0).graded(4).opposed > 0.5 > draw_truth("sharp cue", 0).graded(4).opposed
 
 
 def test_draws_differ_and_are_the_same_again() -> None:
-    one, again, other = draw("graded", 0), draw("graded", 0), draw("graded", 1)
+    one, again, other = draw_truth("graded", 0), draw_truth("graded", 0), draw_truth("graded", 1)
     assert one.model.fingerprint() == again.model.fingerprint() != other.model.fingerprint()
     assert one.task.hash == again.task.hash != other.task.hash
 
 
 def test_a_task_has_unknown_words_both_classes_and_wrong_labels() -> None:
-    found = drawn(FAMILIES["signed"], 2)
+    found = draw_family(FAMILIES["signed"], 2)
     model, train = found.model, found.task.split("train")
     assert any(not model.reader.knows(word) for text in train for word in text.words)
     said = model.logits(model.collate(train)).argmax(-1)
@@ -237,7 +245,7 @@ def test_a_task_has_unknown_words_both_classes_and_wrong_labels() -> None:
 
 
 def test_a_hand_set_model_fulfils_the_contract_and_pads_without_a_trace() -> None:
-    found = drawn(FAMILIES["contextual"], 0)
+    found = draw_family(FAMILIES["contextual"], 0)
     assert isinstance(found.model, Pooling)
     some = found.task.split("test")[:12]
     together = found.model.logits(found.model.collate(some))
@@ -255,11 +263,11 @@ def test_a_ceiling_is_never_passed() -> None:
 
 
 def test_moving_leaves_a_gap() -> None:
-    assert moved(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist() == [[0.0, 0.0, 1.0]]
-    assert moved(torch.tensor([[1.0, 2.0]]), 0).tolist() == [[1.0, 2.0]]
+    assert shift_right(torch.tensor([[1.0, 2.0, 3.0]]), 2).tolist() == [[0.0, 0.0, 1.0]]
+    assert shift_right(torch.tensor([[1.0, 2.0]]), 0).tolist() == [[1.0, 2.0]]
 
 
 def test_a_family_that_is_not_there_is_refused() -> None:
-    assert known("ladder at 1") in NAMES
+    assert check_family("ladder at 1") in NAMES
     with pytest.raises(UsageError, match="family of truths"):
-        known("ladder")
+        check_family("ladder")

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import httpx
 
-from exegete.answers.pages.build import write_report
+from exegete.answers.pages.build import write_run_report
 from exegete.runs.engine.local import LocalEngine
 from exegete.runs.run import run_study
 from exegete.training.checkpoint import save_checkpoint
@@ -40,9 +40,9 @@ def small_run(at: Path) -> Path:
         {"name": "agreement", "ks": ["1"], "topk": [], "draws": 2},
         {"name": "adversary_search", "references": False, "steps": 5, "count": 2, "texts": 5},
     )
-    with patch("exegete.experiments.common.charts.draw"):  # figures take longer than all else
+    with patch("exegete.experiments.common.charts.draw_charts"):  # figures take longer than all else
         found = run_study(study, at / "run", engine=LocalEngine(1))
-    write_report(found)
+    write_run_report(found)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import exegete
-from exegete.answers.explain import example_of, explain
+from exegete.answers.explain import example_of, explain_prediction
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.experiments.common.counterfactuals import furthest
 from exegete.interventions.permute import permuted_together
@@ -16,7 +16,7 @@ from exegete.interventions.search import Search, find
 from exegete.measures.divergence import jsd, tvd
 from exegete.models.openings import opened
 from exegete.training.checkpoint import load_checkpoint
-from exegete.wings.explorer.lab import Lab, lab
+from exegete.wings.explorer.lab import Lab, open_lab
 from tests.answers.explained_model import TEXT
 from tests.wings.explorer.serving import Running
 
@@ -43,7 +43,7 @@ def test_models_say_what_they_are(server: Running) -> None:
 def test_an_explanation_is_that_of_explain(server: Running, folders: tuple[Path, Path]) -> None:
     found = server.post("explain", text=TEXT)
     methods = [method["name"] for method in found["explanation"]["methods"]]
-    ours = json.loads(json.dumps(explain(folders[0], TEXT, methods).to_json()))
+    ours = json.loads(json.dumps(explain_prediction(folders[0], TEXT, methods).to_json()))
     for each in (*found["explanation"]["methods"], *ours["methods"]):
         del each["milliseconds"]
     assert found["explanation"] == ours
@@ -67,8 +67,8 @@ def test_dear_methods_are_followed(server: Running) -> None:
 def test_two_texts_are_those_of_explain(server: Running, folders: tuple[Path, Path]) -> None:
     methods = ["attention", "gradient_x_input"]
     found = server.post("differ", text=TEXT, second="b a c d", methods=methods)
-    first = explain(folders[0], TEXT, methods)
-    ours = first.difference(explain(folders[0], "b a c d", methods, first.target)).to_json()
+    first = explain_prediction(folders[0], TEXT, methods)
+    ours = first.difference(explain_prediction(folders[0], "b a c d", methods, first.target)).to_json()
     assert found["difference"]["differences"] == ours["differences"]
     assert found["difference"]["words"] == json.loads(json.dumps(ours["words"]))
     refused = server.client.post("/api/differ", json={"model": 0, "text": TEXT, "second": "a", "methods": ["lime"]})
@@ -311,4 +311,4 @@ def test_a_matrix_has_a_limit(server: Running) -> None:
 def test_a_run_is_a_source(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text("{}")  # as a run that is being written
     with pytest.raises(ExegeteError, match="not complete"):
-        lab(tmp_path)
+        open_lab(tmp_path)

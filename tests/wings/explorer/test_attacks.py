@@ -9,9 +9,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from exegete.base.errors import UsageError
-from exegete.base.pauses import checked, pause
+from exegete.base.pauses import call_at_pauses, pause
 from exegete.runs.engine.warm import Warm
-from exegete.tasks.tokenizers import words
+from exegete.tasks.tokenizers import penn_words
 from exegete.wings.explorer import messages, worker_answers
 from exegete.wings.explorer.messages import Message
 from tests.answers.explained_model import TEXT
@@ -138,23 +138,23 @@ def test_texts_have_limits_with_sentences_of_their_own(server: Running) -> None:
 
 def test_a_long_word_is_cut_in_no_time() -> None:
     started = time.monotonic()
-    assert len(words("n't" * 6_000)) == 6_000
+    assert len(penn_words("n't" * 6_000)) == 6_000
     assert time.monotonic() - started < 2
 
 
 def test_time_and_memory_of_a_question_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    with checked(worker_answers.within_limits()):
+    with call_at_pauses(worker_answers.within_limits()):
         pause()
     monkeypatch.setattr(worker_answers, "SECONDS", -1)
     with (
         pytest.raises(UsageError, match="this takes longer than -1 seconds: shorten the text"),
-        checked(worker_answers.within_limits()),
+        call_at_pauses(worker_answers.within_limits()),
     ):
         pause()
     monkeypatch.setattr(worker_answers, "SECONDS", 300)
     held = iter([0, 5 << 30])
     monkeypatch.setattr(worker_answers, "_resident", lambda: next(held))
-    with pytest.raises(UsageError, match="more than 4 GB of memory"), checked(worker_answers.within_limits()):
+    with pytest.raises(UsageError, match="more than 4 GB of memory"), call_at_pauses(worker_answers.within_limits()):
         pause()
 
 
@@ -177,7 +177,7 @@ def test_pauses_are_made_by_passes_and_end_the_work() -> None:
         model, examples = case(kind)
         batch = model.collate(examples[:2])
         own = model.logits(batch)
-        with checked(enough):
+        with call_at_pauses(enough):
             for work in (model.logits, model.trace):
                 with pytest.raises(Enough):
                     work(batch)
@@ -186,8 +186,8 @@ def test_pauses_are_made_by_passes_and_end_the_work() -> None:
 
 def test_checks_are_those_of_their_block() -> None:
     seen: list[str] = []
-    with checked(lambda: seen.append("outer")):
-        with checked(lambda: seen.append("inner")):
+    with call_at_pauses(lambda: seen.append("outer")):
+        with call_at_pauses(lambda: seen.append("inner")):
             pause()
         pause()
     pause()

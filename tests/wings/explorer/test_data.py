@@ -18,11 +18,11 @@ from exegete.answers.audit import judge_run
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.ties import levels
 from exegete.runs.results import Run
-from exegete.wings.explorer.data import Data, page_of_texts, run_of, some_words
+from exegete.wings.explorer.data import Data, frequent_words, page_of_texts, run_of
 from exegete.wings.explorer.messages import RunTexts, RunWords
 from exegete.wings.explorer.queue import Busy, Room
 from exegete.wings.explorer.replies import ServedCell
-from exegete.wings.explorer.run_texts import JudgedRun, keep, words_of
+from exegete.wings.explorer.run_texts import JudgedRun, mean_shares, prepare_run
 from exegete.wings.explorer.server import REPORT_POLICY, make_app
 from tests.answers.pages.test_texts import tau_b
 
@@ -102,7 +102,7 @@ def test_the_importance_of_a_word_is_its_mean_over_the_texts() -> None:
             "other": [[-2.0, 1.0, 1.0], [3.0, -1.0], [0.0, 0.0]],
         }
     )
-    found = {row[0]: row[1:] for row in words_of(frame).iter_rows()}
+    found = {row[0]: row[1:] for row in mean_shares(frame).iter_rows()}
     assert found["a"] == (2, pytest.approx((1.5 + 0.75) / 2), pytest.approx((1.5 + 0.75) / 2))
     assert found["b"] == (2, pytest.approx((0.75 + 0.2) / 2), pytest.approx((0.75 + 1.5) / 2))
     assert found["c"] == (1, pytest.approx(1.8), pytest.approx(0.5))  # the text of zeros says nothing
@@ -157,7 +157,7 @@ def test_words_by_what_each_likes(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "w.parquet")
 
     def order(**asked: Any) -> list[str]:
-        return [row["word"] for row in some_words(tmp_path / "w.parquet", RunWords(run=0, **asked), CELL)["rows"]]
+        return [row["word"] for row in frequent_words(tmp_path / "w.parquet", RunWords(run=0, **asked), CELL)["rows"]]
 
     assert order(least=1) == ["a", "b", "c"]
     assert order(least=1, order="loved") == ["c", "b", "a"]
@@ -277,7 +277,7 @@ def test_which_words_of_the_command_line_are_runs(
 
 
 def test_a_run_without_scores_has_texts_and_a_sentence(run: Path, tmp_path: Path) -> None:
-    answer = keep(lambda _: None, str(run), str(tmp_path))
+    answer = prepare_run(lambda _: None, str(run), str(tmp_path))
     opened = JudgedRun(run, tmp_path)
     opened.cells = [cell | {"experiments": {}} for cell in opened.cells]
     found = opened.texts(0)
@@ -288,4 +288,4 @@ def test_a_run_without_scores_has_texts_and_a_sentence(run: Path, tmp_path: Path
     with pytest.raises(UsageError, match="2 models"):
         answer("texts", {"cell": 9}, lambda _: None)
     with pytest.raises(ExegeteError, match="is not complete"):
-        keep(lambda _: None, str(tmp_path), str(tmp_path))
+        prepare_run(lambda _: None, str(tmp_path), str(tmp_path))

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.wings.explorer import guard, headers
 from exegete.wings.explorer.guard import BODY, CLIENTS, HEADERS, Buckets, Door, Guard, Refused
-from exegete.wings.explorer.start import bound, check_source, door_of, loopback
+from exegete.wings.explorer.start import bind_socket, check_source, door_of, loopback
 from exegete.wings.explorer.worker_answers import without_paths
 from tests.answers.explained_model import TEXT
 from tests.wings.explorer.serving import Running, running, until
@@ -228,9 +228,9 @@ def test_a_port_that_is_taken_and_a_model_that_is_missing_are_sentences() -> Non
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(ExegeteError, match="choose another with --port"):
-            bound("127.0.0.1", taken.getsockname()[1])
+            bind_socket("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(UsageError, match="65535"):
-        bound("127.0.0.1", 70_000)
+        bind_socket("127.0.0.1", 70_000)
     with pytest.raises(ExegeteError, match="no checkpoint or run folder"):
         check_source("nowhere")
 
@@ -254,7 +254,7 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
     with pytest.raises(ExegeteError, match="needs fastapi and uvicorn: pip install fastapi uvicorn"):
-        serve.serve()
+        serve.serve_command()
 
 
 # What follows asks a real server.

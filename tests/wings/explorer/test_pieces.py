@@ -7,8 +7,8 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.interventions.search import Search
 from exegete.models.contract import Site
-from exegete.wings.explorer.attack import Attack, attack, sites_of
-from exegete.wings.explorer.lab import Lab, lab
+from exegete.wings.explorer.attack import Attack, attack, sites_in_pass
+from exegete.wings.explorer.lab import Lab, open_lab
 from tests.models.contracted import KINDS
 from tests.models.tiny import bert_folder
 
@@ -21,12 +21,12 @@ MOVES = ("uniform", "reverse", "permute", "remove", "sinks", "without", "zero")
 
 @pytest.fixture(scope="module")
 def tiny() -> Lab:
-    return lab(f"hf:{bert_folder()}")
+    return open_lab(f"hf:{bert_folder()}")
 
 
 def by_hand(of: Attack, weights: Tensor, hold: bool) -> Tensor:
     """One plain pass with these rows at the site; all other sites are left alone, or hold what they had."""
-    own = {site.name: site.weights for site in sites_of(of.model, of.batch)}
+    own = {site.name: site.weights for site in sites_in_pass(of.model, of.batch)}
 
     def impose(site: Site) -> Tensor:
         if site.name != of.site:
@@ -115,7 +115,7 @@ def test_every_row_has_a_name_and_own_weights_change_nothing_in_any_model(name: 
 
 
 def test_what_is_too_much_has_a_sentence_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = lab(f"hf:{bert_folder()}")
+    tiny = open_lab(f"hf:{bert_folder()}")
     monkeypatch.setattr("exegete.wings.explorer.lab.ROWS", 2 * PIECES - 1)
     with pytest.raises(UsageError, match=rf"{2 * PIECES} rows at 'encoder.0', and .* can be taken in hand"):
         tiny.attack(TEXT, "encoder.0")

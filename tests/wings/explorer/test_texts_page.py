@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import exegete
-from exegete.answers.explain import explain
+from exegete.answers.explain import explain_prediction
 from exegete.answers.question import Word
-from exegete.answers.translations import written
+from exegete.answers.translations import translate
 from exegete.cli import app
 from exegete.training.checkpoint import load_checkpoint
 from tests.answers.explained_model import TEXT
@@ -68,8 +68,8 @@ def test_a_second_text_is_set_beside_the_first(
         settle(tab)
         diff = panel(tab).locator("exegete-diff")
         diff.get_by_text("9 words in common, of 10 and 11").wait_for()
-        first = explain(folders[0], TEXT, ["attention", "gradient_x_input"])
-        ours = first.difference(explain(folders[0], OTHER, ["attention", "gradient_x_input"], first.target))
+        first = explain_prediction(folders[0], TEXT, ["attention", "gradient_x_input"])
+        ours = first.difference(explain_prediction(folders[0], OTHER, ["attention", "gradient_x_input"], first.target))
         found = diff.evaluate("(d) => d.found")
         for method in ("attention", "gradient_x_input"):
             assert found["differences"][method] == pytest.approx(ours.to_json()["differences"][method], abs=1e-9)
@@ -128,13 +128,13 @@ def said(tab: Any) -> str:
 def test_a_word_of_the_output_is_chosen(
     browser: Browser, writing: Running, translators: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output = written(load_checkpoint(translators[0]), SOURCE)
+    output = translate(load_checkpoint(translators[0]), SOURCE)
     with opened(browser, writing, f"#text={SOURCE}", "400") as tab:
         words = panel(tab).locator("exegete-output button")
         assert words.all_inner_texts() == [piece.removeprefix("▁") for piece in output]
         words.nth(2).click()
         settle(tab)
-        ours = explain(translators[0], SOURCE, ["gradient_x_input"], Word(3))
+        ours = explain_prediction(translators[0], SOURCE, ["gradient_x_input"], Word(3))
         found = panel(tab).locator("exegete-heat").evaluate("(h) => h.explanation")
         scores = {method["name"]: method["scores"] for method in found["methods"]}
         assert scores["gradient_x_input"] == pytest.approx(ours["gradient_x_input"].scores, abs=1e-9)

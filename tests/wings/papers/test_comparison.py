@@ -5,7 +5,7 @@ import pytest
 
 from exegete.runs.study import load_study
 from exegete.wings.papers.comparison import QUANTITIES, comparison
-from exegete.wings.papers.published import published
+from exegete.wings.papers.published import read_published
 
 PAPER = "neely_schouten_2020"
 
@@ -25,7 +25,7 @@ def summary(*cells: tuple[str, str]) -> pl.DataFrame:
 
 
 def test_the_printed_numbers_are_those_of_the_paper() -> None:
-    printed = published(PAPER)
+    printed = read_published(PAPER)
     assert printed.height == 16 + 48  # two tables
     row = printed.filter(
         pl.col("dataset") == "IMDB", pl.col("attention") == "tanh", pl.col("projection") == "sparsemax",

@@ -14,8 +14,8 @@ from exegete.runs.study import load_study
 from exegete.wings.papers.catalogue import PAPERS
 from exegete.wings.papers.paper import Paper, Reason, load_paper, read_paper
 from exegete.wings.papers.published import KEYS, PAPERS_FOLDER
-from exegete.wings.papers.reasons import CONTROL, ELSEWHERE, EXPLAINS, NOT_IT, OPEN, PART, reasons_for, worth
-from exegete.wings.papers.reproduce import Line, asked, compare
+from exegete.wings.papers.reasons import CONTROL, ELSEWHERE, EXPLAINS, NOT_IT, OPEN, PART, reasons_for, worth_sentence
+from exegete.wings.papers.reproduce import Line, compare, find_tables
 from exegete.wings.papers.rule import Ours, Yardstick
 
 ROOT = Path(__file__).parents[3]
@@ -26,7 +26,7 @@ TO_RUN: set[str] = set()  # studies that would test a reason and have no results
 
 @lru_cache
 def deviating(name: str) -> list[Line]:
-    return [line for line in compare(*asked(name), RESULTS).lines if line.verdict == "deviates"]
+    return [line for line in compare(*find_tables(name), RESULTS).lines if line.verdict == "deviates"]
 
 
 def words(line: Line) -> dict[str, str]:
@@ -91,11 +91,11 @@ def test_what_a_number_elsewhere_explains() -> None:
         (Ours(0.46, 0.29, 0.66), NOT_IT),  # reaches 0.7, but 0.3 lies inside
         (Ours(0.60, 0.30, 0.90), NOT_IT),  # holds everything: wider than the resolution, and 0.3 lies inside
     ]:
-        assert worth(printed, 0.3, there, by) == says, there
+        assert worth_sentence(printed, 0.3, there, by) == says, there
     words_only, claim = {"mean": None, "sign": "at"}, Yardstick(0.03, None, 0.0)
-    assert worth(words_only, -0.15, Ours(0.0, -0.02, 0.02), claim) == EXPLAINS
-    assert worth(words_only, -0.15, Ours(-0.05, -0.09, -0.01), claim) == PART  # not contradicted any more
-    assert worth(words_only, -0.15, Ours(-0.07, -0.09, -0.04), claim) == NOT_IT
+    assert worth_sentence(words_only, -0.15, Ours(0.0, -0.02, 0.02), claim) == EXPLAINS
+    assert worth_sentence(words_only, -0.15, Ours(-0.05, -0.09, -0.01), claim) == PART  # not contradicted any more
+    assert worth_sentence(words_only, -0.15, Ours(-0.07, -0.09, -0.04), claim) == NOT_IT
 
 
 def test_a_row_that_nothing_explains_is_open() -> None:
@@ -108,7 +108,7 @@ def test_a_row_that_nothing_explains_is_open() -> None:
 def test_a_reason_without_results_names_its_study(tmp_path: Path) -> None:
     """Only the results that deviate are there: the row says what would test it."""
     (tmp_path / "meister_2021_transformer").symlink_to(RESULTS / "meister_2021_transformer")
-    found = compare(*asked("meister_2021:T1"), tmp_path)
+    found = compare(*find_tables("meister_2021:T1"), tmp_path)
     sst = next(line for line in found.lines if line.dataset == "SST" and line.model == "Transformer")
     assert sst.verdict == "deviates"
     assert sst.reason == "embeddings not scaled by √size: to be tested by meister_2021_scaling; open"

@@ -8,8 +8,16 @@ import pytest
 from exegete.base.errors import ExegeteError
 from exegete.wings.papers.catalogue import PAPERS
 from exegete.wings.papers.paper import load_paper
-from exegete.wings.papers.reproduce import asked, compare
-from exegete.wings.papers.reproduction import BEGIN, END, block_of, compared, into_page, left_over, markdown
+from exegete.wings.papers.reproduce import compare, find_tables
+from exegete.wings.papers.reproduction import (
+    BEGIN,
+    END,
+    block_of,
+    comparison_tables,
+    into_page,
+    left_over_table,
+    markdown,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,7 +38,7 @@ def test_a_page_shows_what_was_kept(name: str) -> None:
 @pytest.mark.parametrize("name", [*PAPERS])
 def test_what_was_kept_is_what_the_results_give(name: str) -> None:
     """Results are added without the comparison? Run `exegete reproduce PAPER --from results` again."""
-    found = compare(*asked(name), ROOT / "results").frame.with_columns(pl.selectors.float().round(6))
+    found = compare(*find_tables(name), ROOT / "results").frame.with_columns(pl.selectors.float().round(6))
     kept = _kept(name).with_columns(pl.selectors.string().fill_null(""))
     assert found.select(pl.selectors.string()).equals(kept.select(found.select(pl.selectors.string()).columns))
     for column in ("published", "ours", "low", "high"):
@@ -50,8 +58,8 @@ def test_what_is_reproduced_could_have_failed(name: str) -> None:
 def test_every_number_is_on_the_page_once() -> None:
     paper = load_paper("vashishth_2019")
     frame = compare(paper, tuple(paper.tables), ROOT / "results").frame
-    shown = sum(table.frame.height for table in compared(paper, frame))
-    assert shown + left_over(frame).frame["numbers"].sum() == frame.height == 170
+    shown = sum(table.frame.height for table in comparison_tables(paper, frame))
+    assert shown + left_over_table(frame).frame["numbers"].sum() == frame.height == 170
 
 
 def test_numbers_go_between_the_marks() -> None:

@@ -11,10 +11,10 @@ from scipy.stats import binom
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import parse
 from exegete.wings.papers.catalogue import PAPERS
-from exegete.wings.papers.lookup import Kept, is_model, is_task, place_of
+from exegete.wings.papers.lookup import KeptTables, is_model, is_task, printed_place
 from exegete.wings.papers.paper import PARTS, Paper, load_paper, read_paper
-from exegete.wings.papers.published import KEYS, PAPERS_FOLDER, SIGNS, published
-from exegete.wings.papers.reproduce import Reproduction, asked, compare, keep, plan
+from exegete.wings.papers.published import KEYS, PAPERS_FOLDER, SIGNS, read_published
+from exegete.wings.papers.reproduce import Reproduction, compare, find_tables, plan, write_reproduction
 
 RESULTS = Path(__file__).parents[3] / "results"
 
@@ -25,7 +25,7 @@ def paper(request: pytest.FixtureRequest) -> Paper:
 
 
 def test_every_paper_has_a_file_and_numbers(paper: Paper) -> None:
-    printed = published(paper.name)
+    printed = read_published(paper.name)
     assert {path.stem for path in PAPERS_FOLDER.glob("*.csv")} == {*PAPERS}
     assert printed.select(KEYS).is_unique().all()
     assert set(printed["table"]) <= set(paper.tables)
@@ -36,18 +36,18 @@ def test_every_paper_has_a_file_and_numbers(paper: Paper) -> None:
 
 def test_every_entry_of_a_file_is_about_a_printed_number(paper: Paper) -> None:
     closed = {name for name, table in paper.tables.items() if table.impossible or table.not_compared}
-    printed = published(paper.name).filter(~pl.col("table").is_in(closed))
+    printed = read_published(paper.name).filter(~pl.col("table").is_in(closed))
     for kind in PARTS:
         assert set(paper.parts(kind)) <= set(printed[kind]), kind
     assert set(paper.quantities) <= set(printed["quantity"])
-    without = set(paper.tables) - set(published(paper.name)["table"])
+    without = set(paper.tables) - set(read_published(paper.name)["table"])
     assert all(paper.tables[name].figures for name in without)
 
 
 def test_every_printed_number_is_accounted_for(paper: Paper) -> None:
     """Without any result of ours each says why; none is dropped."""
     nowhere = compare(paper, tuple(paper.tables), RESULTS / "nowhere")
-    printed = published(paper.name)
+    printed = read_published(paper.name)
     assert nowhere.frame.select(KEYS).equals(printed.select(KEYS))
     assert set(nowhere.frame["verdict"]) <= {"not run", "impossible", "not compared"}
     assert all(nowhere.frame["reason"])
@@ -57,18 +57,18 @@ def test_every_printed_number_is_accounted_for(paper: Paper) -> None:
 
 def test_a_number_whose_words_nobody_explains_is_an_error(paper: Paper) -> None:
     table = next(name for name, t in paper.tables.items() if not (t.impossible or t.not_compared or t.figures))
-    row = published(paper.name).filter(pl.col("table") == table).row(0, named=True)
+    row = read_published(paper.name).filter(pl.col("table") == table).row(0, named=True)
     for key in ("dataset", "quantity"):
         with pytest.raises(UsageError, match=f"unknown {key} of {paper.name}.toml 'nothing'"):
-            place_of(paper, row | {key: "nothing"})
+            printed_place(paper, row | {key: "nothing"})
 
 
 def test_what_can_be_run_is_in_our_studies(paper: Paper) -> None:
     """Every printed number that is neither impossible nor left out has a cell in a study that is run for it."""
     closed = {name for name, table in paper.tables.items() if table.impossible or table.not_compared}
     planned = {name: plan(paper, [name]) for name in paper.tables if name not in closed}
-    for row in published(paper.name).filter(~pl.col("table").is_in(closed)).iter_rows(named=True):
-        place = place_of(paper, row)
+    for row in read_published(paper.name).filter(~pl.col("table").is_in(closed)).iter_rows(named=True):
+        place = printed_place(paper, row)
         if place.first("impossible") or place.quantity.not_compared or row["model"] == "":
             continue
         cells = [cell for _, part in planned[row["table"]].values() for cell in part]
@@ -150,10 +150,10 @@ def test_a_wrong_file_is_one_sentence(text: str, sentence: str) -> None:
 
 def test_unknown_papers_and_tables_have_suggestions() -> None:
     with pytest.raises(UsageError, match="unknown paper 'meister_2020': did you mean 'meister_2021'"):
-        asked("meister_2020")
+        find_tables("meister_2020")
     with pytest.raises(UsageError, match="unknown table of meister_2021 'T66': did you mean 'T6'"):
-        asked("meister_2021:T66")
-    assert asked("meister_2021:T6")[1] == ("T6",)
+        find_tables("meister_2021:T66")
+    assert find_tables("meister_2021:T6")[1] == ("T6",)
 
 
 def test_models_match_by_what_they_are_not_by_how_they_are_written() -> None:
@@ -207,7 +207,7 @@ def _of(found: Reproduction, quantity: str, projection: str) -> dict[str, object
 
 
 def test_units_seeds_and_tolerance_by_hand(tmp_path: Path) -> None:
-    found = compare(*asked("vashishth_2019:T1"), _small(tmp_path))
+    found = compare(*find_tables("vashishth_2019:T1"), _small(tmp_path))
     infer = _of(found, "delta_accuracy_infer", "uniform")
     assert (infer["published"], infer["ours"], infer["low"], infer["high"]) == (-0.8, -2.0, -3.0, -1.0)
     assert (infer["seeds"], infer["n"], infer["tolerance"]) == (3, 3000, 2.0)
@@ -221,13 +221,13 @@ def test_units_seeds_and_tolerance_by_hand(tmp_path: Path) -> None:
     assert isinstance(high, float)
     assert binom.sf(833, 1000, low / 100) == pytest.approx(0.025) == binom.cdf(834, 1000, high / 100)
     assert _of(found, "delta_accuracy_infer", "random")["verdict"] == "not run"
-    path = keep(found, tmp_path / "out", tmp_path)
+    path = write_reproduction(found, tmp_path / "out", tmp_path)
     with path.open(encoding="utf8") as file:
         assert len(list(csv.DictReader(file))) == 48
 
 
 def test_a_model_that_learnt_nothing_shows_nothing(tmp_path: Path) -> None:
-    found = compare(*asked("vashishth_2019:T1"), _small(tmp_path, accuracy=0.52))
+    found = compare(*find_tables("vashishth_2019:T1"), _small(tmp_path, accuracy=0.52))
     infer = _of(found, "delta_accuracy_infer", "uniform")
     assert infer["verdict"] == "cannot tell"
     assert "has not learnt the task: accuracy 0.520, most frequent class 0.500" in str(infer["reason"])
@@ -239,7 +239,7 @@ def test_one_training_against_one_is_less_exact(tmp_path: Path) -> None:
     folder = _small(tmp_path)
     table = folder / "vashishth_2019" / "necessity_summary.csv"
     table.write_text(table.read_text().replace(",3,3000,", ",1,10,"))
-    found = compare(*asked("vashishth_2019:T1"), folder)
+    found = compare(*find_tables("vashishth_2019:T1"), folder)
     assert _of(found, "delta_accuracy_infer", "uniform")["tolerance"] == pytest.approx(2 * math.sqrt(2))
 
 
@@ -248,7 +248,7 @@ def test_tables_of_another_version_are_refused(tmp_path: Path) -> None:
     table = folder / "vashishth_2019" / "necessity_summary.csv"
     table.write_text(table.read_text().replace("condition", "weights"))
     with pytest.raises(ExegeteError, match="has no column 'condition'"):
-        compare(*asked("vashishth_2019:T1"), folder)
+        compare(*find_tables("vashishth_2019:T1"), folder)
 
 
 def test_two_rows_for_one_number_are_refused(tmp_path: Path) -> None:
@@ -256,14 +256,16 @@ def test_two_rows_for_one_number_are_refused(tmp_path: Path) -> None:
     table = folder / "vashishth_2019" / "necessity_summary.csv"
     table.write_text(table.read_text() + table.read_text().splitlines()[1] + "\n")
     with pytest.raises(ExegeteError, match=r"2 rows of .* are one printed number"):
-        compare(*asked("vashishth_2019:T1"), folder)
+        compare(*find_tables("vashishth_2019:T1"), folder)
 
 
 def test_seeds_of_a_table_are_averaged(tmp_path: Path) -> None:
     (tmp_path / "meister_2021").mkdir()
     rows = "".join(f"sst,bilstm:vectors=glove,{seed},{value}\n" for seed, value in enumerate((0.80, 0.82, 0.84)))
     (tmp_path / "meister_2021" / "models.csv").write_text(f"task,model,seed,test_accuracy\n{rows}")
-    found = compare(*asked("meister_2021:T3"), tmp_path).frame.filter(pl.col("ours").is_not_null()).row(0, named=True)
+    found = (
+        compare(*find_tables("meister_2021:T3"), tmp_path).frame.filter(pl.col("ours").is_not_null()).row(0, named=True)
+    )
     half = 4.302653 * 0.02 / math.sqrt(3)  # Student's t, two degrees of freedom
     assert found["ours"] == pytest.approx(0.82)
     assert (found["low"], found["high"]) == (pytest.approx(0.82 - half), pytest.approx(0.82 + half))
@@ -326,7 +328,7 @@ def test_kept_cells_by_hand(
 ) -> None:
     with (RESULTS / file).open(encoding="utf8") as opened:
         theirs = [line for line in csv.DictReader(opened) if all(line[key] == value for key, value in row.items())]
-    found = compare(*asked(f"{paper}:{table}"), RESULTS).frame
+    found = compare(*find_tables(f"{paper}:{table}"), RESULTS).frame
     mine = found.filter(*(pl.col(key) == value for key, value in wanted.items())).row(0, named=True)
     assert mine["ours"] == pytest.approx(scale * float(theirs[0][column]))
     assert mine["study"] == Path(file).parent.name
@@ -335,7 +337,7 @@ def test_kept_cells_by_hand(
 def test_the_tables_of_a_run_are_found_too(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "models.csv").write_text("task,model\nsst,bilstm\n")
-    kept = Kept("small", tmp_path)
+    kept = KeptTables("small", tmp_path)
     table = kept.table("models")
     assert table is not None
     assert table.rows() == [("sst", "bilstm")]

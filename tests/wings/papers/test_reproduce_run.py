@@ -11,7 +11,7 @@ from exegete.runs.engine.local import LocalEngine
 from exegete.runs.study import Study
 from exegete.wings.papers.paper import load_paper, read_paper
 from exegete.wings.papers.published import KEYS
-from exegete.wings.papers.reproduce import compare, keep, run_for
+from exegete.wings.papers.reproduce import compare, run_for, write_reproduction
 from tests.wings.papers.test_reproduce import GOOD
 
 
@@ -36,11 +36,13 @@ def test_a_small_paper_is_run_and_resumed(
     printed = dict.fromkeys(KEYS, "") | {"table": "T1", "dataset": "D", "model": "B", "quantity": "q"}
     frame = pl.DataFrame([printed | {"mean": 0.5, "std": None, "sign": "", "note": ""}], infer_schema_length=None)
     monkeypatch.setattr("exegete.wings.papers.reproduce.load_study", lambda _: study)
-    monkeypatch.setattr("exegete.wings.papers.reproduce.published", lambda _: frame)
+    monkeypatch.setattr("exegete.wings.papers.reproduce.read_published", lambda _: frame)
     for _ in range(2):  # the second time everything is there
         run_for(paper, ["T1"], tmp_path, quick=True, engine=LocalEngine(1))
         found = compare(paper, ["T1"], tmp_path)
         assert found.lines[0].verdict != "not run"
         assert (found.lines[0].seeds, found.lines[0].our_model) == (1, study.models[0])
-    manifest = json.loads(keep(found, tmp_path / "out", tmp_path, quick=True).with_name("manifest.json").read_text())
+    manifest = json.loads(
+        write_reproduction(found, tmp_path / "out", tmp_path, quick=True).with_name("manifest.json").read_text()
+    )
     assert manifest["studies"]["small"]["cells"] == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exegete.wings.papers.rule import Ours, Yardstick, judge, judge_words
+from exegete.wings.papers.rule import Ours, Yardstick, judge_number, judge_words
 
 
 @pytest.mark.parametrize(
@@ -30,18 +30,18 @@ from exegete.wings.papers.rule import Ours, Yardstick, judge, judge_words
     ],
 )
 def test_the_rule_by_hand(printed: float, ours: Ours, by: Yardstick, verdict: str) -> None:
-    assert judge(printed, ours, by)[0] == verdict
+    assert judge_number(printed, ours, by)[0] == verdict
 
 
 def test_a_number_may_come_out_and_mean_the_opposite() -> None:
-    verdict, reason = judge(0.824, Ours(0.751, 0.718, 0.784), Yardstick(0.05, 0.15, 0.805))
+    verdict, reason = judge_number(0.824, Ours(0.751, 0.718, 0.784), Yardstick(0.05, 0.15, 0.805))
     assert (verdict, reason) == ("too coarse to tell", "ours lies on the other side of the reference")
 
 
 def test_no_effect_is_reproduced_where_it_is_the_claim() -> None:
-    verdict, reason = judge(-1.0, Ours(-0.4, -1.8, 0.8), Yardstick(2.8, 5.0, 0.0, no_effect=True))
+    verdict, reason = judge_number(-1.0, Ours(-0.4, -1.8, 0.8), Yardstick(2.8, 5.0, 0.0, no_effect=True))
     assert (verdict, reason) == ("reproduced", "no effect is what is printed: one of less than 2.8 would not be seen")
-    assert judge(-1.0, Ours(-9.0, -9.9, -8.0), Yardstick(2.8, 5.0, 0.0, no_effect=True))[0] == "deviates"
+    assert judge_number(-1.0, Ours(-9.0, -9.9, -8.0), Yardstick(2.8, 5.0, 0.0, no_effect=True))[0] == "deviates"
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,21 @@ from typing import Any
 import polars as pl
 
 from exegete.answers.audit import judge_run
-from exegete.answers.pages.chapters import chapters, found_in, of_this_version
+from exegete.answers.pages.chapters import chapters, of_this_version, results_in
 from exegete.answers.pages.citations import bibtex, papers_of
 from exegete.answers.pages.groups import groups_section
-from exegete.answers.pages.texts import HeatMaps, telling
-from exegete.answers.pages.verdicts import for_reader, informing, questions, scorecards, unasked, verdicts
+from exegete.answers.pages.texts import HeatMaps, telling_texts
+from exegete.answers.pages.verdicts import for_reader, informing, scorecards, test_questions, unasked_tests, verdicts
 from exegete.answers.scorecard import Audit
-from exegete.base.catalogue import added
+from exegete.base.catalogue import added_entries
 from exegete.base.files import whole_file, write_text
 from exegete.base.memo import key_of, read_memo, write_memo
 from exegete.base.names import parse
 from exegete.base.source import digest_of, package_hash
 from exegete.report.columns import count, number, share, text
-from exegete.report.labels import shortened
+from exegete.report.labels import shorten_paths
 from exegete.report.section import Figure, Report, Section, Table
-from exegete.runs.names import called, names_in
+from exegete.runs.names import names_in, shorten_names
 from exegete.runs.run import read_manifest, study_of
 from exegete.runs.study import Study
 from exegete.runs.tables import write_csv
@@ -34,14 +34,14 @@ __all__ = [
     "headlines",
     "informing",
     "keep_results",
-    "notes",
     "predictions",
-    "questions",
+    "run_notes",
     "scorecards",
     "short",
-    "unasked",
+    "test_questions",
+    "unasked_tests",
     "verdicts",
-    "write_report",
+    "write_run_report",
 ]
 
 PAGE, WRITTEN = "report.html", "report.json"  # the page, and what it was made of
@@ -64,7 +64,7 @@ CHECKED = (
 GOALS = {"faithful": "faithfulness", "plausible": "plausibility", "sanity": "sanity"}
 
 
-def write_report(run: Path, out: Path | None = None, audit: Audit | None = None) -> Path:
+def write_run_report(run: Path, out: Path | None = None, audit: Audit | None = None) -> Path:
     """One HTML file that works offline, beside the run's tables and figures; returns its path."""
     manifest = read_manifest(run)
     study = study_of(run)
@@ -75,7 +75,7 @@ def write_report(run: Path, out: Path | None = None, audit: Audit | None = None)
         return page
     from exegete.answers.pages.document import render  # what draws is heavy, and was not needed until now
 
-    sections = {name: entry.load()(study, judged.frame) for name, entry in added("sections").items()}
+    sections = {name: entry.load()(study, judged.frame) for name, entry in added_entries("sections").items()}
     tables = {name: table for name, table in sections.items() if table is not None}
     for name, table in tables.items():
         write_csv(run / "tables" / f"{name}.csv", table.frame)
@@ -109,18 +109,18 @@ def keep_results(run: Path, folder: Path) -> None:
 
 
 def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, tables: list[Table]) -> Report:
-    from exegete.answers.pages.side_by_side import side_by_side
+    from exegete.answers.pages.side_by_side import models_section
     from exegete.answers.pages.words import words_section
 
     names = names_in(run)
     tasks, models = ([names.get(each, each) for each in given] for given in (study.tasks, study.models))
 
-    asked = [found.name for _, found in found_in(run, study)]
-    texts = telling(run, manifest["cells"], study.split, audit.tests)
+    asked = [found.name for _, found in results_in(run, study)]
+    texts = telling_texts(run, manifest["cells"], study.split, audit.tests)
     words = words_section(run, manifest["cells"], study.split, audit.tests)
     papers = [test.paper for test in audit.tests] or [paper for name in asked for paper in papers_of(name)]
     return Report(
-        title=shortened(called(study.title or study.name, names), (*study.tasks, *study.models)),
+        title=shorten_paths(shorten_names(study.title or study.name, names), (*study.tasks, *study.models)),
         question=QUESTION,
         answer=audit.answer,
         grade=next(iter(audit.decisions.values())).label if len(audit.decisions) == 1 else "",
@@ -133,14 +133,14 @@ def _report(run: Path, study: Study, manifest: dict[str, Any], audit: Audit, tab
         goal=GOALS.get(audit.goal, "") if audit.tests else "",
         user=audit.user,
         untested=audit.untested,
-        comparison=side_by_side(audit.tests, tasks, models),
+        comparison=models_section(audit.tests, tasks, models),
         appendix=list(_appendix(run, study, tables)),
     )
 
 
 def _first(run: Path, study: Study) -> Figure | None:
     """The figure of the answer: how every method orders words; None where that was not asked."""
-    found = next((found for _, found in found_in(run, study) if found.name == DECIDING), None)
+    found = next((found for _, found in results_in(run, study) if found.name == DECIDING), None)
     if found is None:
         return None
     with of_this_version(run):
@@ -182,7 +182,7 @@ def headlines(run: Path) -> list[Table]:
     """The one table of each experiment that a terminal shows."""
     study = study_of(run)
     with of_this_version(run):
-        return [told.headline(found) for told, found in found_in(run, study)]
+        return [told.headline(found) for told, found in results_in(run, study)]
 
 
 def _appendix(run: Path, study: Study, tables: Sequence[Table]) -> Iterator[Section]:
@@ -190,7 +190,9 @@ def _appendix(run: Path, study: Study, tables: Sequence[Table]) -> Iterator[Sect
         yield Section("Beside the published numbers", "", study.notes, tables)
     elif study.notes:
         yield Section("What differs", "", study.notes)
-    yield Section("Data and models", "", short(run, [*predictions(run), *notes(run)]), [*_checks(run), _models(run)])
+    yield Section(
+        "Data and models", "", short(run, [*predictions(run), *run_notes(run)]), [*_checks(run), _models(run)]
+    )
 
 
 def _checks(run: Path) -> Iterator[Table]:
@@ -212,7 +214,7 @@ def _models(run: Path) -> Table:
     return Table("Test scores of the models", frame, columns=columns)
 
 
-def notes(run: Path, everything: bool = True) -> list[str]:
+def run_notes(run: Path, everything: bool = True) -> list[str]:
     """What a reader must know: what was left out of the data, what a model may have seen, which method said nothing;
     unless everything is asked for, without what holds of planted words, and why an experiment was not asked.
     """
@@ -233,7 +235,7 @@ def notes(run: Path, everything: bool = True) -> list[str]:
 def short(run: Path, sentences: Iterable[str]) -> list[str]:
     """Sentences for a person, with the files of tasks and models called by their own names."""
     named = {cell[of] for cell in read_manifest(run)["cells"] for of in ("task", "model")}
-    return [shortened(sentence, named) for sentence in sentences]
+    return [shorten_paths(sentence, named) for sentence in sentences]
 
 
 def predictions(run: Path) -> list[str]:

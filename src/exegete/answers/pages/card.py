@@ -18,7 +18,7 @@ from markupsafe import Markup
 from exegete.answers.pages.verdicts import by_group
 from exegete.report.blocks import csv_link
 from exegete.report.columns import SIGNS, decimal
-from exegete.report.markup import filled
+from exegete.report.markup import fill_template
 from exegete.report.section import Outcome, Verdict, scorecard
 
 HEADS = ("test", "verdict", "statistic and interval", "n", "holds if", "about")
@@ -35,16 +35,16 @@ COUNTED: dict[Outcome, tuple[str, str]] = {  # of one test, and of several
     "cannot tell": ("is inconclusive", "are inconclusive"),
     "not testable": ("is not testable", "are not testable"),
 }
-Drawn = list[tuple[str, list[tuple[Verdict, Markup]]]]  # by task and model: lines with their gauges
+CardLines = list[tuple[str, list[tuple[Verdict, Markup]]]]  # by task and model: lines with their gauges
 
 
 def card(verdicts: Sequence[Verdict], label: str) -> Markup:
     """All tests, model by model where there are several, with everything as CSV."""
     deciding, informing = by_group(verdicts)
     places = count(1)
-    parts = [(title, counted(lines), _groups(lines, places)) for title, lines in informing]
+    parts = [(title, count_verdicts(lines), _groups(lines, places)) for title, lines in informing]
     many = sum(len(lines) for _, lines in informing)
-    return filled(
+    return fill_template(
         "report/templates/card.html",
         label=label,
         deciding=_groups(deciding, places),
@@ -59,10 +59,10 @@ def card(verdicts: Sequence[Verdict], label: str) -> Markup:
     )
 
 
-def counted(lines: Sequence[Verdict]) -> str:
+def count_verdicts(lines: Sequence[Verdict]) -> str:
     """How many tests have which verdict.
 
-    >>> counted([Verdict("agrees", verdict="fails"), Verdict("supports", verdict="holds")])
+    >>> count_verdicts([Verdict("agrees", verdict="fails"), Verdict("supports", verdict="holds")])
     '1 holds, 1 fails'
     """
     found = Counter(line.verdict for line in lines)
@@ -71,7 +71,7 @@ def counted(lines: Sequence[Verdict]) -> str:
     )
 
 
-def _groups(verdicts: Sequence[Verdict], places: "count[int]") -> Drawn:
+def _groups(verdicts: Sequence[Verdict], places: "count[int]") -> CardLines:
     """The lines of every task and model with their drawings, under its name, in the order in which they are given."""
     order = [line.of for line in verdicts]
     return [
@@ -97,7 +97,11 @@ def _beside(line: Verdict) -> str:
 
 def strip(verdicts: Sequence[Verdict]) -> Markup:
     """The verdicts of one section, at its head."""
-    return filled("report/templates/strip.html", verdicts=verdicts, signs=SIGNS, said=_said) if verdicts else Markup()
+    return (
+        fill_template("report/templates/strip.html", verdicts=verdicts, signs=SIGNS, said=_said)
+        if verdicts
+        else Markup()
+    )
 
 
 WIDTH, HEIGHT, MIDDLE = 200, 30, 15
@@ -114,7 +118,9 @@ def gauge(line: Verdict, name: str) -> Markup:
     margin = places["margin"]
     side = f"{WIDTH - float(margin):.1f}" if margin and line.criterion else ""
     size = {"width": WIDTH, "height": HEIGHT, "middle": MIDDLE}
-    return filled("report/templates/gauge.html", line=line, name=name, spoken=spoken(line), side=side, **size, **places)
+    return fill_template(
+        "report/templates/gauge.html", line=line, name=name, spoken=spoken(line), side=side, **size, **places
+    )
 
 
 def _places(drawn: dict[str, float | None]) -> dict[str, str]:

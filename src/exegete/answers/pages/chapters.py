@@ -12,8 +12,8 @@ import polars as pl
 from exegete.answers.pages.texts import HeatMaps
 from exegete.answers.pages.verdicts import experiment_of
 from exegete.base.errors import ExegeteError
-from exegete.experiments.catalogue import beside
-from exegete.experiments.common.section import Found, Sections
+from exegete.experiments.catalogue import module_beside
+from exegete.experiments.common.section import QuestionResult, Sections
 from exegete.experiments.tests import note_of
 from exegete.report.heatmap import HeatMap
 from exegete.report.section import Section, Verdict
@@ -26,12 +26,12 @@ NO_TEXTS = (
 )
 
 
-def found_in(run: Path, study: Study) -> Iterator[tuple[Sections, Found]]:
+def results_in(run: Path, study: Study) -> Iterator[tuple[Sections, QuestionResult]]:
     """Every experiment that left something in a run, with what tells it to a person."""
     for name, built in study.built_experiments().items():
         if (run / "tables" / f"{name}.parquet").is_file():
-            told: Any = import_module(beside(name, "section") or PLAIN)
-            yield told, Found(run, name, built)
+            told: Any = import_module(module_beside(name, "section") or PLAIN)
+            yield told, QuestionResult(run, name, built)
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def of_this_version(run: Path) -> Iterator[None]:
 def chapters(run: Path, study: Study, tests: Sequence[Verdict], texts: HeatMaps | None) -> Iterator[Section]:
     """The experiments that tests rest on, as the scorecard names them, then the others, as the study does."""
     order = [experiment_of(test.name) for test in tests]
-    found = sorted(found_in(run, study), key=lambda pair: _rank(pair[1].name, order))
+    found = sorted(results_in(run, study), key=lambda pair: _rank(pair[1].name, order))
     for told, each in found:
         with of_this_version(run):
             yield _chapter(told, each, texts)
@@ -61,14 +61,14 @@ def _rank(name: str, order: Sequence[str]) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def _chapter(told: Sections, found: Found, texts: HeatMaps | None) -> Section:
+def _chapter(told: Sections, found: QuestionResult, texts: HeatMaps | None) -> Section:
     """All sections of an experiment under the first one's title."""
     first, *rest = told.sections(found)
     examples = list(_examples(told, found, texts))
     return replace(first, anchor=found.name, note=note_of(found.name), parts=[*rest, *examples])
 
 
-def _examples(told: Sections, found: Found, texts: HeatMaps | None) -> Iterator[Section]:
+def _examples(told: Sections, found: QuestionResult, texts: HeatMaps | None) -> Iterator[Section]:
     """Texts that show what was found: the experiment's own, and those where attention and saliency disagree."""
     if hasattr(told, "examples"):
         sentence, maps = told.examples(found)

@@ -22,7 +22,7 @@ def bibtex(papers: Iterable[str]) -> str:
     facts = ",\n".join(f"  {key:<9} = {{{value}}}" for key, value in SOFTWARE.items())
     known = entries()
     names = dict.fromkeys(name for written in papers for name in _each(written))
-    quoted = {key_of(name): known.get(key_of(name), f"% {name}") for name in names}
+    quoted = {citation_key(name): known.get(citation_key(name), f"% {name}") for name in names}
     return "\n\n".join([f"@software{{exegete,\n{facts}\n}}", *quoted.values()])
 
 
@@ -35,10 +35,10 @@ def _each(written: str) -> list[str]:
     return re.findall(r"[^\W\d_][^,;()]*?\b\d{4}\b", written) or ([written] if written else [])
 
 
-def key_of(paper: str) -> str:
+def citation_key(paper: str) -> str:
     """A paper as its entry is called.
 
-    >>> key_of("Jain & Wallace 2019"), key_of("DeYoung et al. 2020")
+    >>> citation_key("Jain & Wallace 2019"), citation_key("DeYoung et al. 2020")
     ('jain_wallace_2019', 'deyoung_2020')
     """
     return anchor(paper.replace(" et al.", "")).replace("-", "_")

@@ -14,7 +14,7 @@ from exegete import __version__
 from exegete.answers.pages.card import card, strip
 from exegete.report.blocks import figure_block, table_block
 from exegete.report.heat import heat_block, legend
-from exegete.report.markup import file_link, filled, shipped, whole
+from exegete.report.markup import file_link, fill_template, read_shipped, whole
 from exegete.report.section import Report, Section, Verdict, anchor
 
 TAKEN = {"findings", "answer", "scorecard", "facts", "scheme", "cite", "untested", "models", "copy", "bibtex"}
@@ -50,17 +50,20 @@ class Counters:
 def section_part(section: Section, name: str, judged: Sequence[Verdict], counters: Counters) -> Markup:
     """One question, with its further parts below it."""
     part, parts = counters.drawn(section), [counters.drawn(part) for part in section.parts]
-    return filled("report/templates/section.html", name=name, part=part, parts=parts, strip=strip(judged))
+    return fill_template("report/templates/section.html", name=name, part=part, parts=parts, strip=strip(judged))
 
 
 def comparison_part(section: Section, counters: Counters) -> Markup:
     """Several models: the table of verdicts, and a small figure per test."""
-    return filled("report/templates/models.html", part=counters.drawn(section))
+    return fill_template("report/templates/models.html", part=counters.drawn(section))
 
 
 def render(report: Report) -> str:
     """The whole page; the same report gives the same bytes."""
-    style, script = shipped("report/style.css", "report/report.css"), shipped("report/scheme.js", "report/report.js")
+    style, script = (
+        read_shipped("report/style.css", "report/report.css"),
+        read_shipped("report/scheme.js", "report/report.js"),
+    )
     title = f"{report.title}: {report.question}"
     return whole(
         "report/templates/report.html", title, style, [script], report=report, version=__version__, **_content(report)

@@ -15,7 +15,7 @@ from exegete.answers.explanation import Explanation, Unit
 from exegete.base.files import write_text
 from exegete.report.columns import significant
 from exegete.report.heatmap_terminal import printable, terminal
-from exegete.report.markup import page
+from exegete.report.markup import page_of_blocks
 
 GAP = 3  # columns between two columns of a table
 
@@ -71,4 +71,4 @@ def _least(name: str, cells: Sequence[str]) -> int:
 def write_page(path: Path, found: Sequence[Explanation], by: Unit) -> None:
     """One file that works offline."""
     title = f"What explains “{found[0].prediction}”?" if len(found) == 1 else f"{len(found)} predictions explained"
-    write_text(path, page(title, *(each.html(by, first=place == 0) for place, each in enumerate(found))))
+    write_text(path, page_of_blocks(title, *(each.html(by, first=place == 0) for place, each in enumerate(found))))

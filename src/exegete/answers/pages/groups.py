@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from exegete.answers.groups import OFTEN, BesideGrade, Group
-from exegete.answers.pages.verdicts import labels_of
+from exegete.answers.pages.verdicts import labels_by_place
 from exegete.answers.rules import TEXTS
 from exegete.answers.scorecard import Audit
 from exegete.report.columns import class_label, count, interval, number, text, varying
@@ -24,7 +24,7 @@ LENGTHS = {"short": "short texts", "medium": "texts of medium length", "long": "
 
 def groups_section(audit: Audit) -> Section | None:
     """Γ of attention by class and by length of text; None of a run that can't tell."""
-    labels = labels_of(list(audit.beside))
+    labels = labels_by_place(list(audit.beside))
     rows = [
         {"model": labels[where], "texts": name, "ranks": group.mean, "low": group.low, "high": group.high, "n": group.n}
         for where, beside in audit.beside.items()

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from exegete.answers.pages.verdicts import Place, name_of, place_of, title_of, verdict_places
-from exegete.report.columns import judged, text
+from exegete.answers.pages.verdicts import TaskAndModel, task_and_model, test_name, title_of, verdict_places
+from exegete.report.columns import judgement, text
 from exegete.report.section import Figure, Section, Table, Verdict
 from exegete.report.theme import NEUTRAL, PALETTE, inline, nothing, themed
 
@@ -21,23 +21,23 @@ MEANING = (
 )
 
 
-def side_by_side(tests: Sequence[Verdict], tasks: Sequence[str], models: Sequence[str]) -> Section | None:
+def models_section(tests: Sequence[Verdict], tasks: Sequence[str], models: Sequence[str]) -> Section | None:
     """The comparison, in the order of the study; None of a single model on a single task."""
     labels = verdict_places(tests)
     if len(labels) < 2:
         return None
     order = sorted(labels, key=lambda place: _place(place, tasks, models))
-    by_name: dict[str, dict[Place, Verdict]] = {}
+    by_name: dict[str, dict[TaskAndModel, Verdict]] = {}
     for test in tests:
-        by_name.setdefault(name_of(test, tests), {})[place_of(test)] = test
-    words = {name_of(test, tests): title_of(test, tests) for test in tests}
-    figures = [Figure(words[name], across(_lines(found, order, labels), words[name]))
+        by_name.setdefault(test_name(test, tests), {})[task_and_model(test)] = test
+    words = {test_name(test, tests): title_of(test, tests) for test in tests}
+    figures = [Figure(words[name], lines_by_model(_lines(found, order, labels), words[name]))
                for name, found in by_name.items() if _drawn(found)]  # fmt: skip
     table = _table(by_name, order, labels, words)
     return Section("The models side by side", "models", [MEANING], [table], figures)
 
 
-def _place(place: Place, tasks: Sequence[str], models: Sequence[str]) -> tuple[int, int]:
+def _place(place: TaskAndModel, tasks: Sequence[str], models: Sequence[str]) -> tuple[int, int]:
     """Where a study names it; what it doesn't name comes last."""
     task, model = place
     return (
@@ -46,13 +46,16 @@ def _place(place: Place, tasks: Sequence[str], models: Sequence[str]) -> tuple[i
     )
 
 
-def _drawn(found: dict[Place, Verdict]) -> bool:
+def _drawn(found: dict[TaskAndModel, Verdict]) -> bool:
     """Whether there is something to compare."""
     return sum(test.statistic is not None for test in found.values()) > 1
 
 
 def _table(
-    by_name: dict[str, dict[Place, Verdict]], order: Sequence[Place], labels: dict[Place, str], words: dict[str, str]
+    by_name: dict[str, dict[TaskAndModel, Verdict]],
+    order: Sequence[TaskAndModel],
+    labels: dict[TaskAndModel, str],
+    words: dict[str, str],
 ) -> Table:
     rows: list[dict[str, Any]] = []
     for place in order:
@@ -64,11 +67,13 @@ def _table(
     schema = {"model": pl.String} | {
         f"{name}_{part}": kind for name in by_name for part, kind in (("verdict", pl.String), ("statistic", pl.Float64))
     }
-    columns = [text("model"), *(judged(f"{n}_verdict", f"{n}_statistic", words[n]) for n in by_name)]
+    columns = [text("model"), *(judgement(f"{n}_verdict", f"{n}_statistic", words[n]) for n in by_name)]
     return Table("Verdicts by model", pl.DataFrame(rows, schema=schema), "In the order of the study.", columns)
 
 
-def _lines(found: dict[Place, Verdict], order: Sequence[Place], labels: dict[Place, str]) -> pl.DataFrame:
+def _lines(
+    found: dict[TaskAndModel, Verdict], order: Sequence[TaskAndModel], labels: dict[TaskAndModel, str]
+) -> pl.DataFrame:
     """What a figure draws: a line for every model that was asked."""
     rows = [
         {"model": labels[place], "verdict": test.verdict, "outcome": test.outcome, "statistic": test.statistic,
@@ -100,7 +105,7 @@ SHAPES = {
 }
 
 
-def across(table: pl.DataFrame, test: str) -> alt.Chart | alt.LayerChart:
+def lines_by_model(table: pl.DataFrame, test: str) -> alt.Chart | alt.LayerChart:
     """A line per model, in the order of the table: model, verdict, statistic, low, high, threshold, chance."""
     if table["statistic"].is_null().all():
         return nothing(f"{test} has no statistic for any model")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from exegete.answers.pages.verdicts import Place, labels_of, place_of, plain
+from exegete.answers.pages.verdicts import TaskAndModel, labels_by_place, plain, task_and_model
 from exegete.base.files import read_json
 from exegete.base.names import parse
 from exegete.base.parquet import read_parquet
@@ -19,7 +19,7 @@ from exegete.report.columns import class_label, decimal
 from exegete.report.heatmap import HeatMap, HeatRow
 from exegete.report.labels import method_label
 from exegete.report.section import Verdict
-from exegete.runs.shards import padded
+from exegete.runs.shards import pad_rows
 from exegete.runs.store import DONE, read_shards
 
 SHORTEST, LONGEST = 6, 40  # words of a text that is shown, where there are such texts
@@ -46,34 +46,36 @@ class HeatMaps(NamedTuple):
     sentence: str
 
 
-def telling(run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Verdict]) -> HeatMaps | None:
+def telling_texts(
+    run: Path, cells: Sequence[Mapping[str, Any]], split: str, tests: Sequence[Verdict]
+) -> HeatMaps | None:
     """The most telling texts of a run; None if it holds no scores of attention and of another method."""
     against, found = best_methods(tests), {}
     for place, cell in one_each(cells).items():
-        scored = scores_of(run, cell, split, against.get(plain(*place), ""))
+        scored = text_scores(run, cell, split, against.get(plain(*place), ""))
         if scored is not None:
             found[place] = scored._replace(frame=_easily_read(scored.frame))
     if not found:
         return None
-    labels = labels_of(list(found))
+    labels = labels_by_place(list(found))
     shown = list(found.items())[:ALONE]
     maps = [drawn for place, scored in shown for drawn in _maps(scored, labels[place], several=len(found) > 1)]
     one = next(iter(found.values()))
     return HeatMaps(one.experiment, tuple(maps), *_said(one, several=len(found) > 1))
 
 
-def one_each(cells: Sequence[Mapping[str, Any]]) -> dict[Place, Mapping[str, Any]]:
+def one_each(cells: Sequence[Mapping[str, Any]]) -> dict[TaskAndModel, Mapping[str, Any]]:
     """The first seed of every task and model, without tasks with planted words where there are others."""
-    every: dict[Place, Mapping[str, Any]] = {}
+    every: dict[TaskAndModel, Mapping[str, Any]] = {}
     for cell in cells:
         every.setdefault((cell["task"], cell["model"]), cell)
     unplanted = {place: cell for place, cell in every.items() if plain(*place) == place}
     return unplanted or every
 
 
-def best_methods(tests: Sequence[Verdict]) -> dict[Place, str]:
+def best_methods(tests: Sequence[Verdict]) -> dict[TaskAndModel, str]:
     """What attention was held against on every task and model, where that is a single method."""
-    return {place_of(test): test.against for test in reversed(tests) if _is_method(test.against)}
+    return {task_and_model(test): test.against for test in reversed(tests) if _is_method(test.against)}
 
 
 def _is_method(name: str) -> bool:
@@ -82,13 +84,13 @@ def _is_method(name: str) -> bool:
     return bool(name) and " " not in name and parse(name).name in IMPORTANCES and parse(name).name not in NOT
 
 
-def scores_of(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> ScoredTexts | None:
+def text_scores(run: Path, cell: Mapping[str, Any], split: str, wanted: str) -> ScoredTexts | None:
     """Attention and the wanted method, or else the first other one, from an experiment that scored both."""
     found = stages_of(run, cell, split, wanted)
     if found is None:
         return None
     method = wanted if wanted in found.scores else others_of(found.scores)[0]
-    two = (frame_of(run, found.scores[each]) for each in (attention_of(found.scores), method))
+    two = (stage_frame(run, found.scores[each]) for each in (attention_of(found.scores), method))
     return _scored(found.experiment, method, found.texts, *two)
 
 
@@ -132,11 +134,11 @@ def _texts(run: Path, stage: Mapping[str, Any]) -> pl.DataFrame | None:
     for path in sorted((run / "stages").glob(f"predict-*/{DONE}")):
         facts = read_json(path, "stage")
         if all(facts.get(key) == stage.get(key) for key in CONTENT):
-            return frame_of(run, path.parent.name)
+            return stage_frame(run, path.parent.name)
     return None
 
 
-def frame_of(run: Path, name: str) -> pl.DataFrame:
+def stage_frame(run: Path, name: str) -> pl.DataFrame:
     """A stage's table."""
     return read_parquet(read_shards(run / "stages" / name))
 
@@ -152,7 +154,7 @@ def _scored(
     kept = joined.filter(shown & whole)
     if kept.is_empty():
         return None
-    sizes = [padded([[abs(v) for v in row] for row in kept[name].to_list()]) for name in ("attention", "other")]
+    sizes = [pad_rows([[abs(v) for v in row] for row in kept[name].to_list()]) for name in ("attention", "other")]
     ranked = kept.with_columns(tau=pl.Series(tau(*sizes).numpy())).filter(pl.col("tau").is_not_nan())
     signed = bool(other["signed"].any())
     return ScoredTexts(experiment, method, signed, ranked.sort("tau", "example")) if ranked.height else None

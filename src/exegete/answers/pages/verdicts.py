@@ -6,13 +6,13 @@ from dataclasses import replace
 from exegete.answers.scorecard import Audit
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.test import PART_TITLES
-from exegete.experiments.tests import by_part, declared, label_of
+from exegete.experiments.tests import all_tests, by_part, label_of
 from exegete.report.columns import count, estimate, text, verdict
-from exegete.report.labels import model_labels, shortened, task_labels
+from exegete.report.labels import model_labels, shorten_paths, task_labels
 from exegete.report.section import Table, Verdict
 from exegete.report.section import scorecard as verdict_table
 
-Place = tuple[str, str]  # a task, without what was planted in it, and a model
+TaskAndModel = tuple[str, str]  # a task, without what was planted in it, and a model
 
 
 def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
@@ -24,9 +24,9 @@ def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
     return [
         replace(
             test,
-            name=name_of(test, audit.tests),
+            name=test_name(test, audit.tests),
             title=title_of(test, audit.tests),
-            of=labels[place_of(test)] if len(labels) > 1 else "",
+            of=labels[task_and_model(test)] if len(labels) > 1 else "",
             section=named if (named := experiment_of(test.name)) in told else "",
         )
         for test in audit.tests
@@ -35,15 +35,15 @@ def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
 
 def experiment_of(test: str) -> str:
     """The experiment in whose section a test is told."""
-    return declared()[test].experiments[0]
+    return all_tests()[test].experiments[0]
 
 
-def place_of(test: Verdict) -> Place:
+def task_and_model(test: Verdict) -> TaskAndModel:
     """What a test is about."""
     return plain(test.task, test.model)
 
 
-def plain(task: str, model: str) -> Place:
+def plain(task: str, model: str) -> TaskAndModel:
     """A task and a model; words that were planted make no other task.
 
     >>> plain("sst:min_df=2,planted=token", "bilstm")
@@ -53,12 +53,12 @@ def plain(task: str, model: str) -> Place:
     return str(Spec(name, {k: v for k, v in settings.items() if not k.startswith("planted")})), model
 
 
-def verdict_places(lines: Sequence[Verdict]) -> dict[Place, str]:
+def verdict_places(lines: Sequence[Verdict]) -> dict[TaskAndModel, str]:
     """Every task and model that is asked about, with its label."""
-    return labels_of(list(dict.fromkeys(map(place_of, lines))))
+    return labels_by_place(list(dict.fromkeys(map(task_and_model, lines))))
 
 
-def labels_of(every: Sequence[Place]) -> dict[Place, str]:
+def labels_by_place(every: Sequence[TaskAndModel]) -> dict[TaskAndModel, str]:
     """A label for every task and model, of which each part is only said where it differs."""
     tasks, models = task_labels(task for task, _ in every), model_labels(model for _, model in every)
     several = len(tasks) > 1, len(models) > 1
@@ -70,7 +70,7 @@ def labels_of(every: Sequence[Place]) -> dict[Place, str]:
     }
 
 
-def name_of(test: Verdict, lines: Sequence[Verdict]) -> str:
+def test_name(test: Verdict, lines: Sequence[Verdict]) -> str:
     """A test's name, with what was planted where several things were."""
     return f"{test.name}{_planted(test, lines)}"
 
@@ -89,10 +89,10 @@ def _planted(test: Verdict, lines: Sequence[Verdict]) -> str:
 def for_reader(audit: Audit) -> Audit:
     """The audit with the files of tasks and models called by their own names in all that it says."""
     named = {each for test in audit.tests for each in (test.task, test.model)}
-    untested = tuple(shortened(line, named) for line in audit.untested)
-    tests = tuple(replace(test, doubt=shortened(test.doubt, named)) for test in audit.tests)
-    findings = tuple(shortened(line, named) for line in audit.findings)
-    return replace(audit, answer=shortened(audit.answer, named), untested=untested, tests=tests, findings=findings)
+    untested = tuple(shorten_paths(line, named) for line in audit.untested)
+    tests = tuple(replace(test, doubt=shorten_paths(test.doubt, named)) for test in audit.tests)
+    findings = tuple(shorten_paths(line, named) for line in audit.findings)
+    return replace(audit, answer=shorten_paths(audit.answer, named), untested=untested, tests=tests, findings=findings)
 
 
 def by_group(lines: Sequence[Verdict]) -> tuple[list[Verdict], list[tuple[str, list[Verdict]]]]:
@@ -106,7 +106,7 @@ def by_group(lines: Sequence[Verdict]) -> tuple[list[Verdict], list[tuple[str, l
 
 def _part(line: Verdict) -> str:
     key = line.name.partition(" ")[0]
-    return PART_TITLES[declared()[key].part] if key in declared() else PART_TITLES["words"]
+    return PART_TITLES[all_tests()[key].part] if key in all_tests() else PART_TITLES["words"]
 
 
 def scorecards(audit: Audit, everything: bool = False) -> list[Table]:
@@ -118,7 +118,7 @@ def scorecards(audit: Audit, everything: bool = False) -> list[Table]:
 
 
 def _narrow(title: str, lines: Sequence[Verdict]) -> Table:
-    """A table that fits a terminal; `questions` says what its tests ask, and when they hold."""
+    """A table that fits a terminal; `test_questions` says what its tests ask, and when they hold."""
     columns = (
         text("label", "test"),
         verdict("verdict", settled_by="settled_by"),
@@ -135,13 +135,13 @@ def informing(audit: Audit) -> int:
     return len({test.name for test in audit.tests if test.verdict != "not testable"} - deciding) if deciding else 0
 
 
-def unasked(audit: Audit) -> list[str]:
+def unasked_tests(audit: Audit) -> list[str]:
     """Tests, in words, that can't be asked of this model or these data, or that nobody asked for."""
     there = {test.name for test in audit.tests if test.verdict != "not testable"}
     return [test.label for test in by_part() if test.words and not test.kind and test.name not in there]
 
 
-def questions(audit: Audit) -> list[str]:
+def test_questions(audit: Audit) -> list[str]:
     """What every test asks, its criterion, and the paper it comes from."""
     asked = {
         test.name: f"{label_of(test.name)} ({test.name}): {test.question} Holds if {test.criterion} ({test.paper})."

@@ -8,19 +8,19 @@ from typing import Any
 import polars as pl
 
 from exegete.answers.audit import judge_run
-from exegete.answers.pages.texts import attention_of, best_methods, frame_of, one_each, others_of, stages_of
-from exegete.answers.pages.verdicts import labels_of, plain
-from exegete.answers.trust import kept_checkpoint
+from exegete.answers.pages.texts import attention_of, best_methods, one_each, others_of, stage_frame, stages_of
+from exegete.answers.pages.verdicts import labels_by_place, plain
+from exegete.answers.trust import checkpoint_of_run
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
 from exegete.measures.words import LEAST
 from exegete.report.families import family
 from exegete.report.section import Section, Verdict
-from exegete.report.word_shares import Words, figure_of, words_of
+from exegete.report.word_shares import Words, figure_of, shares_by_word
 from exegete.runs.objects import AnyModel, AnyTask, task_for
 from exegete.runs.run import read_manifest, study_of
-from exegete.runs.word_scores import scores_of
+from exegete.runs.word_scores import word_score_frame
 from exegete.training.checkpoint import is_of_hub, is_trained
 
 SHOWN = 3  # models of a page
@@ -46,11 +46,11 @@ def words_of_task(
 ) -> Words:
     """Score texts anew, by attention and by methods, and average over words."""
     every = list(dict.fromkeys([ATTENTION, *(methods or CHEAP)]))
-    long = scores_of(model, task, every, split, texts, progress)
+    long = word_score_frame(model, task, every, split, texts, progress)
     lists = long.group_by("example", "method", maintain_order=True).agg("score", "word")
     frame = lists.pivot("method", index="example", values="score", maintain_order=True)
     words = lists.filter(pl.col("method") == ATTENTION).select("example", words="word")
-    return words_of(_whole(frame.join(words, on="example", maintain_order="left"), every), every, least)
+    return shares_by_word(_whole(frame.join(words, on="example", maintain_order="left"), every), every, least)
 
 
 def words_of_cell(
@@ -70,9 +70,9 @@ def words_of_cell(
     methods = [own, *(wanted or sorted(others, key=lambda name: name != best))]
     frame = found.texts.select("example", "words")
     for name in methods:
-        scores = frame_of(run, found.scores[name]).select("example", pl.col("scores").alias(name))
+        scores = stage_frame(run, found.scores[name]).select("example", pl.col("scores").alias(name))
         frame = frame.join(scores, on="example", maintain_order="left")
-    return words_of(_whole(frame, methods), methods, least)
+    return shares_by_word(_whole(frame, methods), methods, least)
 
 
 def words_of_run(run: Path, least: int = LEAST, number: int = 0, wanted: Sequence[str] = ()) -> Words:
@@ -127,7 +127,7 @@ def _asked_again(run: Path, number: int) -> tuple[str, str, str]:
     names, cell = manifest.get("names", {}), manifest["cells"][number]
     model, task = (names.get(cell[key], cell[key]) for key in ("model", "task"))  # as its study names them
     given = is_of_hub(model) and is_trained(model)
-    return model if given else str(kept_checkpoint(run, number)), task, study_of(run).split
+    return model if given else str(checkpoint_of_run(run, number)), task, study_of(run).split
 
 
 def _quick(methods: Sequence[str]) -> list[str]:
@@ -149,7 +149,7 @@ def words_section(
     """The figure and the words that are furthest apart, of the first models; None if nothing was scored."""
     against, parts = best_methods(tests), []
     every = one_each(cells)
-    labels = labels_of(list(every))
+    labels = labels_by_place(list(every))
     for place, cell in list(every.items())[:SHOWN]:
         found = words_of_cell(run, cell, split, against.get(plain(*place), ""))
         if found is not None and len(found):

@@ -24,10 +24,18 @@ import torch
 from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.counterfactuals import facts, frame, furthest, grouped, members, several_keys, spread
-from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
+from exegete.experiments.common.counterfactuals import (
+    facts,
+    frame,
+    furthest,
+    group_rows,
+    members,
+    several_keys,
+    spread_columns,
+)
+from exegete.experiments.common.depth import add_places, at_each, at_readout, check_places
 from exegete.experiments.common.experiment import OfDistributions
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.experiments.common.side_by_side import permuted_jsd
 from exegete.experiments.common.summaries import or_none
 from exegete.experiments.common.tallies import SAME
@@ -78,7 +86,7 @@ class AdversarySearch(Search, OfDistributions):
         return at_each(self.sites, subject.model.sites, lambda site: self._at(subject, site))
 
     def _at(self, subject: Subject, site: str | None) -> pl.DataFrame:
-        pools = list(pooled(subject.model, subject.examples, site))
+        pools = list(open_pooled(subject.model, subject.examples, site))
         if site is None:
             return self.measured(subject, pools)
         return _framed([*self._searched(subject, MODEL, pools)], subject)
@@ -89,7 +97,7 @@ class AdversarySearch(Search, OfDistributions):
         for who in REFERENCES:
             if who in subject.companions:
                 model = subject.companions[who].classifier
-                parts += self._searched(subject, who, list(pooled(model, subject.examples)))
+                parts += self._searched(subject, who, list(open_pooled(model, subject.examples)))
         return _framed(parts, subject)
 
     def _searched(self, subject: Subject, who: str, pools: Sequence[Pooled]) -> Iterator[dict[str, Any]]:
@@ -112,13 +120,13 @@ class AdversarySearch(Search, OfDistributions):
         texts with a candidate within ε, `within` the share of candidates.
         """
         return pl.DataFrame(
-            [said | _numbers(group) for said, group in grouped(placed(rows), KEYS)], infer_schema_length=None
+            [said | _numbers(group) for said, group in group_rows(add_places(rows), KEYS)], infer_schema_length=None
         )
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The same by normalised entropy of the weights: models are to be compared at equal entropy."""
-        flat = placed(rows).filter(pl.col("entropy").is_not_null())
-        kept = [(said, group) for said, group in grouped(flat, KEYS, against="entropy") if said["class"] == "all"]
+        flat = add_places(rows).filter(pl.col("entropy").is_not_null())
+        kept = [(said, group) for said, group in group_rows(flat, KEYS, against="entropy") if said["class"] == "all"]
         found = pl.DataFrame([said | _numbers(group) for said, group in kept], infer_schema_length=None)
         empty = self.summary(rows).head(0)  # no text has two keys
         return {"by_entropy": (found if kept else empty).drop("class").rename({"bin": "entropy"})}
@@ -126,14 +134,14 @@ class AdversarySearch(Search, OfDistributions):
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """A histogram, violins over bins of the largest weight, pairs of heat maps, and layers; the first ε."""
         from exegete.experiments.adversary_search.figure import pairs, spread
-        from exegete.experiments.common.depth_figure import ALL, by_place
+        from exegete.experiments.common.depth_figure import ALL, dots_by_place
         from exegete.report.violin import Axis, violin
 
         first = at_readout(rows).filter(pl.col("epsilon") == self.epsilons[0])
         own = first.filter(pl.col("who") == MODEL)
         axis = Axis("ε-max JSD of the weights", log(2), (0, 0.2, 0.4, 0.6))
         charts = {"histogram": spread(first), "violins": violin(own, "jsd", axis), "pairs": pairs(own)}
-        return charts | by_place(summary, axis.title, ALL | {"who": MODEL, "epsilon": self.epsilons[0]})
+        return charts | dots_by_place(summary, axis.title, ALL | {"who": MODEL, "epsilon": self.epsilons[0]})
 
 
 def _framed(parts: Sequence[Mapping[str, Any]], subject: Subject) -> pl.DataFrame:
@@ -162,7 +170,7 @@ def _told(examples: list[Example], pool: Pooled, found: Adversaries, epsilon: fl
 
 def _numbers(group: pl.DataFrame) -> dict[str, Any]:
     """ε-max JSD over the texts of a group, and what it is to be held against."""
-    found, permuted = spread(group, "jsd", log(2)), or_none(group["permuted_jsd"].mean())
+    found, permuted = spread_columns(group, "jsd", log(2)), or_none(group["permuted_jsd"].mean())
     mean = found["mean"]
     ratio = mean / permuted if mean is not None and permuted is not None and permuted > SAME else None
     held = {"permuted": permuted, "ratio": ratio, "met": group["met"].mean(), "within": group["within"].mean()}

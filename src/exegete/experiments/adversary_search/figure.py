@@ -22,7 +22,7 @@ def spread(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
 
     References, where they were searched too, are grey and dashed, all of their classes together.
     """
-    table = masses(rows)
+    table = jsd_masses(rows)
     if table.is_empty():
         return nothing("no text has two words")
     columns = min(table["panel"].n_unique(), 2)
@@ -36,7 +36,7 @@ def spread(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     )
 
 
-def masses(rows: pl.DataFrame) -> pl.DataFrame:
+def jsd_masses(rows: pl.DataFrame) -> pl.DataFrame:
     """The share of texts in each of 40 bins on [0, 0.7]: panel, group, who, low, mass, n; one more point ends it."""
     kept = rows.filter(pl.col("jsd").is_not_null())
     if kept.is_empty():
@@ -82,7 +82,7 @@ def _steps(table: pl.DataFrame) -> alt.LayerChart:
     return alt.LayerChart(layer=layers)
 
 
-def telling(rows: pl.DataFrame) -> pl.DataFrame:
+def telling_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """The texts that are shown: of a moderate length, with the largest JSD, of all classes in turn.
 
     Of one text no more than one model's and seed's version; `pair` is its number.
@@ -99,7 +99,7 @@ def telling(rows: pl.DataFrame) -> pl.DataFrame:
 
 def pairs(rows: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     """The model's own weights above the adversary's, over the words of the most telling texts."""
-    shown = telling(rows)
+    shown = telling_rows(rows)
     if shown.is_empty():
         return nothing("no adversary was found for a short text of several words")
     table, lines = cells(with_panel(shown), several=shown.select("task", "model").n_unique() > 1)

@@ -5,12 +5,12 @@ from typing import Any
 import polars as pl
 
 from exegete.experiments.adversary_search.experiment import MODEL
-from exegete.experiments.common.depth import at_readout, placed
-from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
+from exegete.experiments.common.depth import add_places, at_readout
+from exegete.experiments.common.section import Passage, QuestionResult, Shown, chapter, shown
 from exegete.experiments.common.tallies import ALL
 from exegete.report.columns import Column, class_label, count, decimal, interval, number, share, text, varying, wide
 from exegete.report.heatmap import HeatMap, HeatRow
-from exegete.report.labels import named
+from exegete.report.labels import name_columns
 
 MEANING = (
     "For every text other weights are searched for that are as far from the model's own as possible while the "
@@ -36,7 +36,7 @@ def _weights(title: str, where: pl.Expr, *by: Column, of: str = "summary") -> Sh
         number("permuted", "permuted"), share("met"), *wide(share("within")), count("n"), *wide(count("undefined")),
         caption="At most ln 2 = 0.693. Permuted: JSD after permuting the weights; met: texts with an adversary within "
         "ε; within: candidates within ε; undefined: texts with a single key.",
-        where=where, of=of, first=placed,
+        where=where, of=of, first=add_places,
     )  # fmt: skip
 
 
@@ -52,14 +52,14 @@ TITLES = {"histogram": "How far attention can go", "violins": "By largest weight
 headline, sections = chapter(WHOLE, Passage("Can other weights give the same prediction?", MEANING, TABLES, TITLES))
 
 
-def examples(found: Found) -> tuple[str, tuple[HeatMap, ...]]:
+def examples(found: QuestionResult) -> tuple[str, tuple[HeatMap, ...]]:
     """Adversarial twins: the model's own weights and an adversary's on the same words."""
-    from exegete.experiments.adversary_search.figure import telling  # what draws is not for whoever reads a table
+    from exegete.experiments.adversary_search.figure import telling_rows  # what draws is not for whoever reads a table
 
     own = at_readout(found.rows).filter(pl.col("epsilon") == found.experiment.epsilons[0], pl.col("who") == MODEL)
-    texts = telling(own)
+    texts = telling_rows(own)
     several = [name for name in ("task", "model") if texts[name].n_unique() > 1]
-    maps = (_twins(row, [row[name] for name in several]) for row in named(texts).iter_rows(named=True))
+    maps = (_twins(row, [row[name] for name in several]) for row in name_columns(texts).iter_rows(named=True))
     return TWINS, tuple(maps)
 
 

@@ -22,20 +22,20 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.search_weights import searched
+from exegete.experiments.common.search_weights import search_weights
 from exegete.experiments.common.side_by_side import (
     DRAWS,
     TextsAsSeen,
     companion_sees,
+    comparison_refusal,
     distance,
-    numbers,
+    float_column,
     permuted_distance,
-    seen,
+    see_texts,
     text_facts,
-    unread,
 )
 from exegete.experiments.common.summaries import or_none
-from exegete.experiments.common.tallies import SAME, clipped, f1_by_seed, of_tasks, values_by_seed
+from exegete.experiments.common.tallies import SAME, clipped_mean, f1_by_seed, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
 from exegete.models.capabilities import Trainable
 from exegete.models.contract import Predictor
@@ -96,7 +96,7 @@ class AdversaryTraining(Question):
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, which are a distribution, and which can be moved."""
         fixed = isinstance(model, Trainable) and not list(model.attention_parameters())
-        if (reason := unread(model)) is None and self.frozen and fixed and _movable(model.spec):
+        if (reason := comparison_refusal(model)) is None and self.frozen and fixed and _movable(model.spec):
             return "its attention has no parameters of its own, so nothing could move alone: set frozen = false"
         return reason
 
@@ -120,11 +120,11 @@ class AdversaryTraining(Question):
 
         `positive` is the class whose F1 counts, where there are two.
         """
-        base, labels = seen(subject.model, subject.examples), subject.task.labels
+        base, labels = see_texts(subject.model, subject.examples), subject.task.labels
         gold = torch.tensor([e.label for e in subject.examples])
         facts = pl.DataFrame(text_facts(subject, base)).with_columns(
             correct=pl.Series((base.answers == gold).numpy()),
-            max_attention=numbers(base.key_weights.nan_to_num(0.0).amax(-1)),
+            max_attention=float_column(base.key_weights.nan_to_num(0.0).amax(-1)),
             positive=pl.lit(labels[1] if len(labels) == 2 else None, pl.String),
         )
         parts = [facts.with_columns(**_columns(other, gold, labels)) for other in self._others(subject, base)]
@@ -144,17 +144,17 @@ class AdversaryTraining(Question):
             )
         if self.search:
             for tolerance, found in zip(
-                TOLERANCES, searched(subject, base, TOLERANCES, self.seed, self.draws), strict=True
+                TOLERANCES, search_weights(subject, base, TOLERANCES, self.seed, self.draws), strict=True
             ):
                 yield _Other(_said(SEARCHED, tolerance), *found)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By kind, λ and tolerance: n, TVD and JSD with intervals, accuracy and F1 of base and adversary, and more."""
-        return summary(rows)
+        return summarise_adversaries(rows)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """As Wiegreffe & Pinter and as Meister et al. print them."""
-        found = summary(rows)
+        found = summarise_adversaries(rows)
         return {"wiegreffe_pinter": wiegreffe_pinter(found), "meister_5": meister_5(found)}
 
 
@@ -178,7 +178,7 @@ def _said(name: str, tolerance: float | None = None) -> dict[str, Any]:
 def _columns(other: _Other, gold: Tensor, labels: tuple[str, ...]) -> dict[str, Any]:
     types = {"kind": pl.String, "lam": pl.Float64, "other": pl.Int64, "tolerance": pl.Float64}
     found: dict[str, Any] = {name: pl.lit(value, types[name]) for name, value in other.said.items()}
-    found |= {name: numbers(getattr(other, name)) for name in ("tvd", "jsd", "permuted_jsd")}
+    found |= {name: float_column(getattr(other, name)) for name in ("tvd", "jsd", "permuted_jsd")}
     found["adversary_predicted"] = pl.Series([labels[c] for c in other.predicted.tolist()], dtype=pl.String)
     found["adversary_correct"] = pl.Series((other.predicted == gold).numpy())
     return found
@@ -193,7 +193,7 @@ LEAST = {"difference": -1.0}  # that a number can be, otherwise 0
 MOST = {"jsd": math.log(2), "permuted_jsd": math.log(2)}  # otherwise 1
 
 
-def summary(rows: pl.DataFrame) -> pl.DataFrame:
+def summarise_adversaries(rows: pl.DataFrame) -> pl.DataFrame:
     """By kind, λ and tolerance: means over texts (and seeds) with intervals; other seeds are one kind, their mean.
 
     undefined counts texts of one key, or without weights, which have no divergence. ratio is JSD over permuted JSD: 0
@@ -231,7 +231,7 @@ def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
 
 
 def _interval(name: str, each: pl.DataFrame) -> dict[str, float | None]:
-    found = clipped(values_by_seed(each, pl.col(name)), LEAST.get(name, 0.0), MOST.get(name, 1.0))
+    found = clipped_mean(values_by_seed(each, pl.col(name)), LEAST.get(name, 0.0), MOST.get(name, 1.0))
     return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
 
 

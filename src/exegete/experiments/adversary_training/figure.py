@@ -17,7 +17,7 @@ AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
 NONE = "no text has two words"
 
 
-def points(summary: pl.DataFrame) -> pl.DataFrame:
+def adversary_points(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, kind, label (λ or ε), jsd and tvd with intervals; the points of a curve in order of λ."""
     kept = summary.filter(pl.col("jsd").is_not_null())
     if kept.is_empty():
@@ -32,7 +32,7 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([_joined(part) for part in ordered.partition_by("panel", "kind", maintain_order=True)])
 
 
-@figure(points, NONE)
+@figure(adversary_points, NONE)
 def curve(table: pl.DataFrame) -> alt.FacetChart:
     """How far the attention of adversaries is from a model's own against how much their predictions change, over λ,
     beside other seeds and searched weights, a panel per model.
@@ -93,7 +93,7 @@ def _layers(table: pl.DataFrame) -> alt.LayerChart:
     return alt.LayerChart(layer=layers)
 
 
-def spread(rows: pl.DataFrame) -> pl.DataFrame:
+def adversary_spread(rows: pl.DataFrame) -> pl.DataFrame:
     """What is drawn; unfrozen adversaries if there are any."""
     trained = rows.filter(pl.col("lam").is_not_null(), pl.col("jsd").is_not_null())
     unfrozen = trained.filter(pl.col("kind") == "unfrozen")
@@ -103,7 +103,7 @@ def spread(rows: pl.DataFrame) -> pl.DataFrame:
     return half_shapes(kept.filter(pl.col("lam") == kept["lam"].max()), SIDES, AXIS)
 
 
-@figure(spread, NONE)
+@figure(adversary_spread, NONE)
 def violins(table: pl.DataFrame) -> alt.FacetChart:
     """Densities of the divergence between a model's attention and its adversary's, by bins of the largest weight,
     beside that after permuting the adversary's, a panel per model.

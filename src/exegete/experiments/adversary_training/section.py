@@ -1,6 +1,6 @@
 """Adversary training in a report: can a model learn to predict the same with other attention?"""
 
-from exegete.experiments.common.section import Passage, as_written, chapter, shown
+from exegete.experiments.common.section import Passage, chapter, keep_decimals, shown
 from exegete.report.columns import count, interval, number, share, text, wide
 
 KINDS = {
@@ -31,14 +31,14 @@ ADVERSARIES = shown(
     *wide(interval("tvd_low", "tvd_high"), share("within_0.01", "TVD ≤ 0.01")), share("within_0.05", "TVD ≤ 0.05"),
     *wide(count("seeds")), count("n"), *wide(count("undefined")),
     caption="Means over texts. Undefined: texts of one word, which have one weight and no divergence.",
-    words={"kind": KINDS}, then=lambda frame: as_written(frame, "lam", "tolerance"),
+    words={"kind": KINDS}, then=lambda frame: keep_decimals(frame, "lam", "tolerance"),
 )  # fmt: skip
 PRINTED = shown(
     "As Wiegreffe & Pinter print it",
     text("kind"), text("lam", "λ"), number("base_f1", "F1, model"), number("f1", "F1, adversary"),
     number("tvd", "TVD"), number("tvd_halved", "TVD, halved"), number("jsd", "JSD"), count("seeds"), count("n"),
     caption="F1 is that of the second class of two, or the mean over gold classes. Their tables have the halved TVD.",
-    of="wiegreffe_pinter", words={"kind": KINDS}, then=lambda frame: as_written(frame, "lam"),
+    of="wiegreffe_pinter", words={"kind": KINDS}, then=lambda frame: keep_decimals(frame, "lam"),
 )  # fmt: skip
 MEISTER = shown(
     "As Meister et al. print it (table 5)",
@@ -46,7 +46,7 @@ MEISTER = shown(
     number("accuracy", "accuracy, adversary"), number("difference"), interval("difference_low", "difference_high"),
     count("seeds"), count("n"),
     caption="Differences are paired by text.", of="meister_5", words={"kind": KINDS},
-    then=lambda frame: as_written(frame, "lam"),
+    then=lambda frame: keep_decimals(frame, "lam"),
 )  # fmt: skip
 headline, sections = chapter(
     ADVERSARIES,

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.statistic import Evidence, Measured, share
+from exegete.experiments.common.statistic import Evidence, Measured, divergence_share
 
 EQUAL = 0.05  # mean TVD up to which two models predict the same (Jain & Wallace 2019)
 HOME = 0.01  # share of the permuted JSD below which an adversary has the model's own weights
@@ -22,7 +22,7 @@ def hard_to_fake(found: Evidence) -> Measured | None:
     several = rows["adversary"].n_unique() > 1
     best = _furthest(rows.filter(pl.col("example") % 2 == 0) if several else rows)
     judged = rows.filter(pl.col("example") % 2 == 1) if several and best else rows
-    values = share(judged.filter(pl.col("adversary") == (best or rows["adversary"][0])))
+    values = divergence_share(judged.filter(pl.col("adversary") == (best or rows["adversary"][0])))
     doubt = f"no adversary predicts the same (mean TVD ≤ {EQUAL})" if best is None else ""
     if best is not None and float(values.nanmean()) > 1 - HOME:
         doubt = f"adversary {best} came back to the model's own weights: ask with other λ"

@@ -17,7 +17,7 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.marked_words import Ranking, ranked
+from exegete.experiments.common.marked_words import MarkRanking, ranking_scores
 from exegete.experiments.common.parts import AllRows
 from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.experiments.common.tallies import ALL, class_of
@@ -63,7 +63,7 @@ class Agreement(Question):
     topk: tuple[Literal["fagin", "bucket", "legacy"], ...] = ("fagin", "bucket", "legacy")
     draws: int = 10  # shuffles per text and coefficient; chance is their mean over all texts
     by: Literal["predicted", "gold"] = "predicted"
-    ranking: Ranking = "signed"  # magnitude: words against the class are as important as those for it
+    ranking: MarkRanking = "signed"  # magnitude: words against the class are as important as those for it
     seed: int = 0
     texts: int | None = None  # all, unless given
 
@@ -97,7 +97,7 @@ class Agreement(Question):
         return pl.concat(parts).sort("example", maintain_order=True)
 
     def _pair(self, subject: Subject, first: str, second: str) -> list[pl.DataFrame]:
-        a, b = ranked(subject, first, self.ranking), ranked(subject, second, self.ranking)
+        a, b = ranking_scores(subject, first, self.ranking), ranking_scores(subject, second, self.ranking)
         found = [*_over_all_words(a, b), *self._over_top_k(subject, a, b)]
         return [_frame(subject, first, second, measured) for measured in found]
 

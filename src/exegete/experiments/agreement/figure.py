@@ -13,7 +13,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.report.labels import importance_label, measure_label, named, pair_label, size_label, with_pair
+from exegete.report.labels import importance_label, measure_label, name_columns, pair_label, size_label, with_pair
 from exegete.report.panels import (
     NOISE,
     TICKS,
@@ -37,7 +37,7 @@ def histogram(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.C
 
     (Jain & Wallace 2019, figure 2)
     """
-    table = masses(rows, measure, k)
+    table = coefficient_masses(rows, measure, k)
     if table.is_empty():
         return nothing(f"no text has a defined {measure_label(measure)}")
     pairs, panels = in_order(table["pair"]), in_order(table["panel"])
@@ -50,7 +50,7 @@ def histogram(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> alt.C
     )
 
 
-def masses(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataFrame:
+def coefficient_masses(rows: pl.DataFrame, measure: str = "tau", k: str = "all") -> pl.DataFrame:
     """The share of every class's texts in each of 30 bins on [−1, 1]: panel, pair, class, low, high, mass, n."""
     kept = without_noise(rows).filter(pl.col("measure") == measure, pl.col("k") == k, pl.col("value").is_not_null())
     if kept.is_empty():
@@ -100,7 +100,7 @@ PAIRS = (("attention", "gradient"), ("attention", "leave_one_out"))
 
 def ties(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAIRS) -> alt.Chart | alt.FacetChart:
     """Dots with intervals: a line per model, a column per pair, a row per task; bars are the room that ties leave."""
-    table = coefficients(summary, pairs)
+    table = agreement_coefficients(summary, pairs)
     if table.is_empty():
         return nothing("no pair of attention with another importance has a defined τ")
     width = (WIDTH - 130) // table["pair"].n_unique() - 20
@@ -113,7 +113,7 @@ def ties(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAIRS) -> a
     )
 
 
-def coefficients(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAIRS) -> pl.DataFrame:
+def agreement_coefficients(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAIRS) -> pl.DataFrame:
     """What is drawn: task, pair, model (softmax first), coefficient, value, low, high; the maximum has no interval."""
     among = pl.any_horizontal([(pl.col("first") == first) & (pl.col("second") == second) for first, second in pairs])
     ours = pl.col("measure").is_in(list(COEFFICIENTS))
@@ -132,7 +132,7 @@ def coefficients(summary: pl.DataFrame, pairs: tuple[tuple[str, str], ...] = PAI
 def _told(summary: pl.DataFrame) -> pl.DataFrame:
     """Labels for specifications, and which models are sparse."""
     sparse = pl.col("model").map_elements(_is_sparse, return_dtype=pl.Boolean)
-    return named(
+    return name_columns(
         with_pair(summary).with_columns(sparse=sparse, coefficient=pl.col("measure").replace_strict(COEFFICIENTS))
     )
 
@@ -176,7 +176,7 @@ def topk(
     summary: pl.DataFrame, first: str = "attention", second: str = "gradient", noise: str = NOISE
 ) -> alt.Chart | alt.FacetChart:
     """Means with intervals against k, a column per coefficient, a row per model; above, attention minus its chance."""
-    table = levels(summary, first, second, noise)
+    table = agreement_levels(summary, first, second, noise)
     if table.is_empty():
         return nothing(f"no top-k coefficient of {pair_label(first, second)}")
     measures, panels = in_order(table["measure"]), in_order(table["panel"])
@@ -193,7 +193,7 @@ def topk(
     )
 
 
-def levels(
+def agreement_levels(
     summary: pl.DataFrame, first: str = "attention", second: str = "gradient", noise: str = NOISE
 ) -> pl.DataFrame:
     """What is drawn: panel, measure, k, series (the pair), mean, low, high, chance, and `above`: mean minus chance.

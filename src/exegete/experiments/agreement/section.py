@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.experiments.common.tallies import ALL
-from exegete.report.columns import count, interval, number, share, spread, text
+from exegete.report.columns import count, interval, mean_and_spread, number, share, text
 from exegete.report.labels import importance_label, with_pair
 from exegete.report.section import Table
 
@@ -27,7 +27,7 @@ TAU, OF_ALL = pl.col("measure") == "tau", pl.col("class") == ALL
 RELEASED = (pl.col("measure") == "legacy") & pl.col("k").is_in(["average", "nonzeros"])
 
 
-def _tau(found: Found) -> Table:
+def _tau(found: QuestionResult) -> Table:
     """τ of every pair over all texts, with interval and chance."""
     kept = found.summary.filter(TAU, OF_ALL)
     undefined = int(kept.group_by("task", "model").agg(pl.col("undefined").max())["undefined"].sum())
@@ -41,10 +41,10 @@ def _tau(found: Found) -> Table:
     return table.on(kept)
 
 
-def _by_class(found: Found) -> Table:
+def _by_class(found: QuestionResult) -> Table:
     table = shown(
         "By class",
-        text("pair"), text("class", "class"), spread("mean", "std"), interval("low", "high"),
+        text("pair"), text("class", "class"), mean_and_spread("mean", "std"), interval("low", "high"),
         share("significant", "p ≤ .05"), count("n"), count("undefined"),
         caption="Mean ± standard deviation of τ-b, and the share of texts with p ≤ 0.05.",
         where=TAU & ~OF_ALL & (pl.col("first") != found.experiment.noise), first=with_pair,
@@ -52,7 +52,7 @@ def _by_class(found: Found) -> Table:
     return table(found)
 
 
-def _topk(found: Found) -> Table:
+def _topk(found: QuestionResult) -> Table:
     kept = found.summary.filter(pl.col("k") != ALL, OF_ALL, pl.col("second") == found.experiment.against[1])
     wide = kept.pivot("first", index=["task", "model", "measure", "k"], values=["mean", "chance"], maintain_order=True)
     both = [
@@ -64,17 +64,17 @@ def _topk(found: Found) -> Table:
     return shown("Top-k τ with gradient", text("measure"), text("k"), *both, caption=caption).on(wide)
 
 
-def _topk_by_class(found: Found) -> Table:
+def _topk_by_class(found: QuestionResult) -> Table:
     table = shown(
         "Top-k τ by class",
-        text("pair"), text("k"), text("class", "class"), spread("mean", "std"), number("chance"), count("n"),
+        text("pair"), text("k"), text("class", "class"), mean_and_spread("mean", "std"), number("chance"), count("n"),
         caption="The released coefficient: mean ± standard deviation over texts, and what unrelated rankings score.",
         where=RELEASED & ~OF_ALL & (pl.col("first") != found.experiment.noise), first=with_pair,
     )  # fmt: skip
     return table(found)
 
 
-def _ties(found: Found) -> Table:
+def _ties(found: QuestionResult) -> Table:
     index = ["task", "model", "first", "second"]
     kept = found.summary.filter(pl.col("k") == ALL, OF_ALL, pl.col("first") != found.experiment.noise)
     wide = kept.pivot("measure", index=index, values="mean", maintain_order=True)

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from exegete.base.errors import UsageError, unknown
 from exegete.base.noise import stable_seed
-from exegete.experiments.alignment.links import Aligned, AlignmentTarget, Of, Pieces, align, links_of
+from exegete.experiments.alignment.links import Aligned, AlignmentOf, AlignmentTarget, PieceRule, align, links_of
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marked_words import check_methods
 from exegete.experiments.common.summaries import interval_of, or_none
-from exegete.experiments.common.tallies import clipped, told
+from exegete.experiments.common.tallies import clipped_mean, mean_with_interval
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import explains, refusal
 from exegete.measures.alignment import (
@@ -36,8 +36,8 @@ from exegete.measures.resampling import Resample, percentiles
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Example, Links, Task
-from exegete.tasks.pieces import joined
-from exegete.tasks.selection import chosen
+from exegete.tasks.pieces import join_pieces
+from exegete.tasks.selection import choose_texts
 
 METHODS = (
     "attention", "attention_x_gradient", "gradient:norm=l2", "gradient_x_input", "smoothgrad:samples=10",
@@ -67,8 +67,8 @@ class Alignment(Question):
     whole = True  # it forces whole references on a translator, step by step
 
     methods: tuple[str, ...] = METHODS
-    of: Of = "logit"  # of the reference's next piece: what is explained
-    pieces: Pieces = "sum"  # what a source word scores, of the scores of its pieces
+    of: AlignmentOf = "logit"  # of the reference's next piece: what is explained
+    pieces: PieceRule = "sum"  # what a source word scores, of the scores of its pieces
     shown: int = 3  # sentences whose scores are kept for heat maps
     seed: int = 0  # of what breaks ties
     texts: int | None = 100  # sentences
@@ -77,10 +77,10 @@ class Alignment(Question):
         check_methods(self.methods, "alignment")
         for method in self.methods:
             IMPORTANCES.make(method)
-        if self.of not in get_args(Of):
-            raise unknown("quantity to explain", self.of, get_args(Of))
-        if self.pieces not in get_args(Pieces):
-            raise unknown("way to score a word by its pieces", self.pieces, get_args(Pieces))
+        if self.of not in get_args(AlignmentOf):
+            raise unknown("quantity to explain", self.of, get_args(AlignmentOf))
+        if self.pieces not in get_args(PieceRule):
+            raise unknown("way to score a word by its pieces", self.pieces, get_args(PieceRule))
         if self.shown < 0:
             raise UsageError(f"experiment 'alignment': shown is 0 or more, not {self.shown}")
 
@@ -115,9 +115,9 @@ class Alignment(Question):
 
     def _shown(self, subject: Subject) -> tuple[Example, ...]:
         """A keyed choice among the sentences that a heat map can hold, whatever shard they are in."""
-        every = chosen(subject.task.split(subject.split), self.texts)
-        readable = [e for e in every if all(len(joined(text).split()) <= READABLE for text in e.texts)]
-        return tuple(chosen(readable or every, self.shown))
+        every = choose_texts(subject.task.split(subject.split), self.texts)
+        readable = [e for e in every if all(len(join_pieces(text).split()) <= READABLE for text in e.texts)]
+        return tuple(choose_texts(readable or every, self.shown))
 
     def _sentence(self, e: Example, i: int, found: Aligned, gold: Links | None, *, shown: bool) -> list[dict[str, Any]]:
         links = {
@@ -125,7 +125,7 @@ class Alignment(Question):
             for method, matrices in found.scores.items()
         }
         own = links[ATTENTION][0] if ATTENTION in links else None
-        source, target = (joined(text).split() for text in e.texts)
+        source, target = (join_pieces(text).split() for text in e.texts)
         sentence = {"example": e.id, "source_words": len(source), "target_words": len(target), "right": found.right[i]}
         words = {"source": source, "target": target, "gold": _written(gold)} if shown else {}
         return [
@@ -190,7 +190,7 @@ def _numbers(group: pl.DataFrame, own: pl.DataFrame) -> list[dict[str, Any]]:
     missing = group.height - known.height
     found = [_against_people(measure, known, own, missing) for measure in MEASURES] if known.height else []
     chance = or_none((1 / group.filter(pl.col("same").is_not_null())["source_words"]).mean())
-    shared = told(group, "same")
+    shared = mean_with_interval(group, "same")
     shared.pop("seeds")
     return [*found, {"measure": SAME, **shared, "chance": chance} | _no_difference()]
 
@@ -216,7 +216,7 @@ def counts_by_seed(rows: pl.DataFrame) -> list[Tensor]:
 def _interval(measure: str, counts: list[Tensor]) -> dict[str, Any]:
     """n, mean, low, high."""
     if len(counts) > 1:
-        return clipped(torch.stack([pseudo_values(MEASURES[measure], c) for c in counts]))
+        return clipped_mean(torch.stack([alignment_pseudo_values(MEASURES[measure], c) for c in counts]))
     found = getattr(agreement(counts[0]), measure)
     return {
         "n": found.n,
@@ -231,7 +231,9 @@ def _difference(measure: str, after: list[Tensor], before: list[Tensor]) -> dict
     of = MEASURES[measure]
     if len(after) > 1:
         pairs = zip(after, before, strict=True)
-        found = interval_of(torch.stack([pseudo_values(of, a) - pseudo_values(of, b) for a, b in pairs]), 1.0)[:3]
+        found = interval_of(
+            torch.stack([alignment_pseudo_values(of, a) - alignment_pseudo_values(of, b) for a, b in pairs]), 1.0
+        )[:3]
     elif not (mean := of(after[0].sum(0)) - of(before[0].sum(0))).isnan():
         a, b = (of(Resample(len(after[0])).sums(counts)) for counts in (after[0], before[0]))
         found = (mean.item(), *percentiles(a - b, LEVEL))
@@ -255,7 +257,7 @@ def _chance(measure: str, known: pl.DataFrame) -> float | None:
     return or_none(MEASURES[measure](torch.from_numpy(expected.to_numpy().copy()).sum(0)).item())
 
 
-def pseudo_values(of: Callable[[Tensor], Tensor], counts: Tensor) -> Tensor:
+def alignment_pseudo_values(of: Callable[[Tensor], Tensor], counts: Tensor) -> Tensor:
     """Jackknife pseudo-values of a corpus number, whose mean it is: [sentence, count] -> [sentence].
 
     Where a sentence alone has what the number needs, its value is the number itself.

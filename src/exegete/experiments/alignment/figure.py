@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from exegete.report.dots import dots, table_of
+from exegete.report.dots import dots, dots_table
 from exegete.report.families import ATTENTION, RANDOM, family
 from exegete.report.labels import importance_labels, model_labels, task_labels
 from exegete.report.panels import columns_of, in_order
@@ -18,7 +18,7 @@ STEP = 19  # pixels of a word
 SIGNS = {"for": PALETTE[0], "against": PALETTE[1]}
 
 
-def lines(summary: pl.DataFrame) -> pl.DataFrame:
+def alignment_lines(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: the best method first, by error rate where it is known, else by agreement with attention.
 
     Attention links as attention does: it has no dot there.
@@ -31,7 +31,7 @@ def lines(summary: pl.DataFrame) -> pl.DataFrame:
     column = pl.concat_str(words, pl.lit(", "), "split") if kept["split"].n_unique() > 1 else words
     columns = kept.select(column.alias("column"), "measure").unique(maintain_order=True)
     order = columns.sort(pl.col("measure") != "error_rate", maintain_order=True)["column"].to_list()
-    table = table_of(kept.with_columns(ranking=pl.lit("signed")), column, order)
+    table = dots_table(kept.with_columns(ranking=pl.lit("signed")), column, order)
     labels = importance_labels(kept["method"])
     place = {labels[method]: i for i, method in enumerate(best_first(kept))}
     across = {name: i for i, name in enumerate(order)}
@@ -40,7 +40,7 @@ def lines(summary: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@figure(lines, "no sentence has words to link")
+@figure(alignment_lines, "no sentence has words to link")
 def alignment(table: pl.DataFrame) -> alt.FacetChart:
     """Alignment error rate, and share of words linked as attention does, by method, with intervals and chance."""
     read = [
@@ -68,7 +68,7 @@ def matrices(rows: pl.DataFrame, summary: pl.DataFrame) -> dict[str, Any]:
         own = summary.filter(*(pl.col(name) == value for name, value in zip(CELL, cell, strict=True)))
         name = "alignment_words" if len(cells) == 1 else f"alignment_words_{number}"
         where = "" if len(cells) == 1 else f"{tasks[str(cell[0])]} · {models[str(cell[1])]} · {cell[2]}. "
-        found[name] = _matrix(words(part, shown_methods(own)), where)
+        found[name] = _matrix(word_lines(part, shown_methods(own)), where)
     return found
 
 
@@ -79,7 +79,7 @@ def shown_methods(summary: pl.DataFrame) -> list[str]:
     return [*(method for method in ordered if method == ATTENTION), *others[:1]]
 
 
-def words(part: pl.DataFrame, methods: list[str]) -> pl.DataFrame:
+def word_lines(part: pl.DataFrame, methods: list[str]) -> pl.DataFrame:
     """What is drawn, of the first seed: a line per sentence, method, target word and source word.
 
     `strength` is the size of a score over the largest of its target word; places are in front of the words, so that

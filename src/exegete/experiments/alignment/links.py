@@ -26,8 +26,8 @@ from exegete.tasks.next_word import STEPS, next_words
 from exegete.tasks.pieces import word_of_piece
 from exegete.tasks.translation import ALL
 
-Of = Literal["logit", "probability"]
-Pieces = Literal["sum", "max"]
+AlignmentOf = Literal["logit", "probability"]
+PieceRule = Literal["sum", "max"]
 SIZE, BUDGET = 64, 2048  # steps, and words of their sources, that are scored at a time: each has a vocabulary of logits
 _ASKED = "asked"  # a split's name; a view of `train` would be none
 
@@ -35,8 +35,8 @@ _ASKED = "asked"  # a split's name; a view of `train` would be none
 class AlignmentTarget(NamedTuple):
     """What is explained, the same for every method."""
 
-    of: Of = "logit"
-    pieces: Pieces = "sum"  # what a word of the source scores, of the scores of its pieces
+    of: AlignmentOf = "logit"
+    pieces: PieceRule = "sum"  # what a word of the source scores, of the scores of its pieces
 
 
 class Aligned(NamedTuple):
@@ -86,7 +86,7 @@ def _right(model: Predictor, batch: Batch) -> list[float]:
     return (model.logits(batch).argmax(-1) == batch.label).double().tolist()
 
 
-def of_words(scores: Tensor, sentence: Example, pieces: Pieces) -> Tensor:
+def of_words(scores: Tensor, sentence: Example, pieces: PieceRule) -> Tensor:
     """Scores of pieces [target piece, source piece] as scores of words [target word, source word].
 
     Words of the source first: with `max` the pieces of a word of the target may have their highest in different ones.

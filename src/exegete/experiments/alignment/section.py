@@ -4,7 +4,7 @@ import polars as pl
 
 from exegete.experiments.alignment.experiment import CELL, ERROR_RATE, PRECISION, RECALL, SAME
 from exegete.experiments.alignment.figure import best_first
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.report.columns import count, interval, number, text, varying, wide
 from exegete.report.section import Table
 
@@ -49,7 +49,7 @@ AGREEMENT = shown(
 )  # fmt: skip
 
 
-def _errors(found: Found) -> Table | None:
+def _errors(found: QuestionResult) -> Table | None:
     """Error rates with precision and recall, where they are known."""
     known = found.summary.filter(KNOWN)
     both = found.summary.filter(pl.col("measure").is_in([PRECISION, RECALL]))
@@ -58,7 +58,7 @@ def _errors(found: Found) -> Table | None:
     return None if known.is_empty() else ERRORS.on(joined)
 
 
-def _said(found: Found) -> list[str]:
+def _said(found: QuestionResult) -> list[str]:
     return [MEANING, NOBODY if found.summary.filter(KNOWN).is_empty() else PEOPLE, _forced(found.summary)]
 
 

@@ -10,17 +10,17 @@ import polars as pl
 from exegete.base.memo import key_of, read_memo, write_memo
 from exegete.base.source import digest_of, is_ours, package_hash
 from exegete.experiments.common.contract import Experiment
-from exegete.experiments.common.margins import judged_by, lower_of, margins_of
+from exegete.experiments.common.margins import lower_of, margins_of, show_margins
 from exegete.report.drawing import Drawing, drawing
 
 
 def charts_of(run: Path, experiment: Experiment, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
     """The charts of an experiment by name, with the margins that its run is judged by."""
-    with judged_by(margins_of(run), lower_of(run)):
+    with show_margins(margins_of(run), lower_of(run)):
         return experiment.figures(rows, summary)
 
 
-def draw(run: Path, name: str, experiment: Experiment, rows: pl.DataFrame, summary: pl.DataFrame) -> None:
+def draw_charts(run: Path, name: str, experiment: Experiment, rows: pl.DataFrame, summary: pl.DataFrame) -> None:
     """Draw every figure of an experiment whose rows and summary are written, for its folder and for the report."""
     folder = run / "figures"
     found = {figure: drawing(chart) for figure, chart in charts_of(run, experiment, rows, summary).items()}
@@ -31,7 +31,7 @@ def draw(run: Path, name: str, experiment: Experiment, rows: pl.DataFrame, summa
         write_memo(folder / f"{name}.json", "drawings", _key(run, name, experiment), made)
 
 
-def drawn(run: Path, name: str, experiment: Experiment) -> Mapping[str, Drawing] | None:
+def read_charts(run: Path, name: str, experiment: Experiment) -> Mapping[str, Drawing] | None:
     """What was drawn of these very tables by this very code; None: nothing."""
     if not is_ours(experiment):
         return None

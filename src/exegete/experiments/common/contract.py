@@ -134,7 +134,7 @@ class Growing(Protocol):
         """How many texts of a split are asked; all: None."""
 
 
-def texts_of(experiment: "Experiment", split: str) -> int | None:
+def text_limit(experiment: "Experiment", split: str) -> int | None:
     """How many texts of a split an experiment asks; all: None."""
     return experiment.texts_of(split) if isinstance(experiment, Growing) else experiment.texts
 
@@ -171,7 +171,7 @@ ONE, PAIR, GENERATION = "one text", "pair of texts", "generation"
 KINDS = (ONE, PAIR, GENERATION)
 
 
-def kind_of(subject: Subject) -> str:
+def subject_kind(subject: Subject) -> str:
     """What a subject's model does with texts: classes of one or two, or the next word of a third."""
     if isinstance(subject.model, Stepwise | Writing):
         return GENERATION

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from exegete.base.places import places
-from exegete.experiments.common.contract import Subject, kind_of
+from exegete.experiments.common.contract import Subject, subject_kind
 from exegete.experiments.common.pooling import Pooled
-from exegete.experiments.common.side_by_side import numbers
+from exegete.experiments.common.side_by_side import float_column
 from exegete.experiments.common.summaries import or_none
-from exegete.experiments.common.tallies import ALL, shown_classes, told
+from exegete.experiments.common.tallies import ALL, mean_with_interval, shown_classes
 from exegete.interventions.search import Adversaries
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy
@@ -54,7 +54,7 @@ def facts(subject: Subject, pool: Pooled, predicted: Tensor | None = None) -> di
         "example": pool.ids.tolist(),
         "n": [len(e) for e in examples],
         "keys": pool.mask.sum(-1).tolist(),
-        "kind": [kind_of(subject)] * len(examples),
+        "kind": [subject_kind(subject)] * len(examples),
         "gold": [subject.task.gold(e) for e in examples],
         "predicted": [labels[c] for c in own.tolist()],
         "max_attention": pool.key_weights.amax(-1),
@@ -68,7 +68,9 @@ def frame(
     """Columns of several pools, lists or tensors [batch] whose NaN is null, as rows in the order of the examples."""
     columns = {name: [part[name] for part in parts] for name in (parts[0] if parts else {})}
     joined = {
-        name: numbers(torch.cat(some)) if isinstance(some[0], Tensor) else [value for part in some for value in part]
+        name: float_column(torch.cat(some))
+        if isinstance(some[0], Tensor)
+        else [value for part in some for value in part]
         for name, some in columns.items()
     }
     order = pl.DataFrame({"example": [e.id for e in like]}, schema={"example": pl.Int64})
@@ -98,7 +100,7 @@ def median(values: Tensor) -> Tensor:
     return ((ordered[..., (n - 1) // 2] + ordered[..., n // 2]) / 2).to(values.device)
 
 
-def grouped(
+def group_rows(
     rows: pl.DataFrame, keys: Sequence[str], against: str = "max_attention"
 ) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
     """Rows by keys, predicted class (and all) and bin of a number (and all): what names a group, and the group."""
@@ -112,9 +114,9 @@ def grouped(
                     yield dict(zip(keys, key, strict=True)) | {"class": predicted, "bin": bin_}, group
 
 
-def spread(group: pl.DataFrame, value: str, most: float | None = None) -> dict[str, Any]:
+def spread_columns(group: pl.DataFrame, value: str, most: float | None = None) -> dict[str, Any]:
     """Seeds, n, number undefined, mean, interval (cut to [0, most]) and median of a column over a group of texts."""
-    return told(group, value, most=most) | {"median": or_none(group[value].median())}
+    return mean_with_interval(group, value, most=most) | {"median": or_none(group[value].median())}
 
 
 def margins(logits: Tensor, predicted: Tensor) -> Tensor:

@@ -37,11 +37,11 @@ def at_each(asked: Sequence[str], sites: Sequence[str], rows: Callable[[str | No
     return pl.concat(parts)
 
 
-def placed(rows: pl.DataFrame) -> pl.DataFrame:
+def add_places(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows that say where weights were changed; those of earlier versions are of the readout."""
     return rows if "sites" in rows.columns else rows.with_columns(sites=pl.lit(READOUT))
 
 
 def at_readout(rows: pl.DataFrame) -> pl.DataFrame:
     """Those of the readout alone."""
-    return placed(rows).filter(pl.col("sites") == READOUT)
+    return add_places(rows).filter(pl.col("sites") == READOUT)

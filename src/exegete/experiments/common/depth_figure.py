@@ -16,7 +16,7 @@ ONE = ""  # the group of dots where there is one at each place
 ALL = {"class": "all", "bin": "all"}  # texts of every class and largest weight
 
 
-def by_place(summary: pl.DataFrame, axis: str, of: Mapping[str, Any], group: str | None = None) -> dict[str, Any]:
+def dots_by_place(summary: pl.DataFrame, axis: str, of: Mapping[str, Any], group: str | None = None) -> dict[str, Any]:
     """Dots with intervals, by place (and group), of a summary's rows of one thing; none where one place was asked."""
     if "sites" not in summary.columns or summary["sites"].n_unique() < 2:
         return {}

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.side_by_side import unread
+from exegete.experiments.common.side_by_side import comparison_refusal
 from exegete.models.contract import Predictor
 from exegete.models.openings import unopened
 from exegete.tasks.example import Task
@@ -76,4 +76,4 @@ class OfDistributions(Question):
 
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be weights from which a class is predicted, and which are a distribution."""
-        return unread(model)
+        return comparison_refusal(model)

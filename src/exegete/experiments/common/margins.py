@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from exegete.base.files import read_json
-from exegete.experiments.tests import declared
+from exegete.experiments.tests import all_tests
 
 CRITERIA = "criteria.json"
 Margins = Mapping[str, float]  # by test
@@ -29,7 +29,7 @@ def margins_of(run: Path) -> dict[str, float]:
 def lower_of(run: Path) -> dict[str, float | None]:
     """By test the lower edge of a run, where what is *partly* so begins; a run of before has the declared one."""
     kept = _criteria(run)
-    return {name: kept.get(name, {}).get("partly", test.partly) for name, test in declared().items()}
+    return {name: kept.get(name, {}).get("partly", test.partly) for name, test in all_tests().items()}
 
 
 def _criteria(run: Path) -> dict[str, Any]:
@@ -38,11 +38,11 @@ def _criteria(run: Path) -> dict[str, Any]:
 
 def declared_margins() -> dict[str, float]:
     """What tests declare."""
-    return {name: test.margin for name, test in declared().items()}
+    return {name: test.margin for name, test in all_tests().items()}
 
 
 @contextmanager
-def judged_by(margins: Margins, lower: Lower | None = None) -> Iterator[None]:
+def show_margins(margins: Margins, lower: Lower | None = None) -> Iterator[None]:
     """What is drawn inside shows these margins, and these lower edges, or else the declared ones."""
     before, below = _IN_USE.set(margins), _LOWER.set(lower)
     try:
@@ -55,11 +55,11 @@ def judged_by(margins: Margins, lower: Lower | None = None) -> Iterator[None]:
 def margin(test: str) -> float:
     """The margin of a test, for a chart that is being drawn: of its run, or as declared where it is of none."""
     margins = _IN_USE.get()
-    return declared()[test].margin if margins is None else margins[test]
+    return all_tests()[test].margin if margins is None else margins[test]
 
 
-def edges(test: str) -> tuple[float, ...]:
+def grade_edges(test: str) -> tuple[float, ...]:
     """The edges between grades, from the highest down: the margin, then the lower edge of a test that has one."""
     lower = _LOWER.get()
-    partly = declared()[test].partly if lower is None else lower[test]
+    partly = all_tests()[test].partly if lower is None else lower[test]
     return (margin(test),) if partly is None else (margin(test), partly)

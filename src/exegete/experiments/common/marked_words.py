@@ -12,7 +12,7 @@ from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.summaries import by_keys, columns, interval_of, or_none
 from exegete.tasks.example import Example
 
-Ranking = Literal["signed", "magnitude"]
+MarkRanking = Literal["signed", "magnitude"]
 ALL, CORRECT = "all", "correct"  # texts
 
 
@@ -35,7 +35,7 @@ def marks(examples: Sequence[Example], width: int) -> Tensor:
     return marked
 
 
-def ranked(subject: Subject, method: str, by: Ranking) -> Tensor:
+def ranking_scores(subject: Subject, method: str, by: MarkRanking) -> Tensor:
     """The scores that order the words: as they are (for the class first, against it last), or their size."""
     scores = subject.scores[method]
     return scores.abs() if by == "magnitude" else scores

@@ -14,7 +14,7 @@ from exegete.base.places import places
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
-from exegete.experiments.common.removal import Sampler, Single, frame_of, single
+from exegete.experiments.common.removal import Sampler, Single, removal_frame, single
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class OneRemoved(OfWeights):
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example: the difference of weights, and what both removals did."""
-        return frame_of(subject, self._measured)
+        return removal_frame(subject, self._measured)
 
     def _measured(self, part: Pooled) -> pl.DataFrame:
         found = single(part, self.sampler, self.seed)

@@ -8,7 +8,7 @@ from torch import Tensor
 from exegete.models.capabilities import Resuming
 from exegete.models.contract import Intervention, Predictor, Site
 from exegete.tasks.example import Example
-from exegete.training.evaluation import passes, predict
+from exegete.training.evaluation import predict, prediction_passes
 
 
 def predict_each(
@@ -20,7 +20,7 @@ def predict_each(
     order: list[int] = []
     found: list[list[Tensor]] = [[torch.empty(0, len(model.labels))] for _ in each]
     with torch.no_grad():
-        for members in passes(model, examples):
+        for members in prediction_passes(model, examples):
             batch = model.collate([examples[i] for i in members])
             begun = model.begun(batch, site, _as_it_is, whole=True)
             every = torch.arange(len(members), device=batch.ids.device)

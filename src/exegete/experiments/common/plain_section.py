@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from exegete.experiments.common.section import Found
+from exegete.experiments.common.section import QuestionResult
 from exegete.report.section import Figure, Section, Table
 
 
-def headline(found: Found) -> Table:
+def headline(found: QuestionResult) -> Table:
     """The summary."""
     return Table(_spoken(found.name), found.summary)
 
 
-def sections(found: Found) -> Iterator[Section]:
+def sections(found: QuestionResult) -> Iterator[Section]:
     """One section with everything."""
     tables = [headline(found), *(Table(_spoken(n), frame) for n, frame in found.experiment.tables(found.rows).items())]
     figures = [Figure(_spoken(n), chart) for n, chart in found.charts().items()]

@@ -54,7 +54,7 @@ class Pooled(NamedTuple):
             return self.opened.logits(weights)
 
 
-def pooled(model: Predictor, examples: Sequence[Example], site: str | None = None) -> Iterator[Pooled]:
+def open_pooled(model: Predictor, examples: Sequence[Example], site: str | None = None) -> Iterator[Pooled]:
     """Every example, in batches, opened once; at the readout, unless a site is named."""
     if (reason := unopened(model)) is not None:
         raise UsageError(reason)

@@ -30,21 +30,21 @@ from torch.nn.functional import pad
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
 from exegete.base.ties import levels
-from exegete.experiments.common.contract import Subject, kind_of
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.contract import Subject, subject_kind
+from exegete.experiments.common.pooling import Pooled, open_pooled
 
 Sampler = Literal["other", "legacy"]
 ROOM = 1 << 22  # weights decoded at a time, where the decoder is not linear
 
 
-def removed(pooled: Pooled, order: Tensor) -> Tensor:
+def remove_in_order(pooled: Pooled, order: Tensor) -> Tensor:
     """Logits after removing the first j keys of an order, for all j from 0 to the number of keys, in float64.
 
     An order `[batch, key]` gives `[batch, key + 1, class]`; several, `[batch, order, key]`, give
     `[batch, order, key + 1, class]`.
     """
     if order.dim() == 2:
-        return removed(pooled, order[:, None])[:, 0]
+        return remove_in_order(pooled, order[:, None])[:, 0]
     terms = _terms(pooled)
     if terms is None:
         return _removed_one_by_one(pooled, order)
@@ -68,7 +68,7 @@ def without_each(pooled: Pooled) -> Tensor:
     if terms is None:
         keys = places(pooled.weights)
         alone = (keys == keys[:, None])[:, None]  # [draw, 1, key]
-        return decoded(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
+        return decode_weights(pooled, lambda some: pooled.weights[:, None].masked_fill(alone[some], 0), len(alone))
     before = pad(terms.cumsum(1)[:, :-1], (0, 0, 1, 0))
     after = pad(terms.flip(1).cumsum(1).flip(1)[:, 1:], (0, 0, 0, 1))
     return _context(pooled, before + after) + _bias(pooled)
@@ -95,17 +95,19 @@ def _bias(pooled: Pooled) -> Tensor:
 
 
 def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
-    """`removed` for any decoder: every weighting is decoded. What may not be removed, such as a start symbol, stays."""
+    """`remove_in_order` for any decoder: every weighting is decoded. What may not be removed, such as a start symbol, stays."""
     steps = torch.arange(order.shape[-1] + 1, device=order.device)[:, None, None]  # [draw, 1, 1]
     stays = ~pooled.opened.removable[:, None, None]
 
     def along(rank: Tensor) -> Tensor:  # [batch, 1, 1, key]: when a key goes
-        return decoded(pooled, lambda some: pooled.weights[:, None] * (stays | (rank >= steps[some])), len(steps))
+        return decode_weights(
+            pooled, lambda some: pooled.weights[:, None] * (stays | (rank >= steps[some])), len(steps)
+        )
 
     return torch.stack([along(rank) for rank in order.argsort(-1)[:, :, None, None].unbind(1)], 1)
 
 
-def decoded(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
+def decode_weights(pooled: Pooled, weights: Callable[[Tensor], Tensor], draws: int) -> Tensor:
     """Decode kept weights, filled up to the original mass, some draws at a time: [batch, draw, class]."""
     some = torch.arange(draws, device=pooled.weights.device).split(max(1, ROOM // max(1, pooled.weights.numel())))
     return torch.cat([pooled.decode(_filled(pooled, weights(part))) for part in some], 1)
@@ -145,7 +147,7 @@ def _derived(pooled: Pooled, label: Tensor) -> Tensor:
     return found
 
 
-def noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Tensor:
+def key_noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Tensor:
     """Keyed uniform numbers, one per key, counted among those that may go: [batch, key] or with draws before.
 
     draw [draw, 1] gives [batch, draw, key].
@@ -157,7 +159,7 @@ def noise(pooled: Pooled, seed: int, purpose: str, draw: Tensor | int = 0) -> Te
     return uniform(seed, ids, stable_seed(purpose), draw, place)
 
 
-def ranking(scores: Tensor, mask: Tensor, ties: Tensor) -> Tensor:
+def key_ranking(scores: Tensor, mask: Tensor, ties: Tensor) -> Tensor:
     """Keys by falling (finite) score, those that are not real last: [..., key]; equal scores in the order of `ties`.
 
     Flat attention ranks nothing: by place its order would be that of the text, by keyed noise it is a random one.
@@ -183,7 +185,7 @@ def single(pooled: Pooled, sampler: Sampler, seed: int) -> Single:
     """Remove i* = argmax α, and a random r (Serrano & Smith 2019, section 4)."""
     rows, may_go = places(pooled.ids), pooled.opened.removable
     weights = pooled.key_weights * may_go
-    order = ranking(weights, may_go, noise(pooled, seed, "ties"))
+    order = key_ranking(weights, may_go, key_noise(pooled, seed, "ties"))
     top = order[:, 0]
     other = other_key(pooled, top, sampler, seed)
     logits = without_each(pooled)
@@ -212,7 +214,9 @@ def other_key(pooled: Pooled, top: Tensor, sampler: Sampler, seed: int) -> Tenso
     return (~mask).byte().argsort(dim=-1, stable=True).gather(1, place[:, None])[:, 0]
 
 
-def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame], site: str | None = None) -> pl.DataFrame:
+def removal_frame(
+    subject: Subject, measured: Callable[[Pooled], pl.DataFrame], site: str | None = None
+) -> pl.DataFrame:
     """Tidy rows of a subject's texts: what is known of each, then what was measured; null in texts of one key.
 
     Keys are those of the readout, unless a site is named.
@@ -225,12 +229,12 @@ def frame_of(subject: Subject, measured: Callable[[Pooled], pl.DataFrame], site:
             "place": range(len(subject.examples)),
             "example": [e.id for e in subject.examples],
             "n": [len(e) for e in subject.examples],
-            "kind": [kind_of(subject)] * len(subject.examples),
+            "kind": [subject_kind(subject)] * len(subject.examples),
             "gold": pl.Series([subject.task.gold(e) for e in subject.examples], dtype=pl.String),
             "predicted": [labels[c] for c in subject.predicted.tolist()],
         }
     )
-    found = pl.concat([_placed(measured(part), part) for part in pooled(subject.model, subject.examples, site)])
+    found = pl.concat([_placed(measured(part), part) for part in open_pooled(subject.model, subject.examples, site)])
     rows = facts.join(found, on="place", maintain_order="left_right")
     said = ("example", "n", "keys", "kind", "gold", "predicted", "scheme")
     known = [name for name in said if name in rows.columns]

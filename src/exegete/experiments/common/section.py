@@ -8,17 +8,17 @@ from typing import Any, NamedTuple, Protocol
 import polars as pl
 
 from exegete.base.parquet import read_parquet
-from exegete.experiments.common.charts import charts_of, drawn
+from exegete.experiments.common.charts import charts_of, read_charts
 from exegete.experiments.common.margins import Margins, margins_of
 from exegete.report.columns import Column, varying
-from exegete.report.labels import importance_labels, named
+from exegete.report.labels import importance_labels, name_columns
 from exegete.report.section import Figure, Section, Table
 
 SUMMARY = "summary"
 WHICH = (varying("task"), varying("model"))  # what a row is of, where there is more than one
 
 
-class Found(NamedTuple):
+class QuestionResult(NamedTuple):
     """What an experiment left in a run."""
 
     run: Path
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
     def charts(self) -> Mapping[str, Any]:
         """Its charts by name: as they were drawn with its tables, or else drawn now."""
-        found: Mapping[str, Any] | None = drawn(self.run, self.name, self.experiment)
+        found: Mapping[str, Any] | None = read_charts(self.run, self.name, self.experiment)
         return charts_of(self.run, self.experiment, self.rows, self.summary) if found is None else found
 
 
@@ -56,10 +56,10 @@ class Sections(Protocol):
     It may have a third, `examples(found)`, for texts that show what was found: a sentence and heat maps.
     """
 
-    def headline(self, found: Found) -> Table:
+    def headline(self, found: QuestionResult) -> Table:
         """The one table that a terminal shows."""
 
-    def sections(self, found: Found) -> Iterator[Section]:
+    def sections(self, found: QuestionResult) -> Iterator[Section]:
         """Everything, for the page."""
 
 
@@ -80,7 +80,7 @@ class Shown:
     first: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
     then: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
 
-    def __call__(self, found: Found) -> Table:
+    def __call__(self, found: QuestionResult) -> Table:
         """The table with its numbers."""
         caption = self.caption(found.margins) if callable(self.caption) else self.caption
         frame = found.summary if self.of == SUMMARY else found.table(self.of)
@@ -91,7 +91,7 @@ class Shown:
         assert isinstance(self.caption, str)
         kept = self.first(frame if self.where is None else frame.filter(self.where))
         placed = {"task", "model"} <= set(kept.columns)
-        kept = named(kept) if placed else kept
+        kept = name_columns(kept) if placed else kept
         kept = methods(kept) if ("method",) in [column.of for column in self.columns] else kept
         said = kept.with_columns(pl.col(name).replace(words) for name, words in self.words.items())
         columns = (*(WHICH if placed else ()), *self.columns) if self.columns else ()
@@ -103,7 +103,7 @@ def shown(title: str, *columns: Column, **how: Any) -> Shown:
     return Shown(title, columns, **how)
 
 
-Paragraphs = Sequence[str] | Callable[[Found], Sequence[str]]
+Paragraphs = Sequence[str] | Callable[[QuestionResult], Sequence[str]]
 Titles = Mapping[
     str, str | tuple[str, str]
 ]  # by the name of a figure, with a caption where it needs one; "": all others
@@ -118,10 +118,10 @@ class Passage:
 
     title: str
     paragraphs: Paragraphs
-    tables: Sequence[Callable[[Found], Table | None]]
-    figures: str | Titles | Callable[[Found], Titles] = field(default_factory=dict)
+    tables: Sequence[Callable[[QuestionResult], Table | None]]
+    figures: str | Titles | Callable[[QuestionResult], Titles] = field(default_factory=dict)
 
-    def section(self, found: Found, charts: Mapping[str, Any]) -> Section | None:
+    def section(self, found: QuestionResult, charts: Mapping[str, Any]) -> Section | None:
         """The section with its numbers."""
         titles = self.figures(found) if callable(self.figures) else self.figures
         titles = {"": titles} if isinstance(titles, str) else titles
@@ -139,13 +139,15 @@ def _figure(title: str | tuple[str, str], chart: Any) -> Figure:
     return Figure(said, chart, caption)
 
 
-def chapter(shortest: Callable[[Found], Table], *parts: Passage) -> tuple[Callable[..., Table], Callable[..., Any]]:
+def chapter(
+    shortest: Callable[[QuestionResult], Table], *parts: Passage
+) -> tuple[Callable[..., Table], Callable[..., Any]]:
     """`headline` and `sections` of an experiment: a table as far as a terminal has room, and the parts of a chapter."""
 
-    def headline(found: Found) -> Table:
+    def headline(found: QuestionResult) -> Table:
         return shortest(found).narrow
 
-    def sections(found: Found) -> Iterator[Section]:
+    def sections(found: QuestionResult) -> Iterator[Section]:
         charts = found.charts()
         yield from filter(None, (part.section(found, charts) for part in parts))
 
@@ -163,7 +165,7 @@ def by_mean(*keys: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return lambda frame: frame.sort([*keys, "mean"], descending=falling, nulls_last=True, maintain_order=True)
 
 
-def as_written(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+def keep_decimals(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     """Settings such as λ as they were written: three decimals would hide them."""
     return frame.with_columns(pl.col(*names).cast(pl.Float64).map_elements("{:g}".format, pl.String))
 

@@ -24,7 +24,7 @@ DRAWS = 10  # permutations of a text's weights, whose mean divergence is a refer
 class TextsAsSeen(NamedTuple):
     """Some texts as a model sees them."""
 
-    weights: Tensor  # [example, head, key], float64, of the readout, as `worded` has them; NaN beyond a text's keys
+    weights: Tensor  # [example, head, key], float64, of the readout, as `weights_of_words` has them; NaN beyond a text's keys
     logits: Tensor  # [example, class], float64
 
     @property
@@ -53,7 +53,7 @@ class TextsAsSeen(NamedTuple):
         return self.logits.argmax(-1)
 
 
-def unread(model: Predictor) -> str | None:
+def comparison_refusal(model: Predictor) -> str | None:
     """Why the weights of a model can't be compared with others as distributions; None if they can."""
     if (reason := unopened(model)) is not None:
         return reason
@@ -61,10 +61,10 @@ def unread(model: Predictor) -> str | None:
     return "it compares attention as a distribution over words, and gates don't sum to 1" if gated else None
 
 
-def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> TextsAsSeen:
+def see_texts(model: Predictor, examples: Sequence[Example], intervene: Intervention | None = None) -> TextsAsSeen:
     """Weights and logits of every text, under what rewrites the model's attention, if anything does.
 
-    Weights are those of the words (`worded`).
+    Weights are those of the words (`weights_of_words`).
     """
     site = last_site(model)
     rows: list[Tensor] = [torch.empty(0, 0)] * len(examples)
@@ -75,7 +75,7 @@ def seen(model: Predictor, examples: Sequence[Example], intervene: Intervention 
         logits[members] = trace.logits.double()
         weights = trace.rows(readout_of(model)).double()  # [batch, head · query, key]: as `opened` has them
         for place, heads, real in zip(members, weights, real_keys(trace, site), strict=True):
-            rows[place] = worded(heads, real)[:, real]
+            rows[place] = weights_of_words(heads, real)[:, real]
     return TextsAsSeen(_side_by_side(rows), logits)
 
 
@@ -88,7 +88,7 @@ def _side_by_side(rows: Sequence[Tensor]) -> Tensor:
     return found
 
 
-def worded(weights: Tensor, real: Tensor) -> Tensor:
+def weights_of_words(weights: Tensor, real: Tensor) -> Tensor:
     """Weights as those of words: what a null key takes (`ladder`) is left out, and the rest is divided by its sum.
 
     Both [..., key]; 0 on all keys that no word belongs to. A rationale model may have weight on no word of a text at
@@ -100,7 +100,7 @@ def worded(weights: Tensor, real: Tensor) -> Tensor:
 
 
 def word_keys(model: Predictor, pool: Pooled, examples: Sequence[Example]) -> Tensor:
-    """Which keys of a pool some word belongs to, [batch, key]: those whose weights `seen` has."""
+    """Which keys of a pool some word belongs to, [batch, key]: those whose weights `see_texts` has."""
     with torch.no_grad():
         trace = model.trace(model.collate([examples[i] for i in pool.members]))
     return real_keys(trace, last_site(model))
@@ -108,7 +108,7 @@ def word_keys(model: Predictor, pool: Pooled, examples: Sequence[Example]) -> Te
 
 def companion_sees(companion: Companion, examples: Sequence[Example]) -> TextsAsSeen:
     """The same of a companion, under what its attention is ever after."""
-    return seen(companion.model, examples, companion.intervene)
+    return see_texts(companion.model, examples, companion.intervene)
 
 
 def distance(one: TextsAsSeen, other: TextsAsSeen) -> Tensor:
@@ -155,6 +155,6 @@ def text_facts(subject: Subject, base: TextsAsSeen) -> dict[str, Any]:
     return subject.facts() | {"n": base.keys.tolist()}
 
 
-def numbers(values: Tensor) -> pl.Series:
+def float_column(values: Tensor) -> pl.Series:
     """A column of floats; what is undefined is null."""
     return pl.Series(values.double().cpu().numpy()).fill_nan(None)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.names import parse
-from exegete.measures.ratios import linearised
+from exegete.measures.ratios import linearise
 
 
 class Evidence(NamedTuple):
@@ -65,10 +65,10 @@ def by_seed(group: pl.DataFrame, by: str = "seed", **where: str) -> Tensor:
     return torch.stack([torch.from_numpy(part["value"].fill_null(math.nan).to_numpy().copy()) for part in parts])
 
 
-def share(rows: pl.DataFrame) -> Tensor:
+def divergence_share(rows: pl.DataFrame) -> Tensor:
     """1 − mean JSD / mean permuted JSD as values by text, [seed, example]; none where permuting changes nothing."""
     jsd, permuted = (by_seed(rows.with_columns(value=column)) for column in ("jsd", "permuted_jsd"))
-    return 1 - linearised(jsd, permuted)
+    return 1 - linearise(jsd, permuted)
 
 
 def method_named(methods: Iterable[str], name: str) -> str | None:

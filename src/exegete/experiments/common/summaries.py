@@ -7,7 +7,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from exegete.measures.statistics import VALUES, Interval, bootstrap_mean, crossed_mean, within
+from exegete.measures.statistics import VALUES, Interval, bootstrap_mean, clip_interval, crossed_mean
 
 DRAWS = 2000
 TAILS = (0.025, 0.975)
@@ -55,7 +55,7 @@ def interval_of(values: Tensor, bound: float | None = None) -> Interval:
     shared, mean = crossed_mean(values), values.nanmean().item()
     low, high = (end + mean - shared.mean for end in (shared.low, shared.high))
     found = Interval(mean, low, high, int((~values.isnan()).sum()), shared.undefined)
-    return found if bound is None else within(found, bound)
+    return found if bound is None else clip_interval(found, bound)
 
 
 def means(

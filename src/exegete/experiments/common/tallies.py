@@ -31,7 +31,7 @@ def values_by_seed(group: pl.DataFrame, value: pl.Expr) -> Tensor:
     return columns(valued, ["every"]).values[0]
 
 
-def clipped(values: Tensor, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
+def clipped_mean(values: Tensor, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
     """n, mean and interval of values [seed, example]; few seeds give intervals beyond what can be: cut."""
     interval = interval_of(values)
     low, high = or_none(interval.low), or_none(interval.high)
@@ -43,9 +43,9 @@ def clipped(values: Tensor, least: float = 0.0, most: float | None = 1.0) -> dic
     }
 
 
-def told(group: pl.DataFrame, value: str, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
+def mean_with_interval(group: pl.DataFrame, value: str, least: float = 0.0, most: float | None = 1.0) -> dict[str, Any]:
     """Seeds, n, undefined, mean and interval (cut to [least, most]) of a column over a group of texts."""
-    found = clipped(values_by_seed(group, pl.col(value)), least, most)
+    found = clipped_mean(values_by_seed(group, pl.col(value)), least, most)
     return {
         "seeds": group["seed"].n_unique(),
         "n": found.pop("n"),

@@ -25,7 +25,7 @@ from exegete.models.ours.generation import greedy
 from exegete.models.ours.translator import TARGET
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example
-from exegete.tasks.pieces import joined
+from exegete.tasks.pieces import join_pieces
 
 COLUMNS = (
     *(f"matches_{n}" for n in range(1, ORDERS + 1)),
@@ -37,20 +37,20 @@ MOST = 100.0
 SIZE, BUDGET = 128, 4096  # sentences and words that are translated at a time
 
 
-def translated(model: Writing, examples: Sequence[Example], intervene: Intervention | None = None) -> list[str]:
+def translate_greedily(model: Writing, examples: Sequence[Example], intervene: Intervention | None = None) -> list[str]:
     """Greedy translations as texts, with the intervention at every step."""
     found = [""] * len(examples)
     for members in batches_of_one_length(examples, SIZE, BUDGET):
         written = greedy(model, model.collate([examples[i] for i in members]), intervene)
         for place, rows in zip(members, written.rows, strict=True):
-            found[place] = joined(model.words[row] for row in rows)
+            found[place] = join_pieces(model.words[row] for row in rows)
     return found
 
 
-def counted(model: Writing, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
+def count_translations(model: Writing, examples: Sequence[Example], intervene: Intervention | None = None) -> Tensor:
     """BLEU's counts of every greedy translation, rewritten at every step: [example, count]."""
-    references = [joined(e.texts[TARGET]) for e in examples]
-    return bleu_counts(translated(model, examples, intervene), references)
+    references = [join_pieces(e.texts[TARGET]) for e in examples]
+    return bleu_counts(translate_greedily(model, examples, intervene), references)
 
 
 def count_columns(counts: Tensor) -> dict[str, pl.Series]:
@@ -63,7 +63,7 @@ def no_counts(length: int) -> dict[str, pl.Series]:
     return {name: pl.Series([None] * length, dtype=pl.Int64) for name in COLUMNS}
 
 
-def scored(rows: pl.DataFrame) -> dict[str, Any]:
+def bleu_scores(rows: pl.DataFrame) -> dict[str, Any]:
     """n, mean (over seeds), low and high of BLEU over the rows of one condition."""
     counts = _by_seed(rows)
     several = [pseudo_values(c) for c in counts]
@@ -71,15 +71,15 @@ def scored(rows: pl.DataFrame) -> dict[str, Any]:
     return _told(found, ("mean", "low", "high"), 0.0) | {"n": found.n}
 
 
-def changed(rows: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
+def bleu_change(rows: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
     """Change of BLEU from one condition to another on the same sentences: change, change_low, change_high."""
     after, before = _by_seed(rows), _by_seed(unaltered)
     alone = len(after) == 1
-    found = bleu_difference(after[0], before[0]).difference if alone else _over_seeds(-lost(rows, unaltered))
+    found = bleu_difference(after[0], before[0]).difference if alone else _over_seeds(-bleu_loss(rows, unaltered))
     return _told(found, ("change", "change_low", "change_high"), -MOST)
 
 
-def lost(rows: pl.DataFrame, unaltered: pl.DataFrame) -> Tensor:
+def bleu_loss(rows: pl.DataFrame, unaltered: pl.DataFrame) -> Tensor:
     """Values whose mean is what BLEU loses from one condition to another: [seed, example]."""
     pairs = zip(_by_seed(unaltered), _by_seed(rows), strict=True)
     return torch.stack([pseudo_values(before) - pseudo_values(after) for before, after in pairs])

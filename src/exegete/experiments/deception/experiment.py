@@ -17,7 +17,7 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marked_words import check_methods, marks, over_texts
-from exegete.experiments.common.side_by_side import numbers, seen, unread
+from exegete.experiments.common.side_by_side import comparison_refusal, float_column, see_texts
 from exegete.experiments.known_answer.experiment import KnownAnswer
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.contract import Importance, refusal
@@ -79,7 +79,7 @@ class DeceptionExperiment(Question):
 
     def unsuited(self, task: Task, model: Predictor) -> str | None:
         """Words must have been planted, and attention must pool."""
-        return KnownAnswer().unsuited(task, model) or unread(model)
+        return KnownAnswer().unsuited(task, model) or comparison_refusal(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
         """The same model from the same start, with another objective."""
@@ -100,7 +100,7 @@ class DeceptionExperiment(Question):
     def _of(self, subject: Subject, name: str, model: Predictor) -> Iterator[pl.DataFrame]:
         """The rows of one model, a frame per method that it allows."""
         examples, labels = subject.examples, subject.task.labels
-        found, marked = seen(model, examples), marks(examples, max(len(e) for e in examples))
+        found, marked = see_texts(model, examples), marks(examples, max(len(e) for e in examples))
         who, _, lam = name.partition("_")
         facts = pl.DataFrame(
             {
@@ -121,7 +121,7 @@ class DeceptionExperiment(Question):
             scores = _scores(importance, model, examples)
             value = precision_at(scores, marked, marked.sum(1)).where(obeys, torch.nan)
             chance = precision_chance(scores, marked).where(obeys, torch.nan)
-            yield facts.with_columns(method=pl.lit(method), value=numbers(value), chance=numbers(chance))
+            yield facts.with_columns(method=pl.lit(method), value=float_column(value), chance=float_column(chance))
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By model and λ: the mass on planted words, accuracy, and every method's precision, with n and interval.
@@ -164,7 +164,7 @@ def _objective(lam: float) -> str:
 def _mass(weights: Tensor, marked: Tensor) -> pl.Series:
     """The weight of planted words, [example]; null in a text that has no others, where nothing can be hidden."""
     mass = weights.nan_to_num(0.0).where(marked, 0.0).sum(-1)
-    return numbers(mass.where((~weights.isnan() & ~marked).any(-1), torch.nan))
+    return float_column(mass.where((~weights.isnan() & ~marked).any(-1), torch.nan))
 
 
 def _scores(importance: Importance, model: Predictor, examples: tuple[Example, ...]) -> Tensor:

@@ -14,7 +14,7 @@ COLUMNS = {
 LINES = {"mass": "weight on planted words", "accuracy": "accuracy"}
 
 
-def lines(summary: pl.DataFrame) -> pl.DataFrame:
+def deception_lines(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, column, line (method or measure), who, mean, low, high, chance."""
     kept = summary.filter(pl.col("mean").is_not_null())
     if kept.is_empty():
@@ -32,7 +32,7 @@ def lines(summary: pl.DataFrame) -> pl.DataFrame:
     return said.select("panel", "column", "line", "mean", "low", "high", "chance", who="whose")
 
 
-@figure(lines, "no text holds planted words")
+@figure(deception_lines, "no text holds planted words")
 def deception(table: pl.DataFrame) -> alt.FacetChart:
     """Attention on planted words, accuracy, and precision at k of methods at finding them, for a model and for the same
     one trained to attend elsewhere.

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Passage, as_written, chapter, shown
+from exegete.experiments.common.section import Passage, chapter, keep_decimals, shown
 from exegete.experiments.deception.experiment import BASE, PRECISION
 from exegete.report.columns import count, interval, number, text, wide
 
@@ -18,7 +18,7 @@ MEANING = (
 
 def _said(frame: pl.DataFrame) -> pl.DataFrame:
     star = pl.when("learnt").then(pl.lit("")).otherwise(pl.lit(", not learnt"))
-    return as_written(frame, "lam").with_columns(pl.col("who") + star)
+    return keep_decimals(frame, "lam").with_columns(pl.col("who") + star)
 
 
 WHO = {"who": {BASE: "honest", "deceiver": "deceptive"}}

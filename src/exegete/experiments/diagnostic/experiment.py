@@ -20,8 +20,15 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.side_by_side import companion_sees, distance, numbers, seen, text_facts, unread
-from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
+from exegete.experiments.common.side_by_side import (
+    companion_sees,
+    comparison_refusal,
+    distance,
+    float_column,
+    see_texts,
+    text_facts,
+)
+from exegete.experiments.common.tallies import clipped_mean, f1_by_seed, majority, of_tasks, values_by_seed
 from exegete.measures.divergence import tvd
 from exegete.models.capabilities import Selecting
 from exegete.models.contract import Predictor
@@ -70,7 +77,7 @@ class Diagnostic(Question):
 
     def unsuited(self, task: Task, model: Predictor) -> str | None:  # noqa: ARG002
         """There must be one attention, over words, whose weights can be imposed."""
-        if (reason := unread(model)) is not None:
+        if (reason := comparison_refusal(model)) is not None:
             return reason
         if isinstance(model, Selecting):
             return "it imposes weights of words, and this model has none in a text from which it selects nothing"
@@ -113,7 +120,7 @@ class Diagnostic(Question):
         jsd is the divergence of the weights from the base's, tvd that of the predictions (½ Σ |p − p'|); `positive` is
         the class whose F1 counts, if there is one.
         """
-        base, labels = seen(subject.model, subject.examples), subject.task.labels
+        base, labels = see_texts(subject.model, subject.examples), subject.task.labels
         facts = pl.DataFrame(text_facts(subject, base)).drop("predicted")
         gold = torch.tensor([e.label for e in subject.examples])
         every = {BASE: base} | {name: companion_sees(c, subject.examples) for name, c in subject.companions.items()}
@@ -123,8 +130,8 @@ class Diagnostic(Question):
                 weights=pl.lit(name),
                 predicted=pl.Series([labels[c] for c in found.answers.tolist()]),
                 correct=pl.Series((found.answers == gold).long().numpy()),
-                jsd=numbers(distance(base, found)),
-                tvd=numbers(tvd(base.probabilities, found.probabilities)),
+                jsd=float_column(distance(base, found)),
+                tvd=float_column(tvd(base.probabilities, found.probabilities)),
             )
             for name, found in every.items()
         ]
@@ -165,7 +172,7 @@ def _levels(cell: pl.DataFrame, classes: Sequence[str]) -> Iterator[dict[str, An
     for measure, weights, against, values in _measured(cell, classes):
         said = {"task": cell["task"][0], "model": cell["model"][0], "measure": measure, "weights": weights}
         reference = 0.0 if against else most_frequent if measure == "accuracy" else None
-        level = clipped(values, -1.0 if against else 0.0)
+        level = clipped_mean(values, -1.0 if against else 0.0)
         yield said | {"against": against, "seeds": len(values)} | level | {"reference": reference}
 
 

@@ -10,7 +10,7 @@ from exegete.report.theme import NEUTRAL, PALETTE, figure
 SOURCES, WORDS = "where weights come from", "a model of single words with these weights"
 
 
-def levels(summary: pl.DataFrame) -> pl.DataFrame:
+def diagnostic_levels(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, measure, weights (in words), kind, mean, low, high, reference."""
     kept = summary.filter(pl.col("against") == "", pl.col("mean").is_not_null())
     if kept.is_empty():
@@ -27,7 +27,7 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@figure(levels, "no text was predicted")
+@figure(diagnostic_levels, "no text was predicted")
 def diagnostic(table: pl.DataFrame) -> alt.FacetChart:
     """Accuracy and F1 of a model of single words under its own, uniform, imposed and adversarial weights."""
     width = (WIDTH - 220) // table["measure"].n_unique() - 24

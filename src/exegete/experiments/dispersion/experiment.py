@@ -27,7 +27,7 @@ from exegete.experiments.dispersion.summary import (
     OF_STATES,
     PAIRS,
     paper_tables,
-    summarised,
+    summarise_dispersion,
     with_dials,
 )
 from exegete.measures.divergence import normalised_entropy
@@ -37,7 +37,7 @@ from exegete.models.contract import Predictor
 from exegete.models.openings import unpooled
 from exegete.tasks.batching import batches_of_one_length
 from exegete.tasks.example import Example, Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
 ATTENTION, GRADIENT = "attention", "gradient:norm=l2"
 
@@ -99,12 +99,12 @@ class Dispersion(Question):
 
     def _asked(self, subject: Subject) -> set[int]:
         """The texts whose states are asked: a keyed choice of the whole split, whatever the shard."""
-        return {e.id for e in chosen(subject.task.split(subject.split), self.jacobian_texts)}
+        return {e.id for e in choose_texts(subject.task.split(subject.split), self.jacobian_texts)}
 
     def _entropies(self, subject: Subject) -> dict[str, Tensor]:
         """H̃ of attention, of the gradient and of leave-one-out over the words."""
         return {
-            f"entropy_{name}": normalised_entropy(normalised(subject.scores[importance].abs()))
+            f"entropy_{name}": normalised_entropy(normalise_words(subject.scores[importance].abs()))
             for name, importance in zip(ENTROPIES, self.importances, strict=True)
         }
 
@@ -140,7 +140,7 @@ class Dispersion(Question):
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By task, model and measure: n, number undefined, mean, std, interval, reference; projection and λ."""
-        return summarised(rows)
+        return summarise_dispersion(rows)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Tables 1, 3 and 6 in the paper's layout; with three λ or more also table 2, and how all measures move."""
@@ -166,7 +166,7 @@ class Dispersion(Question):
         return charts
 
 
-def normalised(values: Tensor) -> Tensor:
+def normalise_words(values: Tensor) -> Tensor:
     """Importance as a distribution over the words of every text, [example, word]; NaN where all have none."""
     return values / values.nansum(1, keepdim=True)
 

@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.report.labels import named, task_labels
+from exegete.report.labels import name_columns, task_labels
 from exegete.report.panels import WIDTH, grid, in_order, rows_of, series
 from exegete.report.theme import DASHES, PALETTE, SHAPES, figure, inline, nothing, themed
 
@@ -29,7 +29,7 @@ QUANTILES = {"low": 0.05, "quarter": 0.25, "median": 0.5, "three_quarters": 0.75
 
 def correlation(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> alt.Chart | alt.FacetChart:
     """Figures 1 and 4: τ-b of attention with words and with states, a line per model, a column per way to measure."""
-    table = coefficients(summary, states)
+    table = dispersion_coefficients(summary, states)
     if table.is_empty():
         return nothing("no text has a defined τ of attention with another importance")
     drawn = _dots(table).properties(width=(WIDTH - 150) // len(METHODS) - 20, height=alt.Step(14))
@@ -43,7 +43,7 @@ def correlation(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> alt.
     )
 
 
-def coefficients(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> pl.DataFrame:
+def dispersion_coefficients(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> pl.DataFrame:
     """What is drawn: task, model, method, of (words or states), mean, low, high, maximum; softmax first."""
     pairs = {
         f"tau_{pair}": (method, of)
@@ -60,7 +60,7 @@ def coefficients(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> pl.
         place: pl.col("measure").replace_strict({m: p[i] for m, p in pairs.items()}) for i, place in enumerate(_SAID)
     }
     joined = kept.join(ceiling, on=["task", "model", "measure"], how="left", maintain_order="left").with_columns(**said)
-    return named(by_density(joined)).select("task", "model", *_SAID, "mean", "low", "high", "maximum")
+    return name_columns(by_density(joined)).select("task", "model", *_SAID, "mean", "low", "high", "maximum")
 
 
 _SAID = ("method", "of")
@@ -109,7 +109,7 @@ def spreads(rows: pl.DataFrame) -> pl.DataFrame:
         *(pl.col("value").quantile(q, "linear").alias(name) for name, q in QUANTILES.items()), pl.len().alias("n")
     )
     kinds = {f"entropy_{name}": label for name, label in ENTROPIES.items()}
-    ordered = named(by_density(table)).with_columns(pl.col("kind").replace_strict(kinds))
+    ordered = name_columns(by_density(table)).with_columns(pl.col("kind").replace_strict(kinds))
     place = pl.col("kind").replace_strict({label: i for i, label in enumerate(ENTROPIES.values())})
     return ordered.sort(place, maintain_order=True).select("task", "model", "kind", *QUANTILES, "n")
 
@@ -161,7 +161,7 @@ def swept(summary: pl.DataFrame) -> pl.DataFrame:
 
 def correlation_by_lambda(summary: pl.DataFrame, states: tuple[str, str] = STATES) -> alt.Chart | alt.FacetChart:
     """Figure 3: τ-b of attention with every importance against λ; raw, as a share of what ties allow, without ties."""
-    table = lines(summary, _series(states), COEFFICIENTS | {CEILING: COEFFICIENTS["tau"]})
+    table = dispersion_lines(summary, _series(states), COEFFICIENTS | {CEILING: COEFFICIENTS["tau"]})
     if table.is_empty():
         return nothing("no model was trained with three values of λ")
     read = "Means with 95 % intervals; larger λ is sparser. Thin dashed: the largest τ-b that ties allow with words."
@@ -171,7 +171,7 @@ def correlation_by_lambda(summary: pl.DataFrame, states: tuple[str, str] = STATE
 def entropy_by_lambda(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     """Normalised entropy of attention and of importances against λ."""
     series = dict(zip(ENTROPIES, ENTROPIES.values(), strict=True))
-    table = lines(summary, series, {"entropy": "normalised entropy"})
+    table = dispersion_lines(summary, series, {"entropy": "normalised entropy"})
     if table.is_empty():
         return nothing("no model was trained with three values of λ")
     read = "Means with 95 % intervals; larger λ is sparser. At 1 all words are equally important."
@@ -188,7 +188,7 @@ def _series(states: tuple[str, str]) -> dict[str, str]:
     }
 
 
-def lines(summary: pl.DataFrame, series: Mapping[str, str], columns: Mapping[str, str]) -> pl.DataFrame:
+def dispersion_lines(summary: pl.DataFrame, series: Mapping[str, str], columns: Mapping[str, str]) -> pl.DataFrame:
     """What is drawn: panel, column, kind (mean or ceiling), series, lam, mean, low, high."""
     kept = swept(summary)
     names = {f"{c}_{s}": (column, label, c) for c, column in columns.items() for s, label in series.items()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, Shown, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, Shown, chapter, shown
 from exegete.experiments.dispersion.figure import swept
 from exegete.report.columns import count, interval, number, probability, text
 from exegete.report.section import Table
@@ -134,11 +134,11 @@ PAPER = {
 }
 
 
-def _printed(name: str) -> Callable[[Found], Table | None]:
+def _printed(name: str) -> Callable[[QuestionResult], Table | None]:
     """A table of the paper; that of the sweep only where there is one."""
     title, caption = PAPER[name]
 
-    def table(found: Found) -> Table | None:
+    def table(found: QuestionResult) -> Table | None:
         there = name != "meister_2" or not swept(found.summary).is_empty()
         return Table(title, found.table(name), caption) if there else None
 

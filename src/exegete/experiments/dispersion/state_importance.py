@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.places import places
-from exegete.experiments.common.pooling import Pooled, pooled
+from exegete.experiments.common.pooling import Pooled, open_pooled
 from exegete.interventions.detach import Detach
 from exegete.models.capabilities import Pooling
 from exegete.models.openings import OpenedPooling
@@ -45,7 +45,7 @@ def state_importance(
         batch = model.collate([examples[i] for i in members])
         for target, detach in ((found.gradient, False), (found.detached, True)):
             put(target, members, by_gradient(model, batch, predicted[members].to(batch.ids.device), detach), batch)
-    for some in pooled(model, examples):
+    for some in open_pooled(model, examples):
         batch = model.collate([examples[i] for i in some.members])
         label = predicted[some.members].to(batch.ids.device)
         for target, removed in zip(found[2:], by_removal(some, label, of), strict=True):

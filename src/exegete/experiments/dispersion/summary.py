@@ -9,7 +9,7 @@ from torch import Tensor
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.summaries import columns, interval_of, intervals_of, or_none
 from exegete.experiments.dispersion.sweep import moves
-from exegete.measures.statistics import Interval, within
+from exegete.measures.statistics import Interval, clip_interval
 from exegete.models.settings import MODELS
 
 ENTROPIES = ("attention", "gradient_inputs", "leave_one_out_inputs")
@@ -71,7 +71,7 @@ def tidy(rows: pl.DataFrame) -> pl.DataFrame:
     return long.filter(pl.col("jacobian") | ~pl.col("measure").is_in(OF_STATES))
 
 
-def summarised(rows: pl.DataFrame) -> pl.DataFrame:
+def summarise_dispersion(rows: pl.DataFrame) -> pl.DataFrame:
     """By task, model and measure: seeds, n, undefined, mean, std, interval, reference.
 
     The reference is what an importance that is the same for all words has: entropy 1, a share of 1/n, rank (n + 1)/2;
@@ -85,7 +85,7 @@ def _cell(group: pl.DataFrame) -> pl.DataFrame:
     """All measures of one model on one task."""
     found = columns(group, ["measure"])
     intervals = dict(zip([key[0] for key in found.keys], _intervals(found.values), strict=True))
-    bounded = {m: i if m == "own_rank" else within(i, 1.0) for m, i in intervals.items()}
+    bounded = {m: i if m == "own_rank" else clip_interval(i, 1.0) for m, i in intervals.items()}
     defined = pl.col("value").is_not_null()
     table = group.group_by(*CELL, "measure", maintain_order=True).agg(
         pl.col("seed").n_unique().alias("seeds"),

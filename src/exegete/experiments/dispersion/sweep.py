@@ -3,14 +3,14 @@
 Larger λ is sparser, so a negative τ of λ with entropy says that entropy *falls* as attention gets sparser. The paper
 prints negative numbers and reads them as a rise; it doesn't say what was correlated. So three readings:
 
-- `grid`: λ with the mean over texts at each λ; as many points as λ;
+- `lambda_grid`: λ with the mean over texts at each λ; as many points as λ;
 - `pooled`: λ with every text's value at each λ, all in one list; of entropies only;
 - `text`: τ of λ with the values of one text, averaged over texts.
 
 All intervals are over texts, *for these trained models*. They leave out the largest doubt: another training moves all
 texts of a λ together, so that intervals miss 0 although λ does nothing. What is claimed needs a p that sees training:
 
-- `grid`: the exact p of τ over the points, whose order any training may exchange; below 5 of them it can't reach 0.05;
+- `lambda_grid`: the exact p of τ over the points, whose order any training may exchange; below 5 of them it can't reach 0.05;
 - `pooled`, `text`: concordant minus discordant pairs, summed over the seeds that have trained a model at every λ, among
   9,999 permutations of each seed's models; no p, and no claim, with fewer than 5 seeds.
 """
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from exegete.base.ties import levels
 from exegete.experiments.common.summaries import DRAWS, TAILS, or_none, resampled_means
-from exegete.measures.points import related
+from exegete.measures.points import relate
 from exegete.measures.rank import kendall
 from exegete.measures.statistics import bootstrap_mean
 
@@ -54,7 +54,7 @@ def moves(tidy: pl.DataFrame) -> pl.DataFrame:
 
 def _readings(group: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """Texts that have a value at every λ and seed; a text's value at a λ is the mean over seeds."""
-    lams, values = grid(group)
+    lams, values = lambda_grid(group)
     of, seeds = torch.tensor(lams, dtype=torch.float64), _by_seed(group, len(lams))
     facts = {"lambdas": len(lams), "seeds": len(seeds), "texts": len(values)}
     if not len(values):
@@ -72,7 +72,7 @@ def _readings(group: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def _by_seed(group: pl.DataFrame, lams: int) -> list[Tensor]:
     """Values [text, λ] of every seed that has trained a model at every λ."""
     parts = group.partition_by("seed", maintain_order=True)
-    return [grid(part)[1] for part in parts if part["lam"].n_unique() == lams]
+    return [lambda_grid(part)[1] for part in parts if part["lam"].n_unique() == lams]
 
 
 def _signs(values: Tensor, across: bool) -> Tensor:
@@ -100,7 +100,7 @@ def over_trainings(seeds: list[Tensor], across: bool) -> float | None:
     return (1 + int((drawn.abs() >= abs(found) - 1e-9).sum())) / (1 + PERMUTATIONS)
 
 
-def grid(group: pl.DataFrame) -> tuple[list[float], Tensor]:
+def lambda_grid(group: pl.DataFrame) -> tuple[list[float], Tensor]:
     """Values of λ, ascending, and the values of every text at each of them: [text, λ]."""
     means = group.group_by("example", "lam", maintain_order=True).agg(
         pl.when(pl.col("value").null_count() == 0).then(pl.col("value").mean()).alias("value")
@@ -117,7 +117,7 @@ def _grid(of: Tensor, values: Tensor) -> dict[str, Any]:
     table = kendall(of[None], means[None])
     level = levels(means)
     tied = len(level.unique()) < len(of)  # then counting permutations is exact, and the normal approximation is not
-    p = related(of, level)[1].p if tied else table.p.item()
+    p = relate(of, level)[1].p if tied else table.p.item()
     drawn = resampled_means(values, DRAWS)  # [draw, λ]
     taus = kendall(of.expand_as(drawn), drawn).tau
     low, high = _ends(taus)

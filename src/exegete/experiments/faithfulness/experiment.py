@@ -23,12 +23,20 @@ from exegete.importance.blocking import unblocked
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.erasure import Removal
 from exegete.importance.sharing import sharing
-from exegete.measures.faithfulness import FRACTIONS, Ranking, curves, flips, lost, order_of, without_words
+from exegete.measures.faithfulness import (
+    FRACTIONS,
+    Ranking,
+    flips,
+    prediction_loss,
+    removal_curves,
+    without_words,
+    word_order,
+)
 from exegete.measures.robustness import infidelity, sensitivity_max
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
 METHODS = (
     "attention", "attention_x_gradient", "attention_x_norm", "gradient:norm=l2", "gradient_x_input", "smoothgrad",
@@ -52,7 +60,7 @@ class ValueKey(NamedTuple):
     fraction: str
 
 
-Found = Iterator[tuple[ValueKey, Tensor]]
+ValueStream = Iterator[tuple[ValueKey, Tensor]]
 
 
 class _AskedBatch(NamedTuple):
@@ -139,11 +147,11 @@ class Faithfulness(Question):
         for method, values in _scores(self.methods, subject, members).items():
             for by in ("signed", "magnitude"):
                 if by == "signed" or subject.signed[method]:
-                    orders.append(order_of(values, batch.ids, by, self.seed))
+                    orders.append(word_order(values, batch.ids, by, self.seed))
                 places[method, by] = len(orders) - 1
         return _AskedBatch(model, batch, subject.predicted[members].to(batch.ids.device), torch.stack(orders), places)
 
-    def _of_batch(self, asked: _AskedBatch, subject: Subject, members: Sequence[int], few: Tensor) -> Found:
+    def _of_batch(self, asked: _AskedBatch, subject: Subject, members: Sequence[int], few: Tensor) -> ValueStream:
         for by in self.removals:
             with sharing():  # one block per removal: no erased text is common to two
                 for measure, fraction, values in self._erasures(asked, by):
@@ -160,24 +168,24 @@ class Faithfulness(Question):
         model, batch, label, orders, _ = asked
         nothing = torch.zeros_like(orders[0], dtype=torch.bool)
         whole = without_words(model, batch, axis(label), nothing, by)
-        left = curves(model, batch, orders, by, self.fractions)
+        left = removal_curves(model, batch, orders, by, self.fractions)
         for measure, logits in (("comprehensiveness", left.without), ("sufficiency", left.only)):
-            by_fraction = lost(whole, logits, label)  # [order, text, fraction]
+            by_fraction = prediction_loss(whole, logits, label)  # [order, text, fraction]
             yield measure, AOPC, by_fraction.mean(-1)
             yield from ((measure, f"{q:g}", by_fraction[..., i]) for i, q in enumerate(self.fractions))
-            yield f"{measure}_logit", AOPC, lost(whole, logits, label, "logit").mean(-1)
-        yield "log_odds", AOPC, lost(whole, left.without, label, "log_odds").mean(-1)
+            yield f"{measure}_logit", AOPC, prediction_loss(whole, logits, label, "logit").mean(-1)
+        yield "log_odds", AOPC, prediction_loss(whole, left.without, label, "log_odds").mean(-1)
         found = flips(model, batch, orders, label, by)
         yield "flip", ALL, found.share
         yield "never_flips", ALL, found.never.double()
 
-    def _infidelity(self, asked: _AskedBatch, scores: Mapping[str, Tensor], by: Removal, few: Tensor) -> Found:
+    def _infidelity(self, asked: _AskedBatch, scores: Mapping[str, Tensor], by: Removal, few: Tensor) -> ValueStream:
         batch = asked.batch.rows(few)
         for method, values in scores.items():
             measured = infidelity(asked.model, batch, values[few], asked.label[few], by)
             yield ValueKey(method, by, "signed", "infidelity", ALL), _only(few, measured)
 
-    def _sensitivity(self, asked: _AskedBatch, subject: Subject, few: Tensor) -> Found:
+    def _sensitivity(self, asked: _AskedBatch, subject: Subject, few: Tensor) -> ValueStream:
         batch = asked.batch.rows(few)
         for method in (method for method in self.methods if method not in subject.refused):
             measured = sensitivity_max(IMPORTANCES.make(method), asked.model, batch)
@@ -185,22 +193,22 @@ class Faithfulness(Question):
 
     def _few(self, subject: Subject) -> Tensor:
         """Which texts are asked about robustness: the first of their split in a keyed order, the one of `texts`."""
-        first = chosen(subject.task.split(subject.split), self.robustness)
+        first = choose_texts(subject.task.split(subject.split), self.robustness)
         ids = {e.id for e in first}
         return torch.tensor([e.id in ids for e in subject.examples], dtype=torch.bool)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By split, method, removal, ranking and measure: n, mean, interval, chance, differences from the controls."""
-        from exegete.experiments.faithfulness.leaderboard import summary
+        from exegete.experiments.faithfulness.leaderboard import summarise_faithfulness
 
-        return summary(rows)
+        return summarise_faithfulness(rows)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """The leaderboard, whether it survives the change of removal, and the best method, chosen on other texts."""
         from exegete.experiments.faithfulness import leaderboard
 
         return {
-            "leaderboard": leaderboard.leaderboard(rows, self.removals[0]),
+            "leaderboard": leaderboard.leaderboard_table(rows, self.removals[0]),
             "survival": leaderboard.survival(rows),
             "best": leaderboard.best(rows, self.choose_on),
         }
@@ -218,10 +226,10 @@ class Faithfulness(Question):
         """The same of rows on disk, a measure at a time."""
         from exegete.experiments.faithfulness import leaderboard
 
-        found = leaderboard.streamed(parts)
+        found = leaderboard.stream_summary(parts)
         return found, {
             "leaderboard": leaderboard.board_of(found, self.removals[0]),
-            "survival": leaderboard.streamed_survival(parts),
+            "survival": leaderboard.stream_survival(parts),
             "best": leaderboard.best_of(found, self.choose_on),
         }
 

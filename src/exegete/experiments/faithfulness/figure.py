@@ -60,7 +60,7 @@ def removals(
     summary: pl.DataFrame, erasing: Mapping[str, str | None] | None = None, measure: str = "comprehensiveness"
 ) -> alt.Chart | alt.FacetChart:
     """A line per method through its rank under every removal: lines that cross are orders that don't survive."""
-    table = ranks(summary, erasing or {}, measure)
+    table = removal_ranks(summary, erasing or {}, measure)
     if table.is_empty():
         return nothing(f"no test text has a defined {measure_label(measure)}")
     panels = in_order(table["panel"])
@@ -78,7 +78,7 @@ def removals(
     )
 
 
-def ranks(summary: pl.DataFrame, erasing: Mapping[str, str | None], measure: str) -> pl.DataFrame:
+def removal_ranks(summary: pl.DataFrame, erasing: Mapping[str, str | None], measure: str) -> pl.DataFrame:
     """What is drawn: panel, removal, method, family, shares, rank (1 is best), mean."""
     kept = _ranked(summary, (measure,))
     if kept.is_empty():

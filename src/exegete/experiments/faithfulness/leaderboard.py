@@ -48,7 +48,7 @@ def removal_of(method: str) -> str | None:
     return by if by in get_args(Removal) else None
 
 
-def summary(rows: pl.DataFrame) -> pl.DataFrame:
+def summarise_faithfulness(rows: pl.DataFrame) -> pl.DataFrame:
     """By split, method, removal, ranking and measure: n, mean, interval, chance, differences from attention and random.
 
     Chance is the mean of random. Differences are the method's value minus the control's on the same text, in the
@@ -58,7 +58,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
     return _summed(groups.items())
 
 
-def streamed(parts: AllRows) -> pl.DataFrame:
+def stream_summary(parts: AllRows) -> pl.DataFrame:
     """The summary of rows on disk, of which those of one measure and split are held at a time."""
     return _summed(parts.groups(_GROUP, [*_METHOD, *_VALUE], WHOLE))
 
@@ -120,10 +120,10 @@ BEST = _schema(
 )
 
 
-def leaderboard(rows: pl.DataFrame, removal: str = "delete", ranking: str = "signed") -> pl.DataFrame:
+def leaderboard_table(rows: pl.DataFrame, removal: str = "delete", ranking: str = "signed") -> pl.DataFrame:
     """A line per method on test texts, best comprehensiveness first, and whether it erases as the evaluation does."""
     chosen = (pl.col("split") == TEST) & (pl.col("removal") == removal) & (pl.col("ranking") == ranking)
-    return board_of(summary(rows.filter(chosen & pl.col("measure").is_in(SHOWN))), removal, ranking)
+    return board_of(summarise_faithfulness(rows.filter(chosen & pl.col("measure").is_in(SHOWN))), removal, ranking)
 
 
 def board_of(summary: pl.DataFrame, removal: str = "delete", ranking: str = "signed") -> pl.DataFrame:
@@ -158,7 +158,7 @@ def survival(rows: pl.DataFrame) -> pl.DataFrame:
     return _survived(rows.filter(_RANKED).partition_by(_SURVIVED, as_dict=True, maintain_order=True).items())
 
 
-def streamed_survival(parts: AllRows) -> pl.DataFrame:
+def stream_survival(parts: AllRows) -> pl.DataFrame:
     """The same of rows on disk."""
     return _survived(parts.groups(_SURVIVED, ["method", "removal", *_VALUE], _RANKED))
 
@@ -208,7 +208,7 @@ def best(rows: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:
 
     Among every method but random, and among those that don't erase as the evaluation does.
     """
-    return best_of(summary(rows.filter(pl.col("measure").is_in(RANKED))), choose_on)
+    return best_of(summarise_faithfulness(rows.filter(pl.col("measure").is_in(RANKED))), choose_on)
 
 
 def best_of(summary: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.report.columns import count, interval, number, text, wide
 from exegete.report.section import Table
 
@@ -29,7 +29,7 @@ TESTED = (pl.col("split") == "test") & (pl.col("measure") == "comprehensiveness"
 SIGNED = pl.col("ranking") == "signed"
 
 
-def _leaderboard(found: Found, title: str, caption: str) -> Table:
+def _leaderboard(found: QuestionResult, title: str, caption: str) -> Table:
     """All measures of the leaderboard, with the paired difference from attention; a star for a shared removal."""
     board, keys = found.table("leaderboard"), ["task", "model", "removal", "ranking", "method"]
     over = found.summary.filter(TESTED).select(*keys, "over_attention")
@@ -49,13 +49,13 @@ def _leaderboard(found: Found, title: str, caption: str) -> Table:
     return table.on(board.join(over, on=keys, how="left", maintain_order="left"))
 
 
-def _first(found: Found) -> Table:
+def _first(found: QuestionResult) -> Table:
     n = int(found.table("leaderboard")["n"].to_list()[0])
     caption = "Comprehensiveness, its difference from attention's, passes and ms per text; * shares the removal."
     return _leaderboard(found, f"Faithfulness ({found.experiment.removals[0]}, n = {n:,})", caption)
 
 
-def _whole(found: Found) -> Table:
+def _whole(found: QuestionResult) -> Table:
     return _leaderboard(found, f"Leaderboard ({found.experiment.removals[0]})", SHARED)
 
 
@@ -92,7 +92,7 @@ CHOSEN = shown(
 )  # fmt: skip
 
 
-def _meaning(found: Found) -> list[str]:
+def _meaning(found: QuestionResult) -> list[str]:
     return [MEANING.format(fractions=", ".join(f"{100 * q:g}" for q in found.experiment.fractions))]
 
 

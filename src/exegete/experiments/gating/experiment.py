@@ -22,9 +22,16 @@ from exegete.base.errors import UsageError
 from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.pooling import pooled
-from exegete.experiments.common.side_by_side import TextsAsSeen, companion_sees, numbers, seen, text_facts, unread
-from exegete.experiments.common.tallies import class_of, told
+from exegete.experiments.common.pooling import open_pooled
+from exegete.experiments.common.side_by_side import (
+    TextsAsSeen,
+    companion_sees,
+    comparison_refusal,
+    float_column,
+    see_texts,
+    text_facts,
+)
+from exegete.experiments.common.tallies import class_of, mean_with_interval
 from exegete.measures.rank import kendall
 from exegete.models.capabilities import SelfAttentive, Voting, Writing
 from exegete.models.contract import Predictor
@@ -77,7 +84,7 @@ class Gating(Question):
             return f"it compares weights of words in one attention, and {parse(model.spec).name} has several"
         if isinstance(model, SelfAttentive) and model.sites[-1:] == model.self_attention:
             return "it trains the model with gates in place of an attention that pools, and this one has none"
-        return unread(model)
+        return comparison_refusal(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:
         """The model with gates, and the model with another seed."""
@@ -90,7 +97,7 @@ class Gating(Question):
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example; τ is null where a text has one word, or where all weights are equal."""
-        base = seen(subject.model, subject.examples)
+        base = see_texts(subject.model, subject.examples)
         gated, again = (companion_sees(subject.companions[name], subject.examples) for name in (GATED, AGAIN))
         gate, spread = _gates(subject.companions[GATED].classifier, subject.examples)
         gold = torch.tensor([e.label for e in subject.examples])
@@ -102,10 +109,10 @@ class Gating(Question):
                 "gated_correct": right[GATED].tolist(),
                 "again_correct": right[AGAIN].tolist(),
                 "value": (right[GATED].double() - right[""].double()).tolist(),
-                "tau": numbers(_tau(base, gated)),
-                "tau_again": numbers(_tau(base, again)),
-                "gate": numbers(gate),
-                "gate_spread": numbers(spread),
+                "tau": float_column(_tau(base, gated)),
+                "tau_again": float_column(_tau(base, again)),
+                "gate": float_column(gate),
+                "gate_spread": float_column(spread),
                 "agrees": (gated.answers == base.answers).tolist(),
                 "agrees_again": (again.answers == base.answers).tolist(),
             }
@@ -134,7 +141,7 @@ class Gating(Question):
 def _gates(model: Predictor, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of the gates of every text, [example]; NaN where no word is gated."""
     mean, spread = torch.full((2, len(examples)), torch.nan, dtype=torch.float64)
-    for pool in pooled(model, examples):
+    for pool in open_pooled(model, examples):
         n = pool.mask.sum(-1).where(pool.mask.any(-1), torch.nan)  # weights are gates / n
         gates = pool.key_weights * n[:, None]  # [batch, key]
         middle = gates.sum(-1) / n  # [batch]
@@ -151,4 +158,4 @@ def _tau(one: TextsAsSeen, other: TextsAsSeen) -> Tensor:
 def _numbers(group: pl.DataFrame, measure: str, who: str) -> dict[str, Any]:
     """Seeds, n, undefined, mean and interval of `value`, within what the measure can be."""
     least, most = (-2.0, 2.0) if who == "difference" else (LEAST.get(measure, 0.0), 1.0)
-    return told(group, "value", least, most)
+    return mean_with_interval(group, "value", least, most)

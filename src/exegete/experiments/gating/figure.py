@@ -10,7 +10,7 @@ MEASURES = {"accuracy": "accuracy", "same": "same prediction", "tau": "τ-b with
 WHO = ("attention", "gates", "another seed")
 
 
-def levels(summary: pl.DataFrame) -> pl.DataFrame:
+def gating_levels(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel (task and model), measure and who in words, mean, low, high."""
     kept = summary.filter(pl.col("measure").is_in(list(MEASURES)), pl.col("who").is_in(WHO))
     kept = kept.filter(pl.col("mean").is_not_null())
@@ -21,7 +21,7 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     return named.select("panel", pl.col("measure").replace_strict(MEASURES), "who", "mean", "low", "high")
 
 
-@figure(levels, "no model has attention that could be gates")
+@figure(gating_levels, "no model has attention that could be gates")
 def gating(table: pl.DataFrame) -> alt.FacetChart:
     """Accuracy, share of equal predictions, rank correlation of weights and mean gate, of the same model with gates in
     place of attention and with another seed.

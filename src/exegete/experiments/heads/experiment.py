@@ -22,14 +22,22 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.one_site import predict_each
-from exegete.experiments.common.side_by_side import numbers
-from exegete.experiments.heads.looks import LOOKS, looks
-from exegete.experiments.heads.pruning import Step, all_heads, by_chance, by_sensitivity, other_texts, silenced, stairs
-from exegete.experiments.heads.tables import PRUNED, UNALTERED, correlations, curve, effects, looked
+from exegete.experiments.common.side_by_side import float_column
+from exegete.experiments.heads.looks import LOOKS, look_at_heads
+from exegete.experiments.heads.pruning import (
+    Step,
+    all_heads,
+    by_chance,
+    by_sensitivity,
+    other_texts,
+    silence_heads,
+    stairs,
+)
+from exegete.experiments.heads.tables import PRUNED, UNALTERED, correlations, head_effects, look_table, pruning_curve
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.restriction import AtHeads
 from exegete.interventions.sites import Head
-from exegete.measures.divergence import log_odds
+from exegete.measures.divergence import class_log_odds
 from exegete.models.capabilities import SelfAttentive, Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Task
@@ -90,10 +98,10 @@ class Heads(Question):
         if (reason := self.unsuited(subject.task, subject.model)) is not None:
             raise UsageError(f"experiment 'heads': {reason}")
         heads = all_heads(subject.model, subject.examples[0])
-        own = log_odds(predict(subject.model, subject.examples), subject.predicted)
+        own = class_log_odds(predict(subject.model, subject.examples), subject.predicted)
         asked = _AskedHeads(subject, heads, own)
         scores = subject.scores.get(self.importance)
-        parts = [asked.as_it_is(looks(subject, heads, scores))]
+        parts = [asked.as_it_is(look_at_heads(subject, heads, scores))]
         parts += asked.silenced(self.how)
         parts += self._pruned(asked)
         return pl.concat(parts).sort("example", maintain_order=True)
@@ -114,22 +122,22 @@ class Heads(Question):
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By way and head: n, the mean loss of log-odds with its interval, accuracy and its change; 0 is no effect."""
-        return effects(rows)
+        return head_effects(rows)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Where heads look, how that goes with what they are worth, and the curve of pruned heads."""
         return {
-            "looks": looked(rows),
+            "looks": look_table(rows),
             "correlations": correlations(rows, self.how[0]),
-            **({"pruning": curve(rows)} if self.steps else {}),
+            **({"pruning": pruning_curve(rows)} if self.steps else {}),
         }
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Grids of layers and heads, and the curve."""
         from exegete.experiments.heads import figure
 
-        charts = {"heads": figure.grid_of(summary), "looks": figure.looks(looked(rows))}
-        return charts | ({"pruning": figure.pruning(curve(rows))} if self.steps else {})
+        charts = {"heads": figure.grid_of(summary), "looks": figure.looks(look_table(rows))}
+        return charts | ({"pruning": figure.pruning(pruning_curve(rows))} if self.steps else {})
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ class _AskedHeads:
         right = _right(self.subject, self.subject.predicted)
         parts = [
             self._frame({"how": UNALTERED, **self._named(head)}, right, torch.zeros_like(self.own)).with_columns(
-                **{name: numbers(found[name][:, place]) for name in LOOKS}
+                **{name: float_column(found[name][:, place]) for name in LOOKS}
             )
             for place, head in enumerate(self.heads)
         ]
@@ -164,12 +172,14 @@ class _AskedHeads:
     def pruned(self, steps: Sequence[Step]) -> pl.DataFrame:
         """What is left without some heads: the mean over orders of one kind."""
         said = {"how": PRUNED, "order": steps[0].order, "gone": len(steps[0].gone)}
-        return self._left([predict(self.subject.model, self.subject.examples, silenced(s.gone)) for s in steps], said)
+        return self._left(
+            [predict(self.subject.model, self.subject.examples, silence_heads(s.gone)) for s in steps], said
+        )
 
     def _left(self, logits: Sequence[Tensor], said: Mapping[str, Any]) -> pl.DataFrame:
         """What was predicted, [example, class] each: means."""
         right = torch.stack([_right(self.subject, each.argmax(-1)) for each in logits]).mean(0)
-        loss = self.own - torch.stack([log_odds(each, self.subject.predicted) for each in logits]).mean(0)
+        loss = self.own - torch.stack([class_log_odds(each, self.subject.predicted) for each in logits]).mean(0)
         return self._frame(said, right, loss)
 
     def _named(self, head: Head) -> dict[str, Any]:
@@ -180,7 +190,7 @@ class _AskedHeads:
         whole = {"of": len(self.heads), **said}
         columns = [pl.lit(whole.get(name), kind).alias(name) for name, kind in SCHEMA.items()]
         frame = pl.DataFrame(self.subject.facts()).with_columns(*columns)
-        return frame.with_columns(right=numbers(right), value=numbers(loss))
+        return frame.with_columns(right=float_column(right), value=float_column(loss))
 
 
 def _right(subject: Subject, predicted: Tensor) -> Tensor:

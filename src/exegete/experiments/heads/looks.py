@@ -15,7 +15,7 @@ from exegete.measures.rank import tau
 from exegete.models.contract import Predictor, Site, Trace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
-from exegete.training.evaluation import passes
+from exegete.training.evaluation import prediction_passes
 
 SENSITIVITY, TAU = "sensitivity", "tau"
 LOOKS = (*PATTERNS, SENSITIVITY, TAU)
@@ -30,9 +30,9 @@ class AttendedTexts(NamedTuple):
     reach: dict[str, Tensor]  # by site: [batch, 1 or head, token, token], where a token may look
 
 
-def seen(model: Predictor, examples: Sequence[Example], sites: Sequence[str]) -> Iterator[AttendedTexts]:
+def see_heads(model: Predictor, examples: Sequence[Example], sites: Sequence[str]) -> Iterator[AttendedTexts]:
     """Every example, in batches, with the weights of some sites and where these may lie."""
-    for members in passes(model, examples):
+    for members in prediction_passes(model, examples):
         batch = model.collate([examples[i] for i in members])
         reach: dict[str, Tensor] = {}
 
@@ -54,13 +54,13 @@ def _of_words(site: Site) -> Tensor:
     return (owned.mT[:, None].float() @ mask.float()) > 0
 
 
-def looks(subject: Subject, heads: Sequence[Head], scores: Tensor | None) -> dict[str, Tensor]:
+def look_at_heads(subject: Subject, heads: Sequence[Head], scores: Tensor | None) -> dict[str, Tensor]:
     """Every pattern, ∂L/∂ξ by size, and τ-b with the sizes of scores [example, word]: [example, head], float64 each."""
     model, examples = subject.model, subject.examples
     sites = tuple(dict.fromkeys(head.site for head in heads))
     empty = torch.full((len(examples), len(heads)), torch.nan, dtype=torch.float64)
     found = {name: empty.clone() for name in (*PATTERNS, TAU)}
-    for some in seen(model, examples, sites):
+    for some in see_heads(model, examples, sites):
         own = [examples[i] for i in some.members]
         punctuation = punctuation_of(own, some.batch)
         parts = [patterns(some.trace.attention[site], some.reach[site], some.batch, punctuation) for site in sites]

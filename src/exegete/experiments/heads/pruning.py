@@ -23,8 +23,8 @@ from exegete.interventions.sites import Head
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.example import Example
-from exegete.tasks.selection import chosen
-from exegete.training.evaluation import passes
+from exegete.tasks.selection import choose_texts
+from exegete.training.evaluation import prediction_passes
 
 BY_SENSITIVITY, BY_CHANCE = "sensitivity", "random"
 
@@ -45,7 +45,7 @@ def all_heads(model: Predictor, example: Example) -> tuple[Head, ...]:
     return tuple(Head(site, head) for site in model.self_attention for head in range(seen[site].shape[1]))
 
 
-def silenced(heads: Sequence[Head]) -> AtHeads:
+def silence_heads(heads: Sequence[Head]) -> AtHeads:
     """Some heads that give nothing."""
     return AtHeads(tuple(heads), Silence())
 
@@ -55,14 +55,14 @@ def slopes(model: Predictor, examples: Sequence[Example], heads: Sequence[Head],
     sites = dict.fromkeys(head.site for head in heads)
     order: list[int] = []
     found = [torch.zeros(0, len(heads), dtype=torch.float64)]
-    for members in passes(model, examples):
+    for members in prediction_passes(model, examples):
         batch = model.collate([examples[i] for i in members])
         masks: dict[str, Tensor] = {}
 
         def masked(site: Site, masks: dict[str, Tensor] = masks) -> Tensor:
             if site.name not in sites:
                 return site.weights
-            weights = silenced(gone)(site)
+            weights = silence_heads(gone)(site)
             masks[site.name] = torch.ones_like(weights[:, :, 0, 0], requires_grad=True)  # [batch, head]
             return weights * masks[site.name][..., None, None]
 
@@ -74,7 +74,7 @@ def slopes(model: Predictor, examples: Sequence[Example], heads: Sequence[Head],
     return torch.cat(found)[torch.tensor(order, dtype=torch.int64).argsort()]
 
 
-def normalised(importance: Tensor, heads: Sequence[Head]) -> Tensor:
+def normalise_heads(importance: Tensor, heads: Sequence[Head]) -> Tensor:
     """The importance of heads [head] divided by its ℓ2 norm over the heads of a layer; of a layer of zeros, 0."""
     found = importance.clone()
     for site in dict.fromkeys(head.site for head in heads):
@@ -101,7 +101,7 @@ def by_sensitivity(
     for size in sizes:
         left = [head for head in heads if head not in gone]
         importance = slopes(model, examples, left, gone).abs().mean(0)
-        rank = normalised(importance, left).argsort(stable=True).tolist()
+        rank = normalise_heads(importance, left).argsort(stable=True).tolist()
         gone = (*gone, *(left[place] for place in rank[: size - len(gone)]))
         yield Step(BY_SENSITIVITY, 0, gone)
 
@@ -117,4 +117,4 @@ def other_texts(subject: Subject, count: int) -> tuple[Example, ...]:
     """Labelled texts of another split than the one that is asked about: dev, or else train."""
     splits = subject.task.splits
     other = next(name for name in ("dev", "train", *splits) if name in splits and name != subject.split)
-    return tuple(chosen(splits[other], count))
+    return tuple(choose_texts(splits[other], count))

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.experiments.heads.figure import MEASURES, ORDERS, WAYS
 from exegete.report.columns import count, interval, number, share, text
 from exegete.report.section import Table
@@ -32,7 +32,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _most(found: Found) -> Table:
+def _most(found: QuestionResult) -> Table:
     """The heads that are worth most, of the first way."""
     frame = found.summary
     first = frame.filter(pl.col("how") == frame["how"][0])

@@ -16,7 +16,7 @@ from exegete.experiments.common.summaries import (
     or_none,
     resampled_means,
 )
-from exegete.experiments.common.tallies import clipped, majority, values_by_seed
+from exegete.experiments.common.tallies import clipped_mean, majority, values_by_seed
 from exegete.experiments.heads.looks import LOOKS
 from exegete.measures.rank import spearman
 from exegete.measures.statistics import Interval
@@ -27,7 +27,7 @@ UNALTERED, PRUNED = "unaltered", "pruned"
 FEW = 5  # heads, below which no order of them says anything
 
 
-def effects(rows: pl.DataFrame) -> pl.DataFrame:
+def head_effects(rows: pl.DataFrame) -> pl.DataFrame:
     """By way and head: seeds, n, mean loss of log-odds with its interval, accuracy, its change with its interval.
 
     `unaltered` is the accuracy of the model as it is, `majority` that of always the most frequent class. Intervals are
@@ -70,7 +70,7 @@ def _named(interval: Interval, name: str) -> dict[str, Any]:
     return {name: own["mean"], f"{name}_low": own["low"], f"{name}_high": own["high"]}
 
 
-def looked(rows: pl.DataFrame) -> pl.DataFrame:
+def look_table(rows: pl.DataFrame) -> pl.DataFrame:
     """By head and what was measured of it as it is: n, undefined, mean and interval."""
     kept = rows.filter(pl.col("how") == UNALTERED).drop("value")
     keys = [*CELL, *PLACE, "measure"]
@@ -124,7 +124,7 @@ def _rho(worth: Tensor, looks: Tensor) -> dict[str, Any]:
     return said | dict(zip(("rho", "low", "high"), map(or_none, (rho, *ends)), strict=True))
 
 
-def curve(rows: pl.DataFrame) -> pl.DataFrame:
+def pruning_curve(rows: pl.DataFrame) -> pl.DataFrame:
     """By order and number of pruned heads: n, accuracy and its interval, its change from the model as it is."""
     kept = rows.filter(pl.col("how") == PRUNED)
     keys = (*CELL, "order", "gone", "of")
@@ -134,7 +134,7 @@ def curve(rows: pl.DataFrame) -> pl.DataFrame:
         own, after = (values_by_seed(part, pl.col("right")) for part in (before, group))
         change = interval_of(after - own, 1.0)
         return {
-            **clipped(after),
+            **clipped_mean(after),
             "unaltered": or_none(own.nanmean()),
             **_named(change, "change"),
             "majority": majority(before),

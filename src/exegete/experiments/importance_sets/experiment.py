@@ -32,10 +32,17 @@ from torch.nn.functional import pad
 from exegete.base.errors import UsageError
 from exegete.base.places import places
 from exegete.experiments.common.contract import Subject
-from exegete.experiments.common.depth import at_each, check_places, placed
+from exegete.experiments.common.depth import add_places, at_each, check_places
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.pooling import Pooled
-from exegete.experiments.common.removal import frame_of, gradient, noise, original, ranking, removed
+from exegete.experiments.common.removal import (
+    gradient,
+    key_noise,
+    key_ranking,
+    original,
+    removal_frame,
+    remove_in_order,
+)
 from exegete.experiments.common.summaries import by_keys, interval_of, or_none
 from exegete.experiments.common.tallies import share_of, sign_test, values_by_seed
 from exegete.measures.proportions import fair_quantile
@@ -75,7 +82,7 @@ class ImportanceSets(OfWeights):
         `excluded` as in the paper; emptied: it flipped only when no weight was left. Of the random orders, value and
         mass are means, the rest is the first order's.
         """
-        return at_each(self.sites, subject.model.sites, lambda site: frame_of(subject, self._measured, site))
+        return at_each(self.sites, subject.model.sites, lambda site: removal_frame(subject, self._measured, site))
 
     def _measured(self, part: Pooled) -> pl.DataFrame:
         orders = self.ordered(part)
@@ -87,13 +94,13 @@ class ImportanceSets(OfWeights):
 
     def ordered(self, part: Pooled) -> dict[str, Tensor]:
         """The orders of every scheme, [batch, order, key]: one, but for random."""
-        mask, ties = part.opened.removable, noise(part, self.seed, "ties")
-        descending = ranking(part.key_weights, mask, ties)
+        mask, ties = part.opened.removable, key_noise(part, self.seed, "ties")
+        descending = key_ranking(part.key_weights, mask, ties)
         slope = gradient(part, original(part))
         by = {
             "attention": lambda: descending[:, None],
-            "gradient": lambda: ranking(slope.sum(1), mask, ties)[:, None],
-            "gradient_x_attention": lambda: ranking((slope * part.weights).sum(1), mask, ties)[:, None],
+            "gradient": lambda: key_ranking(slope.sum(1), mask, ties)[:, None],
+            "gradient_x_attention": lambda: key_ranking((slope * part.weights).sum(1), mask, ties)[:, None],
             "random": lambda: self._random(part),
             "attention_ascending": lambda: backwards(descending, mask)[:, None],
         }
@@ -101,24 +108,24 @@ class ImportanceSets(OfWeights):
 
     def _random(self, part: Pooled) -> Tensor:
         draws = torch.arange(self.orders, device=part.ids.device)[:, None]
-        shuffled = noise(part, self.seed, "importance sets", draws)  # [batch, draw, key]
+        shuffled = key_noise(part, self.seed, "importance sets", draws)  # [batch, draw, key]
         return shuffled.masked_fill(~part.opened.removable[:, None], torch.inf).argsort(-1)
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By scheme: mean and median fraction with intervals, censored, and with the paper's exclusion."""
-        return summarised(rows)
+        return summarise_sets(rows)
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Schemes in pairs on the same texts; mean ± std of fraction and mass as the paper gives them."""
-        return {"paired": paired(rows), "serrano_smith": serrano_smith(rows)}
+        return {"paired": pair_schemes(rows), "serrano_smith": serrano_smith(rows)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Boxes of fractions by scheme; and their means by layer, where several were asked about."""
-        from exegete.experiments.common.depth_figure import by_place
+        from exegete.experiments.common.depth_figure import dots_by_place
 
         return {
             **super().figures(rows, summary),
-            **by_place(summary, "fraction of keys removed at the first flip", {}, "scheme"),
+            **dots_by_place(summary, "fraction of keys removed at the first flip", {}, "scheme"),
         }
 
 
@@ -133,7 +140,7 @@ class FirstFlips(NamedTuple):
 
 def first_flips(part: Pooled, order: Tensor) -> FirstFlips:
     """Where the decision first changes along every order, [batch, order, key]."""
-    decisions = removed(part, order).argmax(-1)  # [batch, order, key + 1]
+    decisions = remove_in_order(part, order).argmax(-1)  # [batch, order, key + 1]
     changed = decisions[..., 1:] != decisions[..., :1]  # [batch, order, key]: after j = 1, 2, … keys
     flips, at = changed.max(-1)  # of equal ones the first
     may_go = part.opened.removable
@@ -170,13 +177,13 @@ CELL = ("task", "model", "split", "sites")
 EQUAL = 1e-9  # fractions that differ by less are means of the same ones
 
 
-def summarised(rows: pl.DataFrame) -> pl.DataFrame:
+def summarise_sets(rows: pl.DataFrame) -> pl.DataFrame:
     """By cell and scheme: censored at 1 (all texts), and `kept_…` with the paper's exclusion (texts that flip).
 
     `chance` is the censored mean of random orders in the same cell.
     """
     keys = (*CELL, "scheme")
-    found = by_keys(placed(rows), keys, _numbers)
+    found = by_keys(add_places(rows), keys, _numbers)
     chance = found.filter(pl.col("scheme") == "random").select(*CELL, chance="mean")
     return found.join(chance, on=CELL, how="left", maintain_order="left")
 
@@ -233,14 +240,14 @@ def _order_statistics(values: Tensor, level: float) -> tuple[float, float]:
     return float(ordered[max(0, below - 1)]), float(ordered[min(n - 1, n - below)])
 
 
-def paired(rows: pl.DataFrame) -> pl.DataFrame:
+def pair_schemes(rows: pl.DataFrame) -> pl.DataFrame:
     """Schemes against each other on the same texts: the mean difference of fractions, and who needs fewer keys.
 
     `texts` "all" is censored at 1; "flipped" keeps texts that both flip. p is the exact sign test's.
     """
     found = [
         dict(zip(CELL, key, strict=True)) | pair
-        for key, group in placed(rows).partition_by(CELL, as_dict=True, maintain_order=True).items()
+        for key, group in add_places(rows).partition_by(CELL, as_dict=True, maintain_order=True).items()
         for pair in _pairs(group)
     ]
     return pl.DataFrame(found, schema_overrides={"p": pl.Float64}, infer_schema_length=None)
@@ -275,7 +282,7 @@ def _compared(both: pl.DataFrame, apart: pl.Expr) -> dict[str, Any]:
 
 def serrano_smith(rows: pl.DataFrame) -> pl.DataFrame:
     """Mean ± std of fraction and mass as the paper has them: texts that flip, the first random order."""
-    groups = placed(rows).filter(pl.col("value").is_not_null()).group_by(*CELL, "scheme", maintain_order=True)
+    groups = add_places(rows).filter(pl.col("value").is_not_null()).group_by(*CELL, "scheme", maintain_order=True)
     kept = pl.col("flips")
     return groups.agg(
         n=kept.sum(),

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from exegete.experiments.common.depth import placed
+from exegete.experiments.common.depth import add_places
 from exegete.experiments.common.section import Passage, chapter, shown
-from exegete.report.columns import count, interval, number, probability, share, spread, text, varying, wide
+from exegete.report.columns import count, interval, mean_and_spread, number, probability, share, text, varying, wide
 
 LABELS = {
     "attention": "attention",
@@ -28,14 +28,14 @@ CENSORED = shown(
     *wide(number("median"), interval("median_low", "median_high"), number("mass", "attention gone")),
     *wide(number("chance", "random")), count("n"), count("excluded", "never flips"),
     *wide(count("emptied"), count("undefined")),
-    caption="Texts that never flip count as 1. Undefined: texts of one key.", words={"scheme": LABELS}, first=placed,
+    caption="Texts that never flip count as 1. Undefined: texts of one key.", words={"scheme": LABELS}, first=add_places,
 )  # fmt: skip
 PUBLISHED = shown(
     "The same as Serrano & Smith report it",
-    varying("sites", "weights of"), text("scheme", "order"), spread("fraction", "fraction_std", "fraction, mean ± std"),
-    spread("mass", "mass_std", "attention gone, mean ± std"), count("n"), count("excluded"),
+    varying("sites", "weights of"), text("scheme", "order"), mean_and_spread("fraction", "fraction_std", "fraction, mean ± std"),
+    mean_and_spread("mass", "mass_std", "attention gone, mean ± std"), count("n"), count("excluded"),
     caption="Only texts that flip under each order; of random orders the first.", of="serrano_smith",
-    words={"scheme": LABELS}, first=placed,
+    words={"scheme": LABELS}, first=add_places,
 )  # fmt: skip
 PAIRED = shown(
     "Orders in pairs",
@@ -44,7 +44,7 @@ PAIRED = shown(
     share("fewer", "first needs fewer"), share("more", "first needs more"), probability("p", "sign test p"),
     count("n"),
     caption="Fraction of the first less that of the second, on the same texts: all, or those that both flip. Of "
-    "several seeds p is the largest.", of="paired", words={"first": LABELS, "second": LABELS}, first=placed,
+    "several seeds p is the largest.", of="paired", words={"first": LABELS, "second": LABELS}, first=add_places,
 )  # fmt: skip
 headline, sections = chapter(
     replace(CENSORED, caption="Texts that never flip count as 1."),

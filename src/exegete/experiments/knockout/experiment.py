@@ -24,18 +24,18 @@ from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
-from exegete.experiments.common.side_by_side import numbers
+from exegete.experiments.common.side_by_side import float_column
 from exegete.experiments.common.summaries import by_keys
-from exegete.experiments.common.tallies import told
+from exegete.experiments.common.tallies import mean_with_interval
 from exegete.interventions.cut import Cut
-from exegete.measures.divergence import log_odds
+from exegete.measures.divergence import class_log_odds
 from exegete.models.capabilities import SelfAttentive, Writing
 from exegete.models.contract import Predictor, Readout
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Task
-from exegete.training.evaluation import passes
+from exegete.training.evaluation import prediction_passes
 
-Source = Literal["all", "readout"]
+EdgeSource = Literal["all", "readout"]
 CELL = ("task", "model", "split")
 KEYS = (*CELL, "words", "source", "first", "last", "of")
 STRONGEST, OTHERS = "strongest", "others"
@@ -44,7 +44,7 @@ STRONGEST, OTHERS = "strongest", "others"
 class Window(NamedTuple):
     """Whose edges are cut, and where."""
 
-    source: Source
+    source: EdgeSource
     first: int | None  # layer; None: at all sites
     last: int | None
     sites: tuple[str, ...] | None
@@ -55,7 +55,7 @@ class Knockout(Question):
     """What cutting the edges to a word costs, window by window."""
 
     window: int = 3  # layers that are cut together
-    sources: tuple[Source, ...] = ("all", "readout")
+    sources: tuple[EdgeSource, ...] = ("all", "readout")
     words: int = 6  # of a text that are asked about, at most
     seed: int = 0  # of the choice of words
     texts: int | None = 100
@@ -84,7 +84,7 @@ class Knockout(Question):
         windows = self._windows(subject.model)
         parts = [
             self._asked(subject, members, windows)
-            for several in passes(subject.model, subject.examples)
+            for several in prediction_passes(subject.model, subject.examples)
             for members in _cut_up(several, max(1, len(several) // self.words))  # a text is copied for every word
         ]
         return pl.concat(parts).sort("example", "place", maintain_order=True)
@@ -109,13 +109,13 @@ class Knockout(Question):
         """Every window for the words of some texts."""
         model, label = subject.model, subject.predicted[list(members)]
         batch = model.collate([subject.examples[i] for i in members])
-        text, token = some_words(batch, self.words, self.seed).nonzero(as_tuple=True)
+        text, token = knockout_words(batch, self.words, self.seed).nonzero(as_tuple=True)
         word, here = places(batch.tokens) == token[:, None], text.cpu()  # [ask, token]; what is counted is on the CPU
         with torch.no_grad():
-            own = log_odds(model.logits(batch).cpu(), label)[here]
+            own = class_log_odds(model.logits(batch).cpu(), label)[here]
             copies = batch.rows(text)
             cuts = (_cut(each, word, model.readout) for each in windows)
-            found = [own - log_odds(model.logits(copies, intervene=cut).cpu(), label[here]) for cut in cuts]
+            found = [own - class_log_odds(model.logits(copies, intervene=cut).cpu(), label[here]) for cut in cuts]
         everywhere = found[0]
         strongest = _strongest(everywhere.abs(), here)
         said = {
@@ -133,7 +133,7 @@ class Knockout(Question):
                     first=pl.lit(each.first, pl.Int64),
                     last=pl.lit(each.last, pl.Int64),
                     of=pl.lit(of, pl.Int64),
-                    value=numbers(everywhere.sign() * loss),
+                    value=float_column(everywhere.sign() * loss),
                 )
                 for each, loss in zip(windows, found, strict=True)
             ]
@@ -146,14 +146,14 @@ class Knockout(Question):
         """
         keys = [*KEYS, "seed", "example"]
         texts = rows.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
-        return by_keys(texts, KEYS, lambda group: told(group, "value", least=-torch.inf, most=None))
+        return by_keys(texts, KEYS, lambda group: mean_with_interval(group, "value", least=-torch.inf, most=None))
 
 
 def _cut(window: Window, word: Tensor, readout: Readout | None) -> Cut:
     return Cut(word, window.sites, readout if window.source == "readout" else None)
 
 
-def some_words(batch: Batch, most: int, seed: int) -> Tensor:
+def knockout_words(batch: Batch, most: int, seed: int) -> Tensor:
     """At most so many words of every text, at random, by text and place: [batch, token]."""
     noise = uniform(stable_seed("knockout", seed), batch.ids[:, None], batch.words.cumsum(-1))
     rank = noise.masked_fill(~batch.words, torch.inf).argsort(-1).argsort(-1)

@@ -10,7 +10,7 @@ SOURCES = {"all": "cut for every token", "readout": "cut for the token that is r
 WORDS = {"strongest": "the strongest word", "others": "other words"}
 
 
-def points(summary: pl.DataFrame) -> pl.DataFrame:
+def knockout_points(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, words, source, window, its middle, mean, low, high, and `whole`: cut at all sites."""
     whole = summary.filter(pl.col("first").is_null()).select("task", "model", "split", "words", whole="mean")
     kept = summary.filter(pl.col("first").is_not_null())
@@ -26,7 +26,7 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-@figure(points, "no edge was cut")
+@figure(knockout_points, "no edge was cut")
 def windows(table: pl.DataFrame) -> alt.FacetChart:
     """Log-odds lost with the edges to a word cut in a window of layers, by the middle of the window, a line per
     source, a column for the strongest word of a text and one for the others.

@@ -19,11 +19,11 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marked_words import (
-    Ranking,
+    MarkRanking,
     check_methods,
     marks,
     over_texts,
-    ranked,
+    ranking_scores,
     text_columns,
     values_frame,
 )
@@ -38,7 +38,7 @@ from exegete.tasks.example import Task
 KEYS = ("task", "model", "split", "shortcut", "method", "signed", "ranking", "measure", "where")
 OBEYS, NEEDED = "obeys", "needed"
 CELL = ("task", "model", "split", "shortcut")
-RANKINGS: tuple[Ranking, ...] = ("signed", "magnitude")
+RANKINGS: tuple[MarkRanking, ...] = ("signed", "magnitude")
 PRECISION, FIRST = "precision_at_k", "first"
 
 
@@ -132,7 +132,7 @@ class KnownAnswer(Question):
 def _measured(subject: Subject, method: str, marked: Tensor) -> Iterator[tuple[dict[str, str], Tensor, Tensor]]:
     """Precision at k, and whether the highest word is a planted one; a tie for the first place counts in part."""
     for by in RANKINGS:
-        scores = ranked(subject, method, by)
+        scores = ranking_scores(subject, method, by)
         chance = precision_chance(scores, marked)
         yield {"ranking": by, "measure": PRECISION}, precision_at(scores, marked, marked.sum(1)), chance
         yield {"ranking": by, "measure": FIRST}, precision_at(scores, marked, 1), chance

@@ -3,13 +3,13 @@
 import altair as alt
 import polars as pl
 
-from exegete.report.dots import dots, table_of
+from exegete.report.dots import dots, dots_table
 from exegete.report.theme import figure
 
 SHORTCUTS = {"token": "one word", "context": "a word in context", "pair": "an ordered pair"}
 
 
-def precisions(summary: pl.DataFrame) -> pl.DataFrame:
+def planted_precisions(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn; a shortcut that a model has not learnt says so.
 
     The settings that make tasks differ are the shortcuts, which have columns of their own: one panel per model.
@@ -23,10 +23,10 @@ def precisions(summary: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(""))
         .otherwise(pl.concat_str(pl.lit("not learnt: obeyed in "), obeyed, pl.lit(" %")))
     )
-    return table_of(kept.with_columns(task=_without_planting(kept["task"])), column, list(SHORTCUTS.values()), note)
+    return dots_table(kept.with_columns(task=_without_planting(kept["task"])), column, list(SHORTCUTS.values()), note)
 
 
-@figure(precisions, "the model follows the planted words in no text")
+@figure(planted_precisions, "the model follows the planted words in no text")
 def known_answer(table: pl.DataFrame) -> alt.FacetChart:
     """Precision at k of planted words by method and kind of shortcut, with intervals and chance."""
     read = (

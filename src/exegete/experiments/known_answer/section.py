@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, by_mean, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, by_mean, chapter, shown
 from exegete.experiments.known_answer.experiment import NEEDED, OBEYS, PRECISION
 from exegete.report.columns import count, decimal, interval, number, share, text, varying
 from exegete.report.section import Table
@@ -37,7 +37,7 @@ def _doubted(table: Table) -> Table:
     return table if table.frame["learnt"].all() else replace(table, caption=table.caption + unlearnt)
 
 
-def _side_by_side(found: Found) -> Table:
+def _side_by_side(found: QuestionResult) -> Table:
     """With intervals for one shortcut; several as columns, a star where a model has not learnt one."""
     table = OBEYED(found)
     kept = table.frame

@@ -5,7 +5,7 @@ import polars as pl
 from exegete.experiments.common.statistic import Evidence, Measured, by_seed, mean_chance, precision
 
 
-def known_answer(found: Evidence) -> Measured | None:
+def finds_planted(found: Evidence) -> Measured | None:
     """Precision at k of attention for the planted words."""
     own = precision(found.rows)
     if own is None:

@@ -22,8 +22,8 @@ from exegete.models.ours.classifier import Classifier
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import Vocabulary
 
-Words = Mapping[str, tuple[float, ...]]
-FILLER: Words = {"the": (0, 0, 1), "film": (0, 0, -1)}  # words in a direction that no toy reads
+ToyWords = Mapping[str, tuple[float, ...]]
+FILLER: ToyWords = {"the": (0, 0, 1), "film": (0, 0, -1)}  # words in a direction that no toy reads
 LABELS = ("no", "yes")
 
 
@@ -144,7 +144,7 @@ def _right_signs(values: Tensor, marked: Tensor, toy: Toy) -> float:
     return float(right.double().mean())
 
 
-def _blank(spec: str, words: Words) -> Classifier:
+def _blank(spec: str, words: ToyWords) -> Classifier:
     """A classifier whose weights are all 0 but the words' vectors: uniform attention, logit 0."""
     with torch.random.fork_rng(devices=[]):  # what it draws is thrown away
         model = plain_classifier(f"{spec},size=3", Vocabulary(tuple(words)), LABELS).eval()
@@ -171,7 +171,7 @@ def _window(model: Classifier, biases: Sequence[float]) -> None:
         weights["bias"].copy_(torch.tensor(biases))
 
 
-def _rotated(words: Words, answer: set[str]) -> tuple[Example, ...]:
+def _rotated(words: ToyWords, answer: set[str]) -> tuple[Example, ...]:
     """A text of all words, from every start: so that no place is favoured."""
     text = tuple(words)
     turned = [text[i:] + text[:i] for i in range(len(text))]

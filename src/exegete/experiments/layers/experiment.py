@@ -22,12 +22,18 @@ from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import interval_of, or_none
-from exegete.experiments.common.tallies import clipped, majority, values_by_seed
-from exegete.experiments.common.translations import changed, count_columns, counted, no_counts, scored
+from exegete.experiments.common.tallies import clipped_mean, majority, values_by_seed
+from exegete.experiments.common.translations import (
+    bleu_change,
+    bleu_scores,
+    count_columns,
+    count_translations,
+    no_counts,
+)
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn
 from exegete.interventions.restriction import AtSites
-from exegete.interventions.sites import grouped
+from exegete.interventions.sites import group_sites
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.example import Task
@@ -85,9 +91,7 @@ class Layers(Question):
         if len(model.sites) < 2:
             return "it permutes one layer after the other, and this model has at most one attention: ask permutation"
         if not self._conditions(model):
-            return (
-                f"it was asked about {' and '.join(self.groups)}, and this model has {', '.join(grouped(model.sites))}"
-            )
+            return f"it was asked about {' and '.join(self.groups)}, and this model has {', '.join(group_sites(model.sites))}"
         return None
 
     def _conditions(self, model: Predictor) -> list[Condition]:
@@ -96,7 +100,7 @@ class Layers(Question):
             Condition(intervention, order, group, layers, len(sites), _ordered(sites, order, layers))
             for intervention in self.interventions
             for order in self.orders
-            for group, sites in grouped(model.sites).items()
+            for group, sites in group_sites(model.sites).items()
             if not self.groups or group in self.groups
             for layers in range(1, len(sites) + 1)
         ]
@@ -115,7 +119,7 @@ class Layers(Question):
         texts = {"example": [e.id for e in examples], "n": [len(e) for e in examples]}
         ats = self._interventions(condition)
         if isinstance(model, Writing):
-            counts = torch.stack([counted(model, examples, at) for at in ats]).sum(0)
+            counts = torch.stack([count_translations(model, examples, at) for at in ats]).sum(0)
             nothing = pl.Series([None] * len(examples))
             found = {"gold": nothing.cast(pl.String), "value": nothing.cast(pl.Float64), **count_columns(counts)}
         else:
@@ -176,15 +180,15 @@ def _numbers(group: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
 
 
 def _bleu(group: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
-    own = scored(group)
-    return {**own, "unaltered": scored(unaltered)["mean"], **changed(group, unaltered), "majority": None}
+    own = bleu_scores(group)
+    return {**own, "unaltered": bleu_scores(unaltered)["mean"], **bleu_change(group, unaltered), "majority": None}
 
 
 def _accuracy(group: pl.DataFrame, unaltered: pl.DataFrame) -> dict[str, Any]:
     after, before = (values_by_seed(part, pl.col("value")) for part in (group, unaltered))
     change = interval_of(after - before, 1.0)
     return {
-        **clipped(after),
+        **clipped_mean(after),
         "unaltered": or_none(before.nanmean()),
         **dict(zip(("change", "change_low", "change_high"), map(or_none, change[:3]), strict=True)),
         "majority": majority(unaltered),

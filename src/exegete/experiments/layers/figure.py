@@ -26,7 +26,7 @@ def layers(summary: pl.DataFrame) -> alt.Chart | alt.FacetChart:
 
     All rows are of one measure.
     """
-    table = points(summary)
+    table = layer_points(summary)
     if table.is_empty():
         return nothing("no layer was permuted")
     measure = summary["measure"][0]
@@ -55,7 +55,7 @@ def _said(summary: pl.DataFrame) -> str:
     return f"layers {done}{', ' + ORDERS[order[0]] if len(order) == 1 else ''}"
 
 
-def points(summary: pl.DataFrame) -> pl.DataFrame:
+def layer_points(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, group (in words), layers, mean, low, high, unaltered, majority, all in points.
 
     Every line begins at no layer, with the model as it is. Where there are more lines than colours, what was done to

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.experiments.layers.experiment import ACCURACY, BLEU, UNALTERED
 from exegete.experiments.layers.figure import GROUPS, HOW, ORDERS
 from exegete.report.columns import count, interval, number, share, text, varying
@@ -38,19 +38,19 @@ def _table(summary: pl.DataFrame, title: str) -> Table:
     return table.on(summary)
 
 
-def _last(found: Found) -> Table:
+def _last(found: QuestionResult) -> Table:
     """Every group with all of its layers altered."""
     whole = pl.col("layers") == pl.col("of"), pl.col("order") != "alone"
     last = found.summary.filter(*whole, pl.col("group") != UNALTERED)
     return _table(last, "All layers of a group altered")
 
 
-def _every(found: Found, measure: str) -> Table | None:
+def _every(found: QuestionResult, measure: str) -> Table | None:
     kept = found.summary.filter(pl.col("measure") == measure)
     return None if kept.is_empty() else _table(kept, f"{measure} with ever more layers altered")
 
 
-def _said(found: Found) -> list[str]:
+def _said(found: QuestionResult) -> list[str]:
     return [MEANING, *([TRANSLATED] if BLEU in set(found.summary["measure"]) else [])]
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from exegete.models.contract import Predictor
 from exegete.tasks.example import Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
 CORPUS = 1_000  # training texts from which words are drawn
 
@@ -20,7 +20,7 @@ class CorpusWords(NamedTuple):
 
 def corpus(task: Task, model: Predictor, split: str) -> CorpusWords:
     """The words of some training texts; of the texts that are asked about, where there is no training split."""
-    texts = chosen(task.splits.get("train", ()) or task.split(split), CORPUS)
+    texts = choose_texts(task.splits.get("train", ()) or task.split(split), CORPUS)
     rows = model.reader.rows([word for text in texts for word in text.words])
     return CorpusWords(torch.tensor(rows, device=model.device))
 

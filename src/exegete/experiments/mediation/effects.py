@@ -22,14 +22,14 @@ from torch import Tensor
 from exegete.base.noise import stable_seed, uniform
 from exegete.base.places import places
 from exegete.experiments.mediation.corpus import CorpusWords
-from exegete.experiments.mediation.zeroing import Zeroing, at_readout
-from exegete.importance.erasure import passes
+from exegete.experiments.mediation.zeroing import Zeroing, zero_at_readout
+from exegete.importance.erasure import erasure_passes
 from exegete.models.capabilities import Deleting
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.vocabulary import PAD, UNKNOWN
 
-Removal = Literal["delete", "resample", "unknown"]
+MediationRemoval = Literal["delete", "resample", "unknown"]
 Company = Literal["alone", "company"]
 Scale = Literal["log-odds", "probability"]
 SCALES: tuple[Scale, ...] = ("log-odds", "probability")
@@ -48,7 +48,7 @@ class Effects(NamedTuple):
 class RemovalInCompany:
     """One way of removing words, in one company."""
 
-    removal: Removal
+    removal: MediationRemoval
     company: Company
     draws: int
     seed: int = 0
@@ -78,7 +78,7 @@ def effects(
     model: Predictor, batch: Batch, label: Tensor, asked: Tensor, asking: RemovalInCompany, words: CorpusWords
 ) -> Effects:
     """Of the words asked about, [text, token]: e and w of the class of every text."""
-    return Effects(*effects_in_ways(model, batch, label, asked, RemovalPlan(asking, words, at_readout)))
+    return Effects(*effects_in_ways(model, batch, label, asked, RemovalPlan(asking, words, zero_at_readout)))
 
 
 class RemovalPlan(NamedTuple):
@@ -145,9 +145,11 @@ def _measured(model: Predictor, batch: Batch, label: Tensor, base: _Base, how: R
         logits = _at_once(model, left, asked, base.draw, how)
     else:
         logits = _removed(model, left, _Asks(rows, token.repeat(asking.again), draw), asking, words)
-    now = explained(whole, label)[:, row]  # [scale, ask]
-    removed = (now.repeat(1, asking.again) - explained(logits, label[rows])).unflatten(1, (asking.again, -1)).sum(1)
-    zeroed = [asking.again * (now - explained(logits, label[row])) for logits in unweighted]
+    now = explained_scales(whole, label)[:, row]  # [scale, ask]
+    removed = (
+        (now.repeat(1, asking.again) - explained_scales(logits, label[rows])).unflatten(1, (asking.again, -1)).sum(1)
+    )
+    zeroed = [asking.again * (now - explained_scales(logits, label[row])) for logits in unweighted]
     found[:, :, base.asked] = torch.stack([removed, *zeroed])
     return found
 
@@ -180,7 +182,7 @@ def _removed(model: Predictor, left: Batch, asks: _Asks, asking: RemovalInCompan
     found: list[Tensor] = []
     lengths = _lengths(left, asks, asking, words)
     order = lengths.argsort(stable=True)
-    for part in passes(order, lengths[order]):
+    for part in erasure_passes(order, lengths[order]):
         here = asks.some(part)
         texts = left.rows(here.row, _width(left, here.row))
         found.append(_each_once(model, _without(texts, here.token, here.draw, asking, words)))
@@ -270,14 +272,14 @@ def _others(noise: Tensor, asking: RemovalInCompany, words: CorpusWords) -> Tens
     return words.rows[(noise * len(words.rows)).long()]
 
 
-def explained(logits: Tensor, label: Tensor) -> Tensor:
+def explained_scales(logits: Tensor, label: Tensor) -> Tensor:
     """Log-odds and probability of a class, [scale, ask], of logits [ask, class]."""
     of = logits.log_softmax(-1).gather(-1, label[:, None])[:, 0]
     others = logits.masked_fill(torch.nn.functional.one_hot(label, logits.shape[-1]).bool(), -torch.inf)
     return torch.stack([of - (others.logsumexp(-1) - logits.logsumexp(-1)), of.exp()])
 
 
-def judged(batch: Batch, most: int, seed: int) -> Tensor:
+def sample_words(batch: Batch, most: int, seed: int) -> Tensor:
     """At most so many words of every text, at random, [text, token]: what is asked of a long text is bounded."""
     noise = uniform(stable_seed("judged", seed), batch.ids[:, None], _place(batch))
     return batch.words & (noise.masked_fill(~batch.words, torch.inf).argsort(-1).argsort(-1) < most)

@@ -43,10 +43,10 @@ from exegete.experiments.mediation.effects import (
     SCALES,
     Company,
     Effects,
-    Removal,
+    MediationRemoval,
     RemovalInCompany,
     effects,
-    judged,
+    sample_words,
 )
 from exegete.experiments.mediation.flat_weights import WholeTexts, carried_by_differences, idle_words, open_texts
 from exegete.importance.attention import without_attention
@@ -68,7 +68,7 @@ UNREAD = 0.05  # of what words do, √(Σ w² / Σ e²): below it weights do not
 TEST = "test"
 TEXTS, WORDS = 16, 1_024  # asked about together: enough for full passes
 SPECIFICATION = ("removal", "company", "scale")
-Columns = dict[str, Any]  # tensors or lists [text], or one word for all
+RowColumns = dict[str, Any]  # tensors or lists [text], or one word for all
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Mediation(Question):
     of_summary = ("orders", "mediation")
 
     methods: tuple[str, ...] = METHODS
-    removals: tuple[Removal, ...] = ("delete", "resample")  # the unknown word may be asked, too, and informs
+    removals: tuple[MediationRemoval, ...] = ("delete", "resample")  # the unknown word may be asked, too, and informs
     companies: tuple[Company, ...] = ("alone", "company")
     draws: int = 16  # halves, and words in a word's place
     words: int = 48  # of a text that are asked about, at most
@@ -91,7 +91,7 @@ class Mediation(Question):
     def __post_init__(self) -> None:
         if ATTENTION not in {parse(method).name for method in self.methods}:
             raise UsageError("experiment 'mediation': methods must hold attention, which is what is asked about")
-        for kind, given, known in (("removal", self.removals, Removal), ("company", self.companies, Company)):
+        for kind, given, known in (("removal", self.removals, MediationRemoval), ("company", self.companies, Company)):
             if not given or len(set(given)) < len(given):
                 raise UsageError(f"experiment 'mediation': name at least one {kind}, and each once")
             for name in given:
@@ -142,10 +142,10 @@ class Mediation(Question):
 
     def _asked(
         self, subject: Subject, members: list[int], askings: Sequence[RemovalInCompany], words: CorpusWords
-    ) -> Iterator[Columns]:
+    ) -> Iterator[RowColumns]:
         """What some texts say in every removal and company."""
         batch = subject.model.collate([subject.examples[i] for i in members])
-        asked = judged(batch, self.words, self.seed)
+        asked = sample_words(batch, self.words, self.seed)
         label = subject.predicted[members].to(batch.ids.device)
         whole = open_texts(subject.model, batch, label)
         found = [effects(subject.model, batch, label, asked, asking, words) for asking in askings]
@@ -173,14 +173,14 @@ class Mediation(Question):
                 if not choosing or company == "alone":
                     yield RemovalInCompany(removal, company, self.draws, self.seed)
 
-    def _found(self, subject: Subject, members: list[int], asked: "Asked") -> Iterator[Columns]:
+    def _found(self, subject: Subject, members: list[int], asked: "Asked") -> Iterator[RowColumns]:
         """Columns of the texts of a batch, one set per scale and method."""
         batch, found, asking = asked.batch, asked.effects, asked.asking
         words, matters = (~found.removed[0].isnan()).sum(-1), mattering(found.removed)
         labels = [subject.task.labels[c] for c in subject.predicted[members].tolist()]
         for place, scale in enumerate(SCALES):
             removed = found.removed[place]
-            facts: Columns = {"example": batch.ids, "n": batch.lengths, "words": words, "void": ~matters[place]}
+            facts: RowColumns = {"example": batch.ids, "n": batch.lengths, "words": words, "void": ~matters[place]}
             facts |= {"largest": removed.abs().nan_to_num(0.0).amax(-1), "predicted": labels}
             for method in (method for method in self.methods if method not in subject.refused):
                 scores = _on_tokens(subject.scores[method][members], batch)
@@ -193,9 +193,9 @@ class Mediation(Question):
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By specification and method: means over texts that are not void, with n and interval; and pooled."""
-        from exegete.experiments.mediation.statistics import summary
+        from exegete.experiments.mediation.statistics import summarise_mediation
 
-        return summary(rows)
+        return summarise_mediation(rows)
 
 
 def _on_tokens(scores: Tensor, batch: Batch) -> Tensor:
@@ -211,7 +211,7 @@ def mattering(removed: Tensor) -> Tensor:
     return torch.stack([odds >= MATTERS, (odds >= MATTERS) & (chances >= VISIBLE)])  # as `SCALES`
 
 
-def mediated(removed: Tensor, unweighted: Tensor) -> Tensor:
+def mediation_share(removed: Tensor, unweighted: Tensor) -> Tensor:
     """M of every text, [text], cut at −1; NaN where no word does anything."""
     effect, missed = removed.square().nansum(-1), (removed - unweighted).square().nansum(-1)
     return (1 - missed / effect.where(effect > 0, torch.nan)).clamp(min=FLOOR)
@@ -250,7 +250,7 @@ def _plain(every: Sequence[tuple[RemovalInCompany, Effects]]) -> Tensor:
     return found.removed[0]
 
 
-def _of_weights(attention: Tensor, asked: Asked, place: int) -> Columns:
+def _of_weights(attention: Tensor, asked: Asked, place: int) -> RowColumns:
     """What only attention has: M, F, Γ of weights, the share of it on opposed words; sinks, the ceiling, sums of M."""
     batch, removed, unweighted = asked.batch, asked.effects.removed[place], asked.effects.unweighted[place]
     effect = removed.square().nansum(-1)
@@ -263,7 +263,7 @@ def _of_weights(attention: Tensor, asked: Asked, place: int) -> Columns:
     idle = idle_words(attention, asked.plain, batch.lengths)
     carried = SCALES[place] == "log-odds"
     return {
-        "reads": mediated(removed, unweighted),
+        "reads": mediation_share(removed, unweighted),
         "carries": carried_by_differences(asked.whole, batch, removed, idle) if carried else None,
         "locates": gini_correlation(attention, unweighted.abs()).where(moved >= UNREAD**2 * effect, torch.nan),
         "opposed": (mass * against).sum(-1) / mass.sum(-1).where(mass.sum(-1) > 0, torch.nan),
@@ -273,7 +273,7 @@ def _of_weights(attention: Tensor, asked: Asked, place: int) -> Columns:
     }  # fmt: skip
 
 
-def _sinks(attention: Tensor, asked: Asked, texts: Sequence[Sequence[str]]) -> Columns:
+def _sinks(attention: Tensor, asked: Asked, texts: Sequence[Sequence[str]]) -> RowColumns:
     """How much of the weight idle words have, and the one that has most: its place in the text, and which it is."""
     words, idle = asked.batch.words, idle_words(attention, asked.plain, asked.batch.lengths)
     weights = attention.where(words, 0.0)
@@ -300,7 +300,7 @@ SCHEMA = pl.Schema(
 )
 
 
-def _frame(parts: Sequence[Columns]) -> pl.DataFrame:
+def _frame(parts: Sequence[RowColumns]) -> pl.DataFrame:
     """All columns as rows, one part after the other; what a part doesn't have is null."""
     sizes = [len(part["example"]) for part in parts]
     columns = {name: _joined([part.get(name) for part in parts], sizes) for name in SCHEMA}

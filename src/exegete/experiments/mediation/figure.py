@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from exegete.base.names import parse
-from exegete.experiments.common.margins import edges, margin
+from exegete.experiments.common.margins import grade_edges, margin
 from exegete.experiments.mediation.experiment import ATTENTION, TEST
 from exegete.experiments.mediation.section import of_attention
 from exegete.experiments.mediation.statistics import neutral
@@ -22,7 +22,7 @@ NARROW = 330  # pixels of the scale: a phone shows all of it
 REMOVED = {"delete": "words deleted", "resample": "words resampled", "unknown": "words made unknown"}
 
 
-def ordered(summary: pl.DataFrame) -> pl.DataFrame:
+def order_table(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: a row per method and specification that decides (of several models, per model): Γ, and the best
     that one order of words could reach.
     """
@@ -60,12 +60,12 @@ def _kind(method: str) -> str:
     return KINDS[0] if name == ATTENTION else KINDS[2] if name == NOISE else KINDS[1]
 
 
-@figure(ordered, "no text in which a word matters")
+@figure(order_table, "no text in which a word matters")
 def orders(table: pl.DataFrame) -> alt.LayerChart:
     """How far every method goes from a random order of words to the best one, a dot for every way of removing words,
     with the edges between grades.
     """
-    rows, places = in_order(table["row"]), edges("ranks")
+    rows, places = in_order(table["row"]), grade_edges("ranks")
     least = min(0.0, *table["gamma"])
     scale = alt.Scale(domain=[least, 1], nice=False)
     weight = {"condition": {"test": f"datum.label == '{ATTENTION}'", "value": "bold"}, "value": "normal"}
@@ -114,7 +114,7 @@ MEASURES = {
 DECIDING = ("reads", "carries", "ranks")  # whose margins are drawn
 
 
-def levels(summary: pl.DataFrame) -> pl.DataFrame:
+def mediation_levels(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, specification, measure, mean, low, high, threshold."""
     kept = with_panel(of_attention(summary)).with_columns(
         way=pl.format("{} {}", "removal", pl.col("company").replace("company", "in company"))
@@ -130,7 +130,7 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).filter(pl.col("mean").is_not_null())
 
 
-@figure(levels, "no text in which a word matters")
+@figure(mediation_levels, "no text in which a word matters")
 def mediation(table: pl.DataFrame) -> alt.FacetChart:
     """How much of what words do goes through their weights and through the differences of these, and how well weights
     order words and states, by model and by the way a word is removed.

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exegete.experiments.mediation.effects import explained
+from exegete.experiments.mediation.effects import explained_scales
 from exegete.experiments.mediation.zeroing import keys_of_tokens
 from exegete.models.contract import Predictor
 from exegete.models.openings import Opened, opened
@@ -46,7 +46,7 @@ def open_texts(model: Predictor, batch: Batch, label: Tensor) -> WholeTexts:
     assert model.readout is not None
     site = model.readout.sites[0]
     texts = opened(model, batch, site=None if site == model.sites[-1] else site)
-    return WholeTexts(texts, keys_of_tokens(model, batch, texts, site), explained(texts.own, label)[0], label)
+    return WholeTexts(texts, keys_of_tokens(model, batch, texts, site), explained_scales(texts.own, label)[0], label)
 
 
 def idle_words(attention: Tensor, removed: Tensor, lengths: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def carried_by_differences(texts: WholeTexts, batch: Batch, removed: Tensor, idl
     Where some words only were asked about, the sum of squares is that of all words if they do as much as these.
     """
     flat = texts.opened.logits(flat_weights(texts, batch.words & ~idle)[:, None])[:, 0]
-    moved = (texts.log_odds - explained(flat, texts.label)[0]).abs()
+    moved = (texts.log_odds - explained_scales(flat, texts.label)[0]).abs()
     of_asked = batch.words.sum(-1) / (~removed.isnan()).sum(-1).clamp(min=1)
     effect = (removed.square().nansum(-1) * of_asked).sqrt()
     return (moved / effect.where(effect > 0, torch.nan)).clamp(max=1.0)

@@ -6,7 +6,7 @@ from exegete.base.names import parse
 from exegete.experiments.common.margins import Margins
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST
-from exegete.experiments.mediation.statistics import name_of
+from exegete.experiments.mediation.statistics import specification_name
 from exegete.report.columns import count, interval, number, share, text, wide
 
 MEANING = (
@@ -38,7 +38,7 @@ def of_attention(summary: pl.DataFrame) -> pl.DataFrame:
     """
     own = [method for method in summary["method"].unique() if parse(method).name == ATTENTION]
     kept = summary.filter(pl.col("method").is_in(own), pl.col("split") == TEST)
-    names = [name_of(*key) for key in kept.select(SPECIFICATION).iter_rows()]
+    names = [specification_name(*key) for key in kept.select(SPECIFICATION).iter_rows()]
     missing = [pl.lit(None, dtype=pl.Float64).alias(name) for name in ADDED if name not in kept.columns]
     return kept.with_columns(*missing, specification=pl.Series(names, dtype=pl.String))
 
@@ -53,7 +53,7 @@ def of_methods(summary: pl.DataFrame) -> pl.DataFrame:
     return kept.sort("ranks", descending=True, maintain_order=True)
 
 
-def may_be_read(margins: Margins) -> str:
+def mediation_caption(margins: Margins) -> str:
     """The caption of what decides."""
     where = f"M > {margins['reads']:g}, F > {margins['carries']:g} and Γ > {margins['ranks']:g}"
     return f"Means over texts, 95 % intervals. Chance: 0 of all three. Attention may be read where {where}."
@@ -65,7 +65,7 @@ DECIDES = shown(
     interval("ranks_low", "ranks_high"), *wide(number("ceiling")), count("n"),
     *wide(number("carries", "F"), interval("carries_low", "carries_high"),
           number("locates", "Γ of states"), share("void")),
-    caption=may_be_read, first=of_attention,
+    caption=mediation_caption, first=of_attention,
 )  # fmt: skip
 IDLE = shown(
     "Words that have weight and do nothing",

@@ -15,10 +15,10 @@ from torch import Tensor
 from exegete.base.names import parse
 from exegete.experiments.common.statistic import Evidence, Varied, by_seed
 from exegete.experiments.common.summaries import by_keys, or_none
-from exegete.experiments.mediation.effects import SCALES, Removal
+from exegete.experiments.mediation.effects import SCALES, MediationRemoval
 from exegete.experiments.mediation.experiment import ATTENTION, SPECIFICATION, TEST, UNREAD, is_neutral
-from exegete.measures.bounds import bounded
-from exegete.tasks.selection import keyed_order, looks
+from exegete.measures.bounds import bounded_mean
+from exegete.tasks.selection import keyed_order, look_points
 
 KEYS = ("task", "model", "split", *SPECIFICATION, "method")
 VALUES = ("ranks", "ceiling", "ranks_active", "reads", "carries", "locates", "opposed", "idle")
@@ -73,15 +73,15 @@ def _varied(found: Evidence, value: pl.Expr, chance: float = 0.0) -> Varied:
     """
     values, void = {}, {}
     for name, rows in _specifications(found).items():
-        values[name] = in_order(rows, pl.when(~pl.col("void")).then(value))
-        first = in_order(rows, pl.col("void").cast(pl.Float64))[:, : looks(rows.height)[0]]
+        values[name] = values_in_order(rows, pl.when(~pl.col("void")).then(value))
+        first = values_in_order(rows, pl.col("void").cast(pl.Float64))[:, : look_points(rows.height)[0]]
         share = float(first.mean()) if first.numel() else 0.0
         if share > 0.5:
             void[name] = VOID.format(share=share)
     return Varied(values, void, chance)
 
 
-def in_order(rows: pl.DataFrame, value: pl.Expr) -> Tensor:
+def values_in_order(rows: pl.DataFrame, value: pl.Expr) -> Tensor:
     """A value by text, in the keyed order in which texts are asked: [seed, example]."""
     found = by_seed(rows.with_columns(value=value))
     return found[:, keyed_order(rows["example"].unique().sort().to_numpy(writable=True))]
@@ -91,14 +91,14 @@ def _specifications(found: Evidence) -> dict[str, pl.DataFrame]:
     """Attention's rows on the test texts, by specification that decides."""
     own = found.rows.filter(pl.col("split") == TEST, _is_attention(found.rows), neutral())
     groups = own.partition_by(SPECIFICATION, as_dict=True, maintain_order=True)
-    return {name_of(*map(str, key)): rows for key, rows in groups.items()}
+    return {specification_name(*map(str, key)): rows for key, rows in groups.items()}
 
 
 def neutral() -> pl.Expr:
     """Whether a specification decides (`exegete.experiments.mediation.experiment.is_neutral`)."""
     deciding = [
         (pl.col("removal") == removal) & (pl.col("scale") == scale)
-        for removal in get_args(Removal)
+        for removal in get_args(MediationRemoval)
         for scale in SCALES
         if is_neutral(removal, scale)
     ]
@@ -110,10 +110,10 @@ def _is_attention(rows: pl.DataFrame) -> pl.Expr:
     return pl.col("method").is_in(names)
 
 
-def name_of(removal: str, company: str, scale: str) -> str:
+def specification_name(removal: str, company: str, scale: str) -> str:
     """A specification in words.
 
-    >>> name_of("resample", "company", "log-odds")
+    >>> specification_name("resample", "company", "log-odds")
     'resample in company, log-odds'
     """
     return f"{removal} {'alone' if company == 'alone' else 'in company'}, {scale}"
@@ -125,7 +125,7 @@ def attention_by_text(rows: pl.DataFrame, counted: Sequence[str]) -> pl.DataFram
     Numbers are means over the specifications that count, and over seeds; Γ and all beside it are null in void texts.
     """
     named = pl.format("{}|{}|{}", *SPECIFICATION).map_elements(
-        lambda of: name_of(*of.split("|")), return_dtype=pl.String
+        lambda of: specification_name(*of.split("|")), return_dtype=pl.String
     )
     own = rows.filter(pl.col("split") == TEST, _is_attention(rows)).with_columns(of=named)
     own = own.filter(pl.col("of").is_in(counted))
@@ -143,13 +143,13 @@ def gammas(rows: pl.DataFrame, split: str, method: str, counted: list[str]) -> T
     """Γ of a method by text, the mean over the specifications that count: [seed, example]."""
     named = pl.format("{}|{}|{}", *SPECIFICATION)
     kept = rows.filter(pl.col("split") == split, pl.col("method") == method).with_columns(of=named)
-    parts = [in_order(part, pl.when(~pl.col("void")).then(pl.col("ranks")))
+    parts = [values_in_order(part, pl.when(~pl.col("void")).then(pl.col("ranks")))
              for (name,), part in kept.partition_by(["of"], as_dict=True, maintain_order=True).items()
-             if name_of(*str(name).split("|")) in counted]  # fmt: skip
+             if specification_name(*str(name).split("|")) in counted]  # fmt: skip
     return torch.stack(parts).nanmean(0) if parts else torch.full((1, 0), math.nan)
 
 
-def summary(rows: pl.DataFrame) -> pl.DataFrame:
+def summarise_mediation(rows: pl.DataFrame) -> pl.DataFrame:
     """Means over texts that are not void, with their intervals; the share that is; and M of all texts together."""
     return by_keys(rows, KEYS, _numbers)
 
@@ -160,7 +160,7 @@ def _numbers(group: pl.DataFrame) -> dict[str, Any]:
         "seeds": group["seed"].n_unique(), "n": kept.height, "void": or_none(group["void"].mean()),
     }  # fmt: skip
     for name in VALUES:
-        interval = bounded(by_seed(group.with_columns(value=pl.when(~pl.col("void")).then(pl.col(name)))), 0.025)
+        interval = bounded_mean(by_seed(group.with_columns(value=pl.when(~pl.col("void")).then(pl.col(name)))), 0.025)
         found |= {name: or_none(interval.mean)}
         found |= {f"{name}_low": or_none(interval.low), f"{name}_high": or_none(interval.high)}
     missed, effect = (float(kept[name].sum()) for name in ("missed", "effect"))

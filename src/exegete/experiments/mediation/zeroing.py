@@ -7,7 +7,7 @@ from torch import Tensor
 
 from exegete.base.places import places
 from exegete.experiments.common.pooling import Pooled
-from exegete.experiments.common.removal import decoded
+from exegete.experiments.common.removal import decode_weights
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor
 from exegete.models.openings import Opened, OpenedPooling, opened
@@ -18,7 +18,7 @@ from exegete.tasks.batching import Batch
 Zeroing = Callable[[Predictor, Batch, Tensor], tuple[Tensor, Tensor]]
 
 
-def at_readout(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Tensor]:
+def zero_at_readout(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Tensor]:
     """A `Zeroing`: with the weight of every word asked about gone at the readout, and all states as they are."""
     assert model.readout is not None
     site = model.readout.sites[0]
@@ -31,7 +31,9 @@ def at_readout(model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Te
     shape = (len(asked), max(1, int(count.max())), texts.mask.shape[-1])
     gone = torch.zeros(shape, dtype=torch.bool, device=asked.device)
     gone[row, place, owner[row, token]] = True  # [base, ask, key]
-    logits = decoded(pool, lambda some: texts.weights[:, None].masked_fill(gone[:, some, None], 0), gone.shape[1])
+    logits = decode_weights(
+        pool, lambda some: texts.weights[:, None].masked_fill(gone[:, some, None], 0), gone.shape[1]
+    )
     return pool.logits, logits[row, place][None]
 
 

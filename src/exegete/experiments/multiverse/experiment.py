@@ -22,9 +22,9 @@ from exegete.experiments.agreement.experiment import TOPK
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import columns, interval_of, or_none
-from exegete.experiments.multiverse.shares import SPECIFICATION, decomposed
+from exegete.experiments.multiverse.shares import SPECIFICATION, decompose_spread
 from exegete.importance.contract import Quantity
-from exegete.importance.gradient import Norm
+from exegete.importance.gradient import GradientNorm
 from exegete.measures.rank import kendall
 from exegete.measures.topk import chance, nonzeros
 
@@ -43,7 +43,7 @@ class Multiverse(Question):
     that have weight), or a top-k one with its k, which is a number or `nonzeros`: `fagin:k=5`, `legacy:k=nonzeros`.
     """
 
-    norms: tuple[Norm, ...] = ("input", "l1", "l2")
+    norms: tuple[GradientNorm, ...] = ("input", "l1", "l2")
     detached: tuple[bool, ...] = (False, True)
     of: tuple[Quantity, ...] = ("logit", "probability", "loss")  # which the gradient is of
     omissions: tuple[Quantity, ...] = ("logit", "probability")  # what a word's omission is measured by
@@ -136,7 +136,7 @@ class Multiverse(Question):
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
         """Which choice moves the result how far, and between what the means of the specifications lie."""
-        return {"shares": decomposed(rows, choices_of), "range": ranges(self.summary(rows))}
+        return {"shares": decompose_spread(rows, choices_of), "range": ranges(self.summary(rows))}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """The specification curves of every task, and the shares of the choices."""
@@ -146,7 +146,7 @@ class Multiverse(Question):
         for place, part in enumerate(summary.partition_by("task", maintain_order=True)):
             of_task = rows.filter(pl.col("task") == part["task"][0])
             charts["curve" if place == 0 else f"curve_{place + 1}"] = curves(part, _by_seed(of_task))
-        return charts | {"shares": shares(decomposed(rows, choices_of))}
+        return charts | {"shares": shares(decompose_spread(rows, choices_of))}
 
 
 def _check(coefficient: str) -> None:

@@ -158,7 +158,7 @@ def _levels(table: pl.DataFrame, group: str) -> list[str]:
 
 def shares(table: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     """Dots with intervals: a line per choice, a column per scale, a row per model and family of importances."""
-    kept = shared(table)
+    kept = shares_table(table)
     if kept.is_empty():
         return nothing("no choice has two levels, or a specification is undefined")
     scales = in_order(kept["scale"])
@@ -182,7 +182,7 @@ def shares(table: pl.DataFrame) -> alt.Chart | alt.FacetChart:
     return themed(faceted.properties(title=read), "Shares of variance by choice.", kept)
 
 
-def shared(table: pl.DataFrame) -> pl.DataFrame:
+def shares_table(table: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, scale, family, choice in words, share, low, high."""
     if table.is_empty():
         return pl.DataFrame()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.experiments.multiverse.figure import AMONG, CHOICES, SCALES, coefficient_label
 from exegete.report.columns import count, interval, number, share, text
 from exegete.report.labels import importance_label
@@ -65,7 +65,7 @@ MEANS = shown(
 )  # fmt: skip
 
 
-def _curves(found: Found) -> dict[str, str]:
+def _curves(found: QuestionResult) -> dict[str, str]:
     tasks = found.summary["task"].unique(maintain_order=True)
     return {f"curve_{i}" if i > 1 else "curve": f"Specification curves: {task}" for i, task in enumerate(tasks, 1)}
 

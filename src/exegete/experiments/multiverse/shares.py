@@ -26,7 +26,7 @@ AMONG = {"all": None, "gradient": "gradient", "leave_one_out": "leave_one_out"} 
 Choices = Mapping[str, Sequence[Hashable]]  # by name of the choice: what every specification chose
 
 
-def shares(means: Tensor, choices: Choices) -> dict[str, Tensor]:
+def choice_shares(means: Tensor, choices: Choices) -> dict[str, Tensor]:
     """The share of every choice that has two levels or more, and of what they do together: [..., specification].
 
     NaN where all means are equal or one is undefined.
@@ -60,7 +60,7 @@ class _Cells(NamedTuple):
     chance: Tensor  # [cell, example]
 
 
-def decomposed(rows: pl.DataFrame, choices_of: Callable[[str], Mapping[str, str | None]]) -> pl.DataFrame:
+def decompose_spread(rows: pl.DataFrame, choices_of: Callable[[str], Mapping[str, str | None]]) -> pl.DataFrame:
     """By task, model, family of importances and scale: the share of every choice, with an interval over texts.
 
     `coefficient` takes the means as they are; `above_chance` takes (mean − chance) / (1 − chance), so that coefficients
@@ -126,8 +126,8 @@ def _above(means: Tensor, chance: Tensor) -> Tensor:
 
 def _shared(cells: _Cells, point: Tensor, draws: Tensor) -> Iterator[dict[str, Any]]:
     """A row per choice; the quantiles are of the draws in which all means are defined."""
-    resampled = shares(draws, cells.choices)
-    for choice, share in shares(point, cells.choices).items():
+    resampled = choice_shares(draws, cells.choices)
+    for choice, share in choice_shares(point, cells.choices).items():
         defined = resampled[choice][~resampled[choice].isnan()]
         ends = defined.quantile(torch.tensor(TAILS, dtype=torch.float64)).tolist() if len(defined) else [None, None]
         known = or_none(share.item())

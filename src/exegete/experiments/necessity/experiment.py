@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from exegete.base.errors import UsageError
-from exegete.base.names import parse, varied
+from exegete.base.names import parse, vary
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.summaries import or_none
-from exegete.experiments.common.tallies import clipped, f1_by_seed, majority, of_tasks, values_by_seed
-from exegete.experiments.common.translations import changed, count_columns, counted, scored
+from exegete.experiments.common.tallies import clipped_mean, f1_by_seed, majority, of_tasks, values_by_seed
+from exegete.experiments.common.translations import bleu_change, bleu_scores, count_columns, count_translations
 from exegete.experiments.necessity.table import INFERENCE, OWN, TRAINING, own_of, vashishth
 from exegete.interventions.catalogue import INTERVENTIONS
 from exegete.interventions.contract import Drawn, bound
@@ -88,7 +88,7 @@ class Necessity(Question):
             name: Recipe(attention=_seeded(name, seed), epochs=self.epochs) for name in self.trained if name != NONE
         }
         if NONE in self.trained and parse(model).name in LAST_STATE:
-            found[NONE] = Recipe(model=varied(model, attention="none"), epochs=self.epochs)
+            found[NONE] = Recipe(model=vary(model, attention="none"), epochs=self.epochs)
         return found
 
     def rows(self, subject: Subject) -> pl.DataFrame:
@@ -131,7 +131,9 @@ class Necessity(Question):
         facts = {"example": [e.id for e in subject.examples], "n": [len(e) for e in subject.examples]}
         parts = [
             pl.DataFrame(facts).with_columns(
-                condition=pl.lit(condition), when=pl.lit(when), **count_columns(counted(of, subject.examples, at))
+                condition=pl.lit(condition),
+                when=pl.lit(when),
+                **count_columns(count_translations(of, subject.examples, at)),
             )
             for condition, when, of, at in self._translators(subject, model)
         ]
@@ -177,7 +179,7 @@ def _seeded(name: str, seed: int) -> str:
     ('random:seed=3', 'random:seed=1', 'uniform')
     """
     draws = isinstance(INTERVENTIONS.make(name), Drawn)
-    return varied(name, seed=str(seed)) if draws and "seed" not in parse(name).settings else name
+    return vary(name, seed=str(seed)) if draws and "seed" not in parse(name).settings else name
 
 
 def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
@@ -188,9 +190,9 @@ def _text_columns(subject: Subject, labels: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
-    change = clipped(values_by_seed(group, pl.col("value").cast(pl.Float64)), -1.0)
+    change = clipped_mean(values_by_seed(group, pl.col("value").cast(pl.Float64)), -1.0)
     f1 = {name: f1_by_seed(group, name, classes) for name in ("predicted", "altered_predicted")}  # [seed, example] each
-    f1_change = clipped(f1["altered_predicted"] - f1["predicted"], -1.0)
+    f1_change = clipped_mean(f1["altered_predicted"] - f1["predicted"], -1.0)
     return {
         "metric": "accuracy",
         "seeds": group["seed"].n_unique(),
@@ -214,7 +216,7 @@ def _numbers(group: pl.DataFrame, classes: Sequence[str]) -> dict[str, Any]:
 def _bleu(group: pl.DataFrame, every: pl.DataFrame) -> dict[str, Any]:
     """BLEU as a share of 100."""
     own = own_of(group, every)
-    before, after, change = scored(own), scored(group), changed(group, own)
+    before, after, change = bleu_scores(own), bleu_scores(group), bleu_change(group, own)
     shares = {"before": before["mean"], "after": after["mean"], "change": change["change"]}
     shares |= {"low": change["change_low"], "high": change["change_high"]}
     said = {name: None if value is None else value / 100 for name, value in shares.items()}

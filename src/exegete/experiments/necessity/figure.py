@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from exegete.experiments.necessity.section import CONDITIONS, WHEN
-from exegete.report.labels import named
+from exegete.report.labels import name_columns
 from exegete.report.panels import WIDTH, complete, grid, in_order, series
 from exegete.report.theme import nothing, themed
 
@@ -34,7 +34,7 @@ def changes(summary: pl.DataFrame) -> pl.DataFrame:
     kept = summary.filter(pl.col("change").is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
-    table = named(kept).select(
+    table = name_columns(kept).select(
         "task",
         "model",
         pl.col("condition").replace(CONDITIONS),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, better, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, better, chapter, shown
 from exegete.experiments.necessity.experiment import NONE
 from exegete.experiments.necessity.table import TRAINING
 from exegete.report.columns import count, interval, number, share, text, varying, wide
@@ -55,7 +55,7 @@ def _titled(table: Table) -> Table:
     return replace(table, title=f"{metric[0].upper()}{metric[1:]} with other attention")
 
 
-def _lost(found: Found) -> Table:
+def _lost(found: QuestionResult) -> Table:
     """Accuracy lost by models that learnt with other attention; at inference, where none was trained."""
     trained = found.summary.filter(pl.col("when") == TRAINING)
     table = _titled(CHANGES.on(found.summary if trained.is_empty() else trained))
@@ -64,12 +64,12 @@ def _lost(found: Found) -> Table:
     return replace(table, caption=said)
 
 
-def _f1(found: Found) -> Table | None:
+def _f1(found: QuestionResult) -> Table | None:
     table = F1(found)
     return None if table.frame.is_empty() else table
 
 
-def _paper(found: Found) -> Table:
+def _paper(found: QuestionResult) -> Table:
     return Table(
         "In the layout of Vashishth et al. 2019, tables 1 to 3",
         found.table("vashishth"),
@@ -78,7 +78,7 @@ def _paper(found: Found) -> Table:
     )
 
 
-def _said(found: Found) -> list[str]:
+def _said(found: QuestionResult) -> list[str]:
     """With a sentence of the models that were not tried without any attention, though asked for."""
     every = found.summary["model"].unique(maintain_order=True)
     tried = set(found.summary.filter(pl.col("condition") == NONE)["model"])

@@ -3,7 +3,7 @@
 import polars as pl
 
 from exegete.experiments.common.statistic import Evidence, Measured, by_seed
-from exegete.experiments.common.translations import lost
+from exegete.experiments.common.translations import bleu_loss
 from exegete.experiments.necessity.table import is_translation, own_of
 
 
@@ -13,7 +13,7 @@ def needed(found: Evidence) -> Measured | None:
     if kept.is_empty():
         return None
     if is_translation(kept):
-        values = lost(kept, own_of(kept, found.rows)) / 100
+        values = bleu_loss(kept, own_of(kept, found.rows)) / 100
     else:
         values = by_seed(kept.with_columns(value=-pl.col("value").cast(pl.Float64)))
     return Measured(values, 0.0, "uniform weights")

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from exegete.experiments.common.translations import COLUMNS, changed, scored
+from exegete.experiments.common.translations import COLUMNS, bleu_change, bleu_scores
 
 INFERENCE, TRAINING = "inference", "training"
 OWN, BOTH = "own attention", "training and inference"
@@ -53,14 +53,14 @@ def _points(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def _level(group: pl.DataFrame) -> Any:
     """Accuracy in per cent, or BLEU, with the model's own attention; a translator's first condition is that."""
     if is_translation(group):
-        return scored(group)["mean"]
+        return bleu_scores(group)["mean"]
     return 100 * group["correct"].cast(pl.Float64).mean()  # type: ignore[operator]
 
 
 def _change(group: pl.DataFrame, every: pl.DataFrame) -> Any:
     """Of accuracy or BLEU, in points."""
     if is_translation(group):
-        return changed(group, own_of(group, every))["change"]
+        return bleu_change(group, own_of(group, every))["change"]
     return 100 * group["value"].mean()  # type: ignore[operator]
 
 

@@ -25,14 +25,14 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.base.noise import stable_seed
 from exegete.experiments.common.contract import KINDS, Subject
-from exegete.experiments.common.counterfactuals import facts, frame, grouped, margins, median, spread
-from exegete.experiments.common.depth import at_each, at_readout, check_places, placed
+from exegete.experiments.common.counterfactuals import facts, frame, group_rows, margins, median, spread_columns
+from exegete.experiments.common.depth import add_places, at_each, at_readout, check_places
 from exegete.experiments.common.experiment import OfWeights
 from exegete.experiments.common.one_site import predict_each
-from exegete.experiments.common.pooling import Pooled, pooled
-from exegete.experiments.common.side_by_side import numbers
+from exegete.experiments.common.pooling import Pooled, open_pooled
+from exegete.experiments.common.side_by_side import float_column
 from exegete.interventions.permute import Permute, permuted_together
-from exegete.interventions.sites import chosen
+from exegete.interventions.sites import choose_sites
 from exegete.training.evaluation import predict
 
 KEYS = ("task", "model", "split", "sites")
@@ -57,20 +57,20 @@ class Permutation(OfWeights):
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and place: medians over draws, and the share of draws with another class."""
-        own = self.measured(subject, pooled(subject.model, subject.examples))
+        own = self.measured(subject, open_pooled(subject.model, subject.examples))
         sites = subject.model.sites
         return at_each(self.sites, sites, lambda where: own if where is None else self._deeper(subject, own, where))
 
     def _deeper(self, subject: Subject, own: pl.DataFrame, where: str) -> pl.DataFrame:
         """The same with the weights of other sites permuted, a pass per draw; facts are those of the readout."""
-        lowest = chosen(where, subject.model.sites)[0]  # what the model doesn't have is refused
+        lowest = choose_sites(where, subject.model.sites)[0]  # what the model doesn't have is refused
         seeds = (stable_seed("permutation", self.seed, draw) for draw in range(self.draws))
         before = predict(subject.model, subject.examples).double()[:, None]
         orders = [Permute(where, seed=seed) for seed in seeds]
         drawn = predict_each(subject.model, subject.examples, lowest, orders)
         several = torch.tensor([len(e) > 1 for e in subject.examples])
         found = _medians(before, torch.stack(drawn, 1).double(), subject.predicted, several)
-        return own.with_columns(**{name: numbers(value) for name, value in found.items()}, sites=pl.lit(where))
+        return own.with_columns(**{name: float_column(value) for name, value in found.items()}, sites=pl.lit(where))
 
     def measured(self, subject: Subject, pools: Iterable[Pooled]) -> pl.DataFrame:
         """The same from texts that are encoded already."""
@@ -92,9 +92,9 @@ class Permutation(OfWeights):
             [
                 said
                 | {"measure": measure}
-                | spread(group, measure, most)
+                | spread_columns(group, measure, most)
                 | {"moved": (group[measure] > MOVED).mean() if measure == "median_tvd" else None}
-                for said, group in grouped(placed(rows), KEYS)
+                for said, group in group_rows(add_places(rows), KEYS)
                 for measure, most in MEASURES.items()
             ],
             infer_schema_length=None,
@@ -105,11 +105,11 @@ class Permutation(OfWeights):
         means = pl.col("median_tvd", "median_logit", "flips", "max_attention").mean()
         counted = (pl.col("median_tvd").count().alias("n"), pl.col("median_tvd").null_count().alias("undefined"))
         moved = (pl.col("median_tvd") > MOVED).mean().alias("moved")
-        return {"seeds": placed(rows).group_by(*KEYS, "seed", maintain_order=True).agg(*counted, means, moved)}
+        return {"seeds": add_places(rows).group_by(*KEYS, "seed", maintain_order=True).agg(*counted, means, moved)}
 
     def figures(self, rows: pl.DataFrame, summary: pl.DataFrame) -> Mapping[str, Any]:
         """Violins of both medians over bins of the largest weight, by class; by kind and by layer, where several."""
-        from exegete.experiments.common.depth_figure import ALL, by_place
+        from exegete.experiments.common.depth_figure import ALL, dots_by_place
         from exegete.experiments.permutation.kinds_figure import across
         from exegete.report.violin import Axis, violin
 
@@ -121,7 +121,7 @@ class Permutation(OfWeights):
         }
         if rows["kind"].n_unique() > 1:
             charts["kinds"] = across(rows, "median_tvd", tvd, KINDS)
-        return charts | by_place(summary, TVD, ALL | {"measure": "median_tvd"})
+        return charts | dots_by_place(summary, TVD, ALL | {"measure": "median_tvd"})
 
 
 def _medians(own: Tensor, logits: Tensor, predicted: Tensor, several: Tensor) -> dict[str, Tensor]:

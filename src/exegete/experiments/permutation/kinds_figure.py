@@ -22,7 +22,7 @@ WIDTH = 470
 
 def across(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> alt.Chart | alt.LayerChart:
     """A violin per task and model with its mean; colours are kinds, which come one after the other."""
-    table, lines = drawn(rows, value, axis, kinds)
+    table, lines = kinds_table(rows, value, axis, kinds)
     if table.is_empty():
         return nothing("no text has a value")
     there = [kind for kind in kinds if kind in table["kind_of_task"]]
@@ -32,7 +32,7 @@ def across(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> 
     return themed(chart, said, table)
 
 
-def drawn(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def kinds_table(rows: pl.DataFrame, value: str, axis: Axis, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """What is drawn, and the labels of the violins from the first to the last."""
     kept = _labelled(rows.filter(pl.col(value).is_not_null()))
     if kept.is_empty():

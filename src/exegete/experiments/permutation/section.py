@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.depth import placed
+from exegete.experiments.common.depth import add_places
 from exegete.experiments.common.section import Passage, chapter, shown
 from exegete.experiments.permutation.experiment import MOVED
 from exegete.report.columns import count, interval, number, share, text, varying, wide
@@ -20,7 +20,7 @@ MEANING = (
 
 def _beside(kept: pl.DataFrame) -> pl.DataFrame:
     """TVD, and the means of the other measures in columns of their own."""
-    kept = placed(kept)
+    kept = add_places(kept)
     keys = ["task", "model", "split", "sites", "class"]
     tvd, others = kept.filter(pl.col("measure") == TVD), kept.filter(pl.col("measure") != TVD)
     wide = others.pivot("measure", index=keys, values="mean", maintain_order=True)
@@ -40,7 +40,7 @@ BY_BIN = shown(
     "By largest weight",
     varying("sites", "weights of"), text("bin", "largest weight"), *MEAN, number("median"),
     share("moved", f"> {MOVED:g}"), count("n"), count("undefined"),
-    caption="All classes together.", first=placed,
+    caption="All classes together.", first=add_places,
     where=(pl.col("class") == ALL) & (pl.col("bin") != ALL) & (pl.col("measure") == TVD),
 )  # fmt: skip
 headline, sections = chapter(

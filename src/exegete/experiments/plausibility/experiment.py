@@ -18,11 +18,11 @@ from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marked_words import (
-    Ranking,
+    MarkRanking,
     all_and_right,
     check_methods,
     marks,
-    ranked,
+    ranking_scores,
     text_columns,
     values_frame,
 )
@@ -53,7 +53,7 @@ class Plausibility(Question):
     of_summary = ("plausibility",)
 
     methods: tuple[str, ...] = METHODS
-    ranking: Ranking = "signed"  # words for the predicted class first, or words that matter either way
+    ranking: MarkRanking = "signed"  # words for the predicted class first, or words that matter either way
     k: Literal["rationale", "share"] = "rationale"  # as many words as the text's own rationale, or the mean share
     draws: int = 10  # random rankings per text for the chance level of spans
     seed: int = 0  # of these, and of the order of ties
@@ -89,7 +89,7 @@ class Plausibility(Question):
             values_frame(texts, {"method": method, "signed": subject.signed.get(method, False), **said}, value, chance)
             for method in self.methods
             if method in subject.scores
-            for said, value, chance in self._measured(ranked(subject, method, self.ranking), asked)
+            for said, value, chance in self._measured(ranking_scores(subject, method, self.ranking), asked)
         ]
         return pl.concat(parts).sort("example", maintain_order=True)
 

@@ -3,19 +3,19 @@
 import altair as alt
 import polars as pl
 
-from exegete.report.dots import dots, table_of
+from exegete.report.dots import dots, dots_table
 from exegete.report.theme import figure
 
 MEASURES = {"auprc": "average precision", "token_f1": "token F1", "iou_f1": "span F1 (IOU)"}
 
 
-def levels(summary: pl.DataFrame) -> pl.DataFrame:
+def plausibility_levels(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: all texts, predicted right or not."""
     kept = summary.filter(pl.col("texts") == "all", pl.col("mean").is_not_null())
-    return table_of(kept, pl.col("measure").replace_strict(MEASURES), list(MEASURES.values()))
+    return dots_table(kept, pl.col("measure").replace_strict(MEASURES), list(MEASURES.values()))
 
 
-@figure(levels, "no text has words with and without mark")
+@figure(plausibility_levels, "no text has words with and without mark")
 def plausibility(table: pl.DataFrame) -> alt.FacetChart:
     """Average precision, token F1 and span F1 against human rationales by method, with intervals and chance."""
     read = "Means over all texts with 95 % intervals, against the words that people marked. Tick: chance."

@@ -13,9 +13,11 @@ from exegete.interventions.sites import EVERY
 from exegete.models.capabilities import SelfAttentive
 from exegete.models.contract import Predictor
 
-Kind = Literal["readout", "layers", "columns", "columns of all layers", "rollout", "flow", "layer", "head", "baseline"]
+ReadingKind = Literal[
+    "readout", "layers", "columns", "columns of all layers", "rollout", "flow", "layer", "head", "baseline"
+]
 # What each is, in words, of which a sentence says where.
-SAID: dict[Kind, str] = {
+SAID: dict[ReadingKind, str] = {
     "readout": "the readout",
     "layers": "the mean over layers",
     "columns": "column means of the last layer",
@@ -26,7 +28,7 @@ SAID: dict[Kind, str] = {
     "head": "one head",
     "baseline": "no attention",
 }
-NAMED: dict[Kind, Reading] = {
+NAMED: dict[ReadingKind, Reading] = {
     "readout": Reading(),
     "layers": Reading(site=EVERY),
     "columns": Reading(query="every"),
@@ -39,7 +41,7 @@ NAMED: dict[Kind, Reading] = {
 class Candidate(NamedTuple):
     """A reading, what kind it is of, and where it looks in a model."""
 
-    kind: Kind
+    kind: ReadingKind
     reading: Reading
     place: ReadingPlace
 
@@ -56,7 +58,7 @@ def candidates(model: Predictor, heads: Mapping[str, int]) -> list[Candidate]:
     return [Candidate(kind, reading, reading.place(model)) for kind, reading in _readings(model, heads)]
 
 
-def _readings(model: Predictor, heads: Mapping[str, int]) -> Iterator[tuple[Kind, Reading]]:
+def _readings(model: Predictor, heads: Mapping[str, int]) -> Iterator[tuple[ReadingKind, Reading]]:
     assert isinstance(model, SelfAttentive)
     assert model.readout is not None
     last = model.readout.sites[-1]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from exegete.base.places import places
-from exegete.experiments.mediation.effects import SCALES, explained
+from exegete.experiments.mediation.effects import SCALES, explained_scales
 from exegete.importance.reading import READOUT, Reading
 from exegete.interventions.cut import Cut
 from exegete.interventions.restriction import AtHeads
@@ -22,7 +22,7 @@ from exegete.models.contract import Intervention, Predictor
 from exegete.tasks.batching import Batch
 
 TOKENS = 8_192  # that pass through a model together
-Pass = Callable[[Tensor, Intervention], Tensor]  # of some texts of a batch, [row], under an intervention: logits
+PassUnder = Callable[[Tensor, Intervention], Tensor]  # of some texts of a batch, [row], under an intervention: logits
 
 
 class Edges(NamedTuple):
@@ -38,7 +38,7 @@ class Edges(NamedTuple):
         return cut if self.head is None else AtHeads(tuple(Head(site, self.head) for site in self.sites), cut)
 
 
-def edges(reading: Reading, model: Predictor) -> Edges:
+def reading_edges(reading: Reading, model: Predictor) -> Edges:
     """What a reading looks at."""
     assert model.readout is not None
     one = reading.how == "mean" and reading.query == READOUT and model.readout.query in ("first", "last")
@@ -52,7 +52,7 @@ class Cuts:
     """
 
     def __init__(self, model: Predictor, readings: Sequence[Reading]) -> None:
-        own = [edges(reading, model) for reading in readings]
+        own = [reading_edges(reading, model) for reading in readings]
         self.ways = list(dict.fromkeys(own))
         self.way = [self.ways.index(each) for each in own]  # of every reading
         self._last: tuple[Tensor, Tensor, tuple[Tensor, Tensor]] | None = None
@@ -67,10 +67,10 @@ class Cuts:
         """w of words of whole texts, by way and scale, [way, scale, text, token]; NaN where nothing was asked."""
         whole, cut = self(model, batch, asked)
         row = asked.nonzero(as_tuple=True)[0]
-        now = explained(whole, label)[:, row]  # [scale, ask]
+        now = explained_scales(whole, label)[:, row]  # [scale, ask]
         shape = (len(cut), len(SCALES), *asked.shape)
         found = torch.full(shape, torch.nan, dtype=torch.float64, device=asked.device)
-        found[:, :, asked] = torch.stack([now - explained(logits, label[row]) for logits in cut])
+        found[:, :, asked] = torch.stack([now - explained_scales(logits, label[row]) for logits in cut])
         return found
 
     def _cut(self, model: Predictor, left: Batch, asked: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,7 +85,7 @@ class Cuts:
         return model.logits(left).double(), torch.stack(found)
 
 
-def from_site(model: Predictor, batch: Batch, site: str) -> Pass:
+def from_site(model: Predictor, batch: Batch, site: str) -> PassUnder:
     """Passes over texts of a batch in which nothing below a site is changed, so that they may start there."""
     if isinstance(model, Resuming) and site != model.sites[0]:
         return model.begun(batch, site, lambda at: at.weights).logits

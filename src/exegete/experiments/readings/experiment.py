@@ -33,21 +33,21 @@ from exegete.experiments.mediation.effects import (
     LEAST,
     SCALES,
     Company,
-    Removal,
+    MediationRemoval,
     RemovalInCompany,
     RemovalPlan,
     effects_in_ways,
 )
-from exegete.experiments.mediation.experiment import SPECIFICATION, TEST, mattering, mediated
+from exegete.experiments.mediation.experiment import SPECIFICATION, TEST, mattering, mediation_share
 from exegete.experiments.readings.cuts import Cuts
-from exegete.experiments.readings.selection import CHOOSING, Choice, WeighedTexts, chosen_by, looked_at
+from exegete.experiments.readings.selection import CHOOSING, Choice, WeighedTexts, chosen_by, trace_texts
 from exegete.importance.rollout import without_layers
 from exegete.measures.gini import gini_correlation
 from exegete.models.capabilities import Writing
 from exegete.models.contract import Predictor
 from exegete.models.openings import unopened
 from exegete.tasks.example import Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
 BASELINE = "baseline"
 SAID = (*SPECIFICATION, "on", "reading", "kind", "site", "head", "query")
@@ -66,7 +66,7 @@ class Readings(Question):
 
     of_summary = ("readings",)
 
-    removals: tuple[Removal, ...] = ("delete", "resample")
+    removals: tuple[MediationRemoval, ...] = ("delete", "resample")
     companies: tuple[Company, ...] = ("alone", "company")
     draws: int = 2  # halves, and words in a word's place
     words: int = 16  # of a text that are asked about, at most
@@ -77,7 +77,7 @@ class Readings(Question):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for kind, given, known in (("removal", self.removals, Removal), ("company", self.companies, Company)):
+        for kind, given, known in (("removal", self.removals, MediationRemoval), ("company", self.companies, Company)):
             if not given or not set(given) <= set(get_args(known)) or len(set(given)) < len(given):
                 raise UsageError(f"experiment 'readings': {kind} is one or more of {', '.join(get_args(known))}")
         if min(self.draws, self.flattened, self.choosing) < 1 or self.words < LEAST:
@@ -105,7 +105,7 @@ class Readings(Question):
     def _parts(self, subject: Subject) -> Iterator[pl.DataFrame]:
         """First all that chooses, then all that judges."""
         model, task = subject.model, subject.task
-        texts = chosen(task.split(self.choose_on), self.choosing)
+        texts = choose_texts(task.split(self.choose_on), self.choosing)
         words = corpus(task, model, self.choose_on)
         first = [
             self._removed(model, seen, RemovalPlan(CHOOSING, words, _nothing)) for seen in self._seen(model, texts)
@@ -117,17 +117,17 @@ class Readings(Question):
         for seen in first:
             cut = cuts.effects(model, seen.batch, seen.label, seen.asked)[cuts.way]
             yield _frame(
-                seen, CHOOSING, self.choose_on, _measured(scored(model, choice, seen, False), seen.removed, cut)
+                seen, CHOOSING, self.choose_on, _measured(score_readings(model, choice, seen, False), seen.removed, cut)
             )
         for seen in self._seen(model, subject.examples):
-            scores = scored(model, choice, seen, True)
+            scores = score_readings(model, choice, seen, True)
             for asking in self._askings():
                 found = effects_in_ways(model, seen.batch, seen.label, seen.asked, RemovalPlan(asking, words, cuts))
                 here, cut = seen._replace(removed=found[0]), found[1:][cuts.way]
                 yield _frame(here, asking, TEST, _measured(scores, here.removed, cut))
 
     def _seen(self, model: Predictor, examples: Any) -> Iterator[WeighedTexts]:
-        return looked_at(model, examples, self.words, self.seed)
+        return trace_texts(model, examples, self.words, self.seed)
 
     def _removed(self, model: Predictor, seen: WeighedTexts, how: RemovalPlan) -> WeighedTexts:
         return seen._replace(removed=effects_in_ways(model, seen.batch, seen.label, seen.asked, how)[0])
@@ -138,9 +138,9 @@ class Readings(Question):
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By specification and reading: means over texts that are not void, with n and interval."""
-        from exegete.experiments.readings.statistics import summary
+        from exegete.experiments.readings.statistics import summarise_readings
 
-        return summary(rows)
+        return summarise_readings(rows)
 
 
 def _nothing(model: Predictor, left: Any, asked: Tensor) -> tuple[Tensor, Tensor]:
@@ -158,7 +158,7 @@ class ScoredReading(NamedTuple):
     way: int | None  # its place among those that are asked for M
 
 
-def scored(model: Predictor, choice: Choice, seen: WeighedTexts, judging: bool) -> list[ScoredReading]:
+def score_readings(model: Predictor, choice: Choice, seen: WeighedTexts, judging: bool) -> list[ScoredReading]:
     """All readings, then the baselines, of the words asked about."""
     batch, found = seen.batch._replace(words=seen.asked), []  # a flow takes long, and is of one word
     for each in choice.candidates:
@@ -177,7 +177,7 @@ def _measured(scores: list[ScoredReading], removed: Tensor, cut: Tensor) -> Iter
         for scale, name in enumerate(SCALES):
             found = each.said | {"scale": name, "ranks": _gamma(each.scores, removed[scale])}
             found |= {} if each.carried is None else {"carried": _gamma(each.carried, removed[scale])}
-            yield found | ({} if each.way is None else {"reads": mediated(removed[scale], cut[each.way, scale])})
+            yield found | ({} if each.way is None else {"reads": mediation_share(removed[scale], cut[each.way, scale])})
 
 
 def _gamma(scores: Tensor, removed: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import polars as pl
 
 from exegete.experiments.common.margins import margin
 from exegete.experiments.mediation.experiment import TEST
-from exegete.experiments.mediation.statistics import name_of
+from exegete.experiments.mediation.statistics import specification_name
 from exegete.experiments.readings.candidates import SAID
 from exegete.experiments.readings.tests import MARGINS
 from exegete.report.panels import WIDTH, columns_of, in_order, series, with_panel
@@ -14,11 +14,11 @@ from exegete.report.theme import NEUTRAL, figure, inline
 MEASURES = {"ranks": "Γ", "carried": "Γ of what is read", "reads": "M"}
 
 
-def levels(summary: pl.DataFrame) -> pl.DataFrame:
+def reading_levels(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, reading, specification, measure, mean, low, high, threshold."""
     asked = pl.col("reads").is_not_null() | (pl.col("kind") == "baseline")
     kept = with_panel(summary.filter(pl.col("on") == TEST, asked))
-    names = [name_of(*key) for key in kept.select("removal", "company", "scale").iter_rows()]
+    names = [specification_name(*key) for key in kept.select("removal", "company", "scale").iter_rows()]
     one = pl.col("kind").is_in(["layer", "head"])
     where = pl.when(one).then(pl.format(" ({})", "site")).otherwise(pl.lit(""))
     said = pl.when(pl.col("kind") == "baseline").then("reading").otherwise(pl.col("kind").replace(SAID) + where)
@@ -33,7 +33,7 @@ def levels(summary: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).filter(pl.col("mean").is_not_null())
 
 
-@figure(levels, "no text in which a word matters")
+@figure(reading_levels, "no text in which a word matters")
 def readings(table: pl.DataFrame) -> alt.FacetChart:
     """How well every reading of attention orders words by what they do, with and without heads that nobody reads, and
     how much of what words do goes through the edges that it looks at; baselines below.

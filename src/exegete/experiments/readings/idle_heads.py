@@ -22,7 +22,7 @@ from torch import Tensor
 from exegete.experiments.mediation.experiment import UNREAD
 from exegete.interventions.restriction import AtHeads
 from exegete.interventions.sites import Head
-from exegete.measures.divergence import log_odds
+from exegete.measures.divergence import class_log_odds
 from exegete.models.contract import Predictor, Site
 from exegete.tasks.batching import Batch
 
@@ -57,7 +57,7 @@ class Flat:
         return self.model.readout.reads(site)[:, None, :, None]
 
 
-def unread(model: Predictor, some: Sequence[TextEffects], heads: Sequence[Head], one: bool) -> frozenset[Head]:
+def find_idle_heads(model: Predictor, some: Sequence[TextEffects], heads: Sequence[Head], one: bool) -> frozenset[Head]:
     """The heads that nobody reads, by their rows of the token that is read, or by all of their rows."""
     moving = Moving(model, some, one)
     slope = moving.slopes()
@@ -81,7 +81,7 @@ class Moving:
         """With some heads flat, of what words do."""
         flat, change = AtHeads(tuple(heads), self.flat), 0.0
         for batch, label, _ in self.some:
-            own, moved = (log_odds(self.model.logits(batch, intervene=i), label) for i in (None, flat))
+            own, moved = (class_log_odds(self.model.logits(batch, intervene=i), label) for i in (None, flat))
             change += float((moved - own).square().sum())
         return (change / self.effect) ** 0.5 if self.effect else 0.0
 
@@ -104,7 +104,7 @@ class Moving:
             met[site.name] = (own * 1, self.flat(site).detach())  # another tensor: the very same may go by unseen
             return met[site.name][0]
 
-        value = log_odds(self.model.logits(batch, intervene=watch), label).sum()
+        value = class_log_odds(self.model.logits(batch, intervene=watch), label).sum()
         slopes = torch.autograd.grad(value, [own for own, _ in met.values()])
         changes = zip(met.items(), slopes, strict=True)
         return {site: (slope * (flat - own)).detach().sum((-1, -2)).cpu() for (site, (own, flat)), slope in changes}

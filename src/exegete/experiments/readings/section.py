@@ -45,7 +45,7 @@ def of_others(summary: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def may_be_read(margins: Margins) -> str:
+def readings_caption(margins: Margins) -> str:
     """The caption of readings."""
     where = f"both Γ > {margins['ranks']:g}, M > {margins['reads']:g}"
     return f"Means over specifications, on texts that chose nothing. Chance: 0. May be read: {where}."
@@ -56,7 +56,7 @@ READINGS = shown(
     text("name", "reading"), text("site"), text("head"), *wide(text("query", "read from")), number("ranks", "Γ"),
     number("carried", "Γ of what is read"), number("reads", "M"), count("n"),
     *wide(number("least", "least Γ"), count("left_out", "heads left out")),
-    caption=may_be_read, first=of_readings,
+    caption=readings_caption, first=of_readings,
 )  # fmt: skip
 OTHERS = shown(
     "Single layers and heads", text("kind"), count("readings"), number("least"), number("median"), number("most"),

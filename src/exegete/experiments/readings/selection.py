@@ -7,18 +7,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from exegete.experiments.mediation.effects import RemovalInCompany, judged
+from exegete.experiments.mediation.effects import RemovalInCompany, sample_words
 from exegete.experiments.mediation.experiment import mattering, portions
 from exegete.experiments.readings.baselines import POSITION, Baselines, inverse_frequency, mean_effects
 from exegete.experiments.readings.candidates import Candidate, candidates
-from exegete.experiments.readings.cuts import edges
-from exegete.experiments.readings.idle_heads import TextEffects, unread
+from exegete.experiments.readings.cuts import reading_edges
+from exegete.experiments.readings.idle_heads import TextEffects, find_idle_heads
 from exegete.interventions.sites import Head
 from exegete.measures.gini import gini_correlation
 from exegete.models.contract import Predictor, Trace
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example, Task
-from exegete.tasks.selection import chosen
+from exegete.tasks.selection import choose_texts
 
 CHOOSING = RemovalInCompany("delete", "alone", 1)  # how words go there: nothing is drawn
 BEST = ("layer", "head")  # kinds of which only the best is asked for M
@@ -45,19 +45,19 @@ class Choice(NamedTuple):
 
     def left_out(self, model: Predictor, candidate: Candidate) -> frozenset[Head]:
         """The heads of a reading that nobody reads."""
-        sites, head, one = edges(candidate.reading, model)
+        sites, head, one = reading_edges(candidate.reading, model)
         own = [each for each in self.unread[one] if each.site in sites]
         return frozenset(each for each in own if head in (None, each.head))
 
 
-def looked_at(model: Predictor, examples: Sequence[Example], most: int, seed: int) -> Iterator[WeighedTexts]:
+def trace_texts(model: Predictor, examples: Sequence[Example], most: int, seed: int) -> Iterator[WeighedTexts]:
     """Texts with their traces, some at a time; of each so many words are asked about at most."""
     for members in portions(examples):
         some = [examples[i] for i in members]
         batch = model.collate(some)
         trace = model.trace(batch)
         label = trace.logits.argmax(-1)
-        yield WeighedTexts(some, batch, label, judged(batch, most, seed), trace, torch.empty(0))
+        yield WeighedTexts(some, batch, label, sample_words(batch, most, seed), trace, torch.empty(0))
 
 
 def chosen_by(model: Predictor, task: Task, seen: Sequence[WeighedTexts], flattened: int) -> Choice:
@@ -66,8 +66,8 @@ def chosen_by(model: Predictor, task: Task, seen: Sequence[WeighedTexts], flatte
     heads = [Head(site, head) for site in model.sites for head in range(weights[site].shape[1])]
     every = candidates(model, {site: weights[site].shape[1] for site in model.sites})
     some = list(_some(seen, flattened))
-    rows = {edges(each.reading, model).one for each in every}
-    silent = {one: unread(model, some, heads, one) for one in rows}
+    rows = {reading_edges(each.reading, model).one for each in every}
+    silent = {one: find_idle_heads(model, some, heads, one) for one in rows}
     return Choice(every, _asked(model, every, seen), silent, _baselines(task, seen))
 
 
@@ -93,7 +93,7 @@ def _mean(gammas: Sequence[Tensor], seen: Sequence[WeighedTexts]) -> float:
 
 def _some(seen: Sequence[WeighedTexts], count: int) -> Iterator[TextEffects]:
     """So many of the texts, by a keyed choice."""
-    some = chosen([text for each in seen for text in each.examples], count)
+    some = choose_texts([text for each in seen for text in each.examples], count)
     ids = torch.tensor([text.id for text in some], device=seen[0].batch.ids.device)
     for each in seen:
         here = torch.isin(each.batch.ids, ids).nonzero()[:, 0]

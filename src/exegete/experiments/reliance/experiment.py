@@ -21,10 +21,10 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfDistributions
-from exegete.experiments.common.side_by_side import companion_sees, distance, numbers, seen, text_facts
+from exegete.experiments.common.side_by_side import companion_sees, distance, float_column, see_texts, text_facts
 from exegete.experiments.common.summaries import or_none
 from exegete.measures.divergence import tvd
-from exegete.measures.points import Related, related
+from exegete.measures.points import Related, relate
 from exegete.measures.statistics import bootstrap_mean
 from exegete.training.objectives import OBJECTIVES
 from exegete.training.recipe import Fooling, Recipe
@@ -83,7 +83,7 @@ class Reliance(OfDistributions):
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and companion; jsd is null for a text of one key."""
-        base, gold = seen(subject.model, subject.examples), torch.tensor([e.label for e in subject.examples])
+        base, gold = see_texts(subject.model, subject.examples), torch.tensor([e.label for e in subject.examples])
         facts = pl.DataFrame(text_facts(subject, base)).with_columns(correct=_right(base.answers, gold))
         parts = []
         for name, companion in subject.companions.items():
@@ -94,8 +94,8 @@ class Reliance(OfDistributions):
                     companion=pl.lit(kind),
                     lam=pl.lit(float(lam) if lam else None, pl.Float64),
                     companion_correct=_right(other.answers, gold),
-                    tvd=numbers(tvd(base.probabilities, other.probabilities)),
-                    jsd=numbers(distance(base, other)),
+                    tvd=float_column(tvd(base.probabilities, other.probabilities)),
+                    jsd=float_column(distance(base, other)),
                 )
             )
         return pl.concat(parts).sort("example", maintain_order=True)
@@ -154,7 +154,7 @@ def averaged(summary: pl.DataFrame) -> pl.DataFrame:
 
 
 def _related(points: pl.DataFrame, y: str) -> list[Related]:
-    found = related(_tensor(points["drop"]), _tensor(points[y]))
+    found = relate(_tensor(points["drop"]), _tensor(points[y]))
     if y != "lost":
         return found
     return [one if one.value is None else one._replace(low=None, high=None, p=None, note=SHARED) for one in found]

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from exegete.report.labels import named
+from exegete.report.labels import name_columns
 from exegete.report.panels import WIDTH, columns_of, in_order
 from exegete.report.theme import NEUTRAL, PALETTE, SHAPES, figure, inline
 
@@ -11,14 +11,14 @@ JSD, LOST = "JSD of the best adversary", "accuracy that it loses"
 COLUMNS = {"jsd": JSD, "lost": LOST}
 
 
-def points(summary: pl.DataFrame) -> pl.DataFrame:
+def reliance_points(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: what, task, model, seed, x, y, and the ends of both intervals."""
     kept = summary.filter(pl.col("jsd").is_not_null(), pl.col("drop").is_not_null())
     if kept.is_empty():
         return pl.DataFrame()
     x = {"x": "drop", "x_low": "drop_low", "x_high": "drop_high"}
     parts = [
-        named(kept).select(
+        name_columns(kept).select(
             "task", "model", "seed", "lam", what=pl.lit(label), **x, y=name, y_low=f"{name}_low", y_high=f"{name}_high"
         )
         for name, label in COLUMNS.items()
@@ -26,7 +26,7 @@ def points(summary: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-@figure(points, "no adversary predicts the same")
+@figure(reliance_points, "no adversary predicts the same")
 def reliance(table: pl.DataFrame) -> alt.FacetChart:
     """Accuracy lost with uniform attention against the divergence that the best adversary reaches and the accuracy that
     it loses, a point per trained model.

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, as_written, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, keep_decimals, shown
 from exegete.report.columns import count, interval, number, probability, text
 
 MEANING = (
@@ -27,7 +27,7 @@ def _numbers(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     return frame.with_columns(pl.col(*names).cast(pl.Float64))
 
 
-def _meaning(found: Found) -> list[str]:
+def _meaning(found: QuestionResult) -> list[str]:
     asked = found.experiment
     return [MEANING.format(tolerance=asked.tolerance, choose_on=asked.choose_on), CAUTION]
 
@@ -47,7 +47,7 @@ TRAININGS = shown(
     number("lost", "lost by adversary"), interval("lost_low", "lost_high", "its interval"), count("n"),
     count("undefined"),
     caption="Intervals are at 95 %, over texts. A dash: no adversary predicts the same.",
-    then=lambda frame: as_written(frame.with_columns(λ="lam"), "λ"),
+    then=lambda frame: keep_decimals(frame.with_columns(λ="lam"), "λ"),
 )  # fmt: skip
 POINTS = shown(
     "Points",
@@ -58,7 +58,7 @@ POINTS = shown(
 )  # fmt: skip
 ADVERSARIES = shown(
     "Every adversary",
-    of="adversaries", then=lambda frame: as_written(frame.with_columns(λ="lam"), "λ").select(pl.exclude("lam")),
+    of="adversaries", then=lambda frame: keep_decimals(frame.with_columns(λ="lam"), "λ").select(pl.exclude("lam")),
 )  # fmt: skip
 headline, sections = chapter(
     RELATION,

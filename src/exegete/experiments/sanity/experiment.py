@@ -28,7 +28,7 @@ from exegete.importance.checks import finite
 from exegete.importance.contract import Importance, Quantity, Target, refusal
 from exegete.importance.sharing import sharing
 from exegete.measures.rank import kendall
-from exegete.models.ours.perturbations import parts, randomised, shifted, unshiftable
+from exegete.models.ours.perturbations import parts, randomise, shift_weights, unshiftable
 from exegete.tasks.batching import batches_of_one_length
 
 METHODS = (
@@ -87,16 +87,16 @@ class Sanity(Question):
         allowed = {name: method for name, method in built.items() if refusal(method, subject.model) is None}
         if not allowed:
             raise UsageError("experiment 'sanity': no importance in `methods` is for this model: name others")
-        before = scored(subject, allowed)
+        before = score_words(subject, allowed)
         frames = [_toys(name, method) for name, method in allowed.items()]
         for name, found in before.items():
             if found.error is not None:
                 frames.append(_frame(subject, (name, "completeness", "", 0), {"value": found.error}))
         for state, of, draw in self.perturbations(subject):
             with state:
-                after = scored(subject, allowed)
+                after = score_words(subject, allowed)
             for name in allowed:
-                measured = compared(before[name].values, after[name].values)
+                measured = compare_scores(before[name].values, after[name].values)
                 frames += [_frame(subject, (name, test, part, draw), measured) for test, part in of]
         return pl.concat(frames)
 
@@ -108,12 +108,12 @@ class Sanity(Question):
             seed = stable_seed("sanity", self.seed, draw)
             for last, name in enumerate(names):
                 both = (("cascade", name), ("independent", name))
-                yield Perturbation(randomised(model, names[: last + 1], seed), both if last == 0 else both[:1], draw)
+                yield Perturbation(randomise(model, names[: last + 1], seed), both if last == 0 else both[:1], draw)
             for name in names[1:]:
-                yield Perturbation(randomised(model, (name,), seed), (("independent", name),), draw)
+                yield Perturbation(randomise(model, (name,), seed), (("independent", name),), draw)
         if unshiftable(model) is None:
             check_shift(subject, self.seed)
-            yield Perturbation(shifted(model, self.seed), (("shift", "embedding"),))
+            yield Perturbation(shift_weights(model, self.seed), (("shift", "embedding"),))
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
         """By method, test and part: n, mean τ with interval, τ of absolute scores, texts unchanged, change."""
@@ -132,7 +132,7 @@ def check_shift(subject: Subject, seed: int) -> None:
     batch = model.collate([longest, *subject.examples[:31]])
     with torch.no_grad():
         before = model.logits(batch)
-        with shifted(model, seed):
+        with shift_weights(model, seed):
             apart = (model.logits(batch) - before).abs().max() / before.abs().max().clamp(min=1)
     if not apart < EQUAL:
         raise ExegeteError(f"the shifted model is not the same function: its logits differ by {apart:.1e}")
@@ -202,7 +202,7 @@ class Rescored(NamedTuple):
     error: Tensor | None  # [example], where the method states one
 
 
-def scored(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Rescored]:
+def score_words(subject: Subject, methods: Mapping[str, Importance]) -> dict[str, Rescored]:
     """All words of all texts by every method, for the class that `subject` holds, whatever the model predicts now."""
     model, n = subject.model, len(subject.examples)
     longest = max(map(len, subject.examples), default=0)
@@ -227,7 +227,7 @@ def _quantity(method: Importance) -> Quantity:
     return "probability" if of == "tvd" else of
 
 
-def compared(before: Tensor, after: Tensor) -> dict[str, Tensor]:
+def compare_scores(before: Tensor, after: Tensor) -> dict[str, Tensor]:
     """Of [example, word] twice: τ-b of the scores and of their size, whether the ranking stayed, and the change.
 
     The change is max |after − before|, relative to the largest score of either: 0 for equal scores, at most 2.

@@ -18,19 +18,19 @@ from torch import Tensor
 from exegete.base.errors import UsageError
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import OfDistributions
-from exegete.experiments.common.search_weights import searched
+from exegete.experiments.common.search_weights import search_weights
 from exegete.experiments.common.side_by_side import (
     DRAWS,
     TextsAsSeen,
     companion_sees,
     distance,
-    numbers,
+    float_column,
     permuted_distance,
-    seen,
+    see_texts,
     text_facts,
 )
 from exegete.experiments.common.summaries import or_none
-from exegete.experiments.common.tallies import ALL, SAME, shown_classes, told
+from exegete.experiments.common.tallies import ALL, SAME, mean_with_interval, shown_classes
 from exegete.measures.bins import BINS, bin_of
 from exegete.measures.divergence import normalised_entropy, tvd
 from exegete.training.recipe import Recipe
@@ -63,12 +63,12 @@ class SeedStability(OfDistributions):
 
     def rows(self, subject: Subject) -> pl.DataFrame:
         """One row per example and other seed; divergences of texts with one key, or without weights, are null."""
-        base = seen(subject.model, subject.examples)
+        base = see_texts(subject.model, subject.examples)
         facts = pl.DataFrame(text_facts(subject, base)).with_columns(
-            max_attention=numbers(base.key_weights.nan_to_num(0.0).amax(-1)),
-            entropy=numbers(normalised_entropy(base.weights).nanmean(-1).where(base.compared, torch.nan)),
+            max_attention=float_column(base.key_weights.nan_to_num(0.0).amax(-1)),
+            entropy=float_column(normalised_entropy(base.weights).nanmean(-1).where(base.compared, torch.nan)),
         )
-        searched = numbers(self._searched(subject, base))
+        searched = float_column(self._searched(subject, base))
         ids = torch.tensor([e.id for e in subject.examples])
         parts = []
         for name, companion in subject.companions.items():
@@ -76,9 +76,9 @@ class SeedStability(OfDistributions):
             parts.append(
                 facts.with_columns(
                     other=pl.lit(int(name.removeprefix("seed_")), pl.Int64),
-                    jsd=numbers(distance(base, other)),
-                    permuted_jsd=numbers(permuted_distance(base, other, ids, self.seed, self.draws)),
-                    tvd=numbers(tvd(base.probabilities, other.probabilities)),
+                    jsd=float_column(distance(base, other)),
+                    permuted_jsd=float_column(permuted_distance(base, other, ids, self.seed, self.draws)),
+                    tvd=float_column(tvd(base.probabilities, other.probabilities)),
                     adversary_jsd=searched,
                 )
             )
@@ -88,7 +88,7 @@ class SeedStability(OfDistributions):
         """ε-max JSD of every text, [example]: the largest JSD of searched weights that predict the same."""
         if not self.adversaries:
             return torch.full((len(subject.examples),), torch.nan, dtype=torch.float64)
-        (found,) = searched(subject, base, (EPSILON,), self.seed, draws=1)
+        (found,) = search_weights(subject, base, (EPSILON,), self.seed, draws=1)
         return found.jsd
 
     def summary(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -119,7 +119,7 @@ class SeedStability(OfDistributions):
         from exegete.experiments.seed_stability import figure
 
         texts = per_text(rows)
-        return {"violins": figure.violins(texts), "scatter": figure.scatter(texts)}
+        return {"violins": figure.seed_violins(texts), "scatter": figure.seed_scatter(texts)}
 
 
 def per_text(rows: pl.DataFrame) -> pl.DataFrame:
@@ -152,6 +152,6 @@ def _groups(texts: pl.DataFrame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame
 def _numbers(group: pl.DataFrame, measure: str) -> dict[str, Any]:
     """Seeds, n, undefined, mean, interval and reference of one measure over the texts of a group."""
     reference = {"jsd": or_none(group["permuted_jsd"].mean()), "ratio": 1.0}
-    found = told(group, measure, most=MOST.get(measure, math.log(2)))
+    found = mean_with_interval(group, measure, most=MOST.get(measure, math.log(2)))
     seeds = {"seeds": found.pop("seeds"), "others": group["others"].max()}
     return seeds | found | {"reference": reference.get(measure)}

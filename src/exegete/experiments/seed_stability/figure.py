@@ -18,13 +18,13 @@ AXIS = Axis("Jensen–Shannon divergence of the weights", math.log(2), TICKS)
 NONE = "no text has two words"
 
 
-def spread(texts: pl.DataFrame) -> pl.DataFrame:
+def seed_spread(texts: pl.DataFrame) -> pl.DataFrame:
     """What is drawn."""
     return half_shapes(texts, SIDES, AXIS)
 
 
-@figure(spread, NONE)
-def violins(table: pl.DataFrame) -> alt.FacetChart:
+@figure(seed_spread, NONE)
+def seed_violins(table: pl.DataFrame) -> alt.FacetChart:
     """Densities of the divergence between the attention of models with other seeds, by bins of the largest weight,
     beside that after permuting one of the two, a panel per model.
     """
@@ -32,7 +32,7 @@ def violins(table: pl.DataFrame) -> alt.FacetChart:
     return halves(table, SIDES, AXIS).properties(title=read)
 
 
-def points(texts: pl.DataFrame) -> pl.DataFrame:
+def seed_points(texts: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, class, jsd, tvd of a keyed choice of texts."""
     kept = texts.filter(pl.col("jsd").is_not_null())
     if kept.is_empty():
@@ -46,8 +46,8 @@ def points(texts: pl.DataFrame) -> pl.DataFrame:
     return named.filter(few).select("panel", *numbers)
 
 
-@figure(points, NONE)
-def scatter(table: pl.DataFrame) -> alt.FacetChart:
+@figure(seed_points, NONE)
+def seed_scatter(table: pl.DataFrame) -> alt.FacetChart:
     """Every text's divergence of attention between seeds against the change of its prediction, a panel per model."""
     columns = min(table["panel"].n_unique(), 3)
     width = 480 if columns == 1 else (WIDTH - 60) // columns - 30

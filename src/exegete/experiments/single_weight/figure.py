@@ -19,7 +19,7 @@ NEGATIVE = -1e-12  # below it ΔJS is negative and not rounding
 AXIS = "difference of weights, highest − random other"
 
 
-def points(rows: pl.DataFrame) -> pl.DataFrame:
+def single_weight_points(rows: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: panel, difference, value."""
     kept = rows.filter(pl.col("value").is_not_null())
     if kept.is_empty():
@@ -31,7 +31,7 @@ def points(rows: pl.DataFrame) -> pl.DataFrame:
     return few.select("panel", pl.col("difference").round(4), pl.col("value").round_sig_figs(4))
 
 
-@figure(points, "no text has more than one key")
+@figure(single_weight_points, "no text has more than one key")
 def scatter(table: pl.DataFrame) -> alt.FacetChart:
     """Change of the output without the highest weight less that without a random other one, against the difference of
     the two weights; one dot per text, a panel per task and model.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from exegete.experiments.common.section import Found, Passage, chapter, shown
+from exegete.experiments.common.section import Passage, QuestionResult, chapter, shown
 from exegete.report.columns import count, decimal, interval, number, share, text, wide
 from exegete.report.section import Table
 
@@ -46,13 +46,13 @@ TENTHS = shown(
 )  # fmt: skip
 
 
-def _whole(found: Found) -> Table:
+def _whole(found: QuestionResult) -> Table:
     """All texts; how often both weights are the same is told where they may be."""
     legacy = found.experiment.sampler == "legacy"
     return replace(WHOLE, columns=(*WHOLE.columns, count("same")))(found) if legacy else WHOLE(found)
 
 
-def _meaning(found: Found) -> list[str]:
+def _meaning(found: QuestionResult) -> list[str]:
     return [MEANING, *([LEGACY] if found.experiment.sampler == "legacy" else [])]
 
 

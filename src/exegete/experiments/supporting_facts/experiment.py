@@ -19,11 +19,11 @@ from exegete.base.errors import UsageError, unknown
 from exegete.experiments.common.contract import Subject
 from exegete.experiments.common.experiment import Question
 from exegete.experiments.common.marked_words import (
-    Ranking,
+    MarkRanking,
     all_and_right,
     check_methods,
     marks,
-    ranked,
+    ranking_scores,
     text_columns,
     values_frame,
 )
@@ -36,8 +36,8 @@ from exegete.tasks.sentences import sentences
 
 KEYS = ("task", "model", "split", "method", "signed", "ranking", "measure", "texts")
 PRECISION, FIRST = "precision_at_k", "first"
-RANKINGS: tuple[Ranking, ...] = ("signed", "magnitude")
-Of = Literal["max", "mean", "sum"]
+RANKINGS: tuple[MarkRanking, ...] = ("signed", "magnitude")
+SentenceScore = Literal["max", "mean", "sum"]
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class SupportingFacts(Question):
     of_summary = ("supporting_facts",)
 
     methods: tuple[str, ...] = METHODS
-    of: Of = "max"  # what a sentence scores, of the scores of its words
+    of: SentenceScore = "max"  # what a sentence scores, of the scores of its words
     texts: int | None = None  # all, unless given
 
     def __post_init__(self) -> None:
         check_methods(self.methods, "supporting_facts")
-        if self.of not in get_args(Of):
-            raise unknown("way to score a sentence", self.of, get_args(Of))
+        if self.of not in get_args(SentenceScore):
+            raise unknown("way to score a sentence", self.of, get_args(SentenceScore))
 
     @property
     def importances(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class SupportingFacts(Question):
         reason = self.unsuited(subject.task, subject.model)
         if reason is not None:
             raise UsageError(reason)
-        texts, owner = text_columns(subject), owners(subject.examples)
+        texts, owner = text_columns(subject), sentence_owners(subject.examples)
         supporting = _of_sentences(marks(subject.examples, owner.shape[1]).double(), owner, "max") > 0
         parts = [
             values_frame(texts, {"method": method, "signed": subject.signed.get(method, False), **said}, value, chance)
@@ -86,7 +86,7 @@ class SupportingFacts(Question):
     ) -> Iterator[tuple[dict[str, str], Tensor, Tensor]]:
         """Precision at k, and whether the highest sentence is a supporting one."""
         for by in RANKINGS:
-            scores = _of_sentences(ranked(subject, method, by).double(), owner, self.of)
+            scores = _of_sentences(ranking_scores(subject, method, by).double(), owner, self.of)
             chance = precision_chance(scores, supporting)
             yield {"ranking": by, "measure": PRECISION}, precision_at(scores, supporting, supporting.sum(1)), chance
             yield {"ranking": by, "measure": FIRST}, precision_at(scores, supporting, 1), chance
@@ -96,13 +96,13 @@ class SupportingFacts(Question):
         return all_and_right(rows, KEYS)
 
 
-def owners(examples: tuple[Example, ...]) -> Tensor:
+def sentence_owners(examples: tuple[Example, ...]) -> Tensor:
     """Which sentence of the passage every word is in, [example, word]; -1 beyond its end."""
     width = max(len(e) for e in examples)
     return torch.tensor([[*(numbers := sentences(e.words)), *[-1] * (width - len(numbers))] for e in examples])
 
 
-def _of_sentences(values: Tensor, owner: Tensor, of: Of) -> Tensor:
+def _of_sentences(values: Tensor, owner: Tensor, of: SentenceScore) -> Tensor:
     """What every sentence scores, [example, sentence]; NaN beyond the last: values and owner are [example, word]."""
     width = int(owner.max()) + 1
     real = owner >= 0

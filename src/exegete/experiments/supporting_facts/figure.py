@@ -3,12 +3,12 @@
 import altair as alt
 import polars as pl
 
-from exegete.report.dots import dots, table_of
+from exegete.report.dots import dots, dots_table
 from exegete.report.labels import task_labels
 from exegete.report.theme import figure
 
 
-def precisions(summary: pl.DataFrame) -> pl.DataFrame:
+def sentence_precisions(summary: pl.DataFrame) -> pl.DataFrame:
     """What is drawn: texts that were answered right; tasks are columns."""
     kept = summary.filter(
         pl.col("measure") == "precision_at_k", pl.col("texts") == "correct", pl.col("mean").is_not_null()
@@ -17,10 +17,10 @@ def precisions(summary: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame()
     labels = task_labels(kept["task"])
     columned = kept.with_columns(column=pl.col("task").replace_strict(labels), task=pl.lit(kept["task"][0]))
-    return table_of(columned, pl.col("column"), list(labels.values()))
+    return dots_table(columned, pl.col("column"), list(labels.values()))
 
 
-@figure(precisions, "every sentence supports the answer")
+@figure(sentence_precisions, "every sentence supports the answer")
 def supporting_facts(table: pl.DataFrame) -> alt.FacetChart:
     """Precision at k of the sentences that answer a question by method and task, with intervals and chance."""
     read = (

@@ -7,13 +7,13 @@ softmaxes are caught in those of this list alone.
 
 from typing import Literal, NamedTuple
 
-Way = Literal["interface", "softmax", "refused"]
+AttentionAccess = Literal["interface", "softmax", "refused"]
 
 
 class Architecture(NamedTuple):
     """One `model_type` of transformers."""
 
-    way: Way
+    way: AttentionAccess
     said: str = ""  # what is special about its attention; of a refused one, why
 
 
@@ -48,7 +48,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 
 
-def refusal(model_type: str) -> str | None:
+def architecture_refusal(model_type: str) -> str | None:
     """Why an architecture can't be read, as the rest of a sentence about it; None where it may be tried."""
     known = ARCHITECTURES.get(model_type)
     return known.said if known is not None and known.way == "refused" else None

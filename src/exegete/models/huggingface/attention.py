@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as dropped
 
 from exegete.base.errors import UsageError
-from exegete.models.ours.self_attention import Hook
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.projections import Projection
 
 NAME = "exegete"  # under which transformers knows our attention; it can't be taken back, and nothing else stays
@@ -82,7 +82,7 @@ class AttentionPass:
     """One pass: which site is which, what is done there, and what is kept of it."""
 
     names: Mapping[int, tuple[str, ...]]  # id(module) -> its sites, in the order of its calls
-    at: Callable[[str], Hook | None] = lambda name: None  # noqa: ARG005
+    at: Callable[[str], AttentionHook | None] = lambda name: None  # noqa: ARG005
     keep: Collection[str] | None = None  # None: all
     weights: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, head, query, key], of pieces
     states: dict[str, Tensor] = field(default_factory=dict)  # by site: [batch, key, size], what the weights multiply
@@ -150,7 +150,7 @@ def attend(
     if shared > 1:
         key, value = key.repeat_interleave(shared, 1), value.repeat_interleave(shared, 1)
     scores = _scaled(query @ key.mT, query.shape[-1] ** -0.5 if scaling is None else scaling)
-    scores, mask = masked(_capped_and_placed(scores, more), attention_mask)
+    scores, mask = mask_scores(_capped_and_placed(scores, more), attention_mask)
     look = run.seen(module, AttentionInputs(scores, mask, PieceSoftmax(more.get("s_aux")), value))
     weights = run.weigh(module, look.scores, look.mask, look.project, look.value.transpose(1, 2).flatten(2))
     mixed = dropped(weights, dropout, module.training) @ look.value
@@ -169,7 +169,7 @@ def _capped_and_placed(scores: Tensor, more: Mapping[str, Any]) -> Tensor:
     return scores if bias is None else scores + bias
 
 
-def masked(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def mask_scores(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
     """Scores, and where a query may look: a mask that is added may hold finite numbers, too, which are scores."""
     if mask is None:
         return scores, scores.new_ones((1, 1, *scores.shape[-2:]), dtype=torch.bool)
@@ -216,7 +216,7 @@ def active(run: Weighing) -> Iterator[None]:
 
 
 @contextmanager
-def switched(base: nn.Module, name: str = NAME) -> Iterator[None]:
+def switch_attention(base: nn.Module, name: str = NAME) -> Iterator[None]:
     """Inside, a model that uses transformers' interface calls the attention of this name; afterwards its own again."""
     register()
     configs: dict[int, Any] = {id(part.config): part.config for part in base.modules() if hasattr(part, "config")}

@@ -8,19 +8,19 @@ from typing import Any
 from safetensors.torch import load_file
 
 from exegete.base.errors import UsageError
-from exegete.base.names import Spec, varied
+from exegete.base.names import Spec, vary
 from exegete.models.huggingface.classifier import OwnHead
-from exegete.models.huggingface.heads import OurHead, PooledHead, reordered
-from exegete.models.huggingface.labels import names_of, order_of, outputs_of
-from exegete.models.huggingface.load import LoadedParts, check_tokenizer, loaded
+from exegete.models.huggingface.heads import OurHead, PooledHead, reorder_head
+from exegete.models.huggingface.labels import class_order, output_names, outputs_of
+from exegete.models.huggingface.load import LoadedParts, check_tokenizer, load_parts
 from exegete.models.huggingface.model import HEAD, HuggingFace, check_lengths
 from exegete.models.huggingface.proof import proven
 from exegete.models.huggingface.source import (
     CLASSIFIER,
     OTHER_HEADS,
     ModelFiles,
-    check,
-    found,
+    check_model_files,
+    find_model_files,
     head_of,
     in_folder,
     settings_of,
@@ -28,18 +28,18 @@ from exegete.models.huggingface.source import (
 from exegete.tasks.example import Task
 
 
-def made(spec: str, labels: tuple[str, ...] = ()) -> HuggingFace:
+def build_from_spec(spec: str, labels: tuple[str, ...] = ()) -> HuggingFace:
     """The model that a name stands for; its classes are its own unless a task's are given."""
     if settings_of(spec).wrapped in _held:
         return _made_of_held(spec, labels)
-    source = found(spec)
+    source = find_model_files(spec)
     return _made(spec, source, labels, kept=bool(source.ours) and settings_of(spec).head is None)
 
 
-def made_for(spec: str, task: Task) -> HuggingFace:
+def build_for_task(spec: str, task: Task) -> HuggingFace:
     """The model that a name stands for, with the classes of a task of one text or two, none of them too long."""
-    asked = varied(spec, pair="true") if task.kind == "pair" else spec
-    model = made(asked, task.labels)
+    asked = vary(spec, pair="true") if task.kind == "pair" else spec
+    model = build_from_spec(asked, task.labels)
     check_lengths(model, task)
     return model
 
@@ -47,29 +47,29 @@ def made_for(spec: str, task: Task) -> HuggingFace:
 _held: dict[str, OwnHead] = {}  # models of this process that their files don't make again
 
 
-def hold(model: Any) -> str:
-    """Keep a classifier in this process, and the name by which `made` finds it here."""
+def hold_model(model: Any) -> str:
+    """Keep a classifier in this process, and the name by which `build_from_spec` finds it here."""
     assert isinstance(model, OwnHead)
     name = model.fingerprint()
     _held[name] = model
-    return varied(model.spec, wrapped=name)
+    return vary(model.spec, wrapped=name)
 
 
 def _made_of_held(spec: str, labels: tuple[str, ...]) -> HuggingFace:
     settings = settings_of(spec)
     model = _held[settings.wrapped]
-    order = order_of(model.labels, labels or model.labels, settings.labels, model.who)
+    order = class_order(model.labels, labels or model.labels, settings.labels, model.who)
     parts = LoadedParts(copy.deepcopy(model.base), model.tokenizer, model.place)
     own = tuple(model.order[place] for place in order)
     return with_proof(OwnHead(spec, parts, labels or model.labels, own, model.column))
 
 
-def restored(folder: Path, facts: dict[str, Any]) -> HuggingFace:
+def restore_saved(folder: Path, facts: dict[str, Any]) -> HuggingFace:
     """What `save` wrote, with the facts that lie beside it."""
     return _made(facts["model"], in_folder(str(folder), folder), tuple(facts["labels"]), kept=True)
 
 
-def wrapped(
+def wrap_classifier(
     base: Any, tokenizer: Any, labels: Sequence[str] = (), label: str = "", truncate: bool = False
 ) -> HuggingFace:
     """A classifier of transformers in memory, and its tokenizer, both as they are now: a copy is taken.
@@ -88,7 +88,7 @@ def wrapped(
     asked = {"label": label, "truncate": "true" if truncate else "", "dtype": precision}
     known = {key: value for key, value in asked.items() if value and value not in ("float32", "float64")}
     spec = str(Spec(f"hf:{name}", known))
-    check(ModelFiles(name, "", Path(), config, {}), settings_of(spec))
+    check_model_files(ModelFiles(name, "", Path(), config, {}), settings_of(spec))
     check_tokenizer(tokenizer, name)
     classes, column = outputs_of(config, label, name)
     order = tuple(range(len(classes)))
@@ -124,13 +124,13 @@ def _rename(config: Any, labels: Sequence[str], name: str) -> None:
 def _made(spec: str, source: ModelFiles, labels: tuple[str, ...], kept: bool) -> HuggingFace:
     settings = settings_of(spec)
     head = head_of(source, settings)
-    parts = loaded(source, settings, head)
+    parts = load_parts(source, settings, head)
     if head == "own":
         theirs, column = outputs_of(source.config, settings.label, source.name)
-        order = order_of(theirs, labels or theirs, settings.labels, source.name)
+        order = class_order(theirs, labels or theirs, settings.labels, source.name)
         return with_proof(OwnHead(spec, parts, labels or theirs, order, column))
-    theirs = tuple(source.ours["labels"]) if kept else names_of(source.config)
-    return with_proof(_with_our_head(varied(spec, head=head), parts, labels or theirs, source if kept else None))
+    theirs = tuple(source.ours["labels"]) if kept else output_names(source.config)
+    return with_proof(_with_our_head(vary(spec, head=head), parts, labels or theirs, source if kept else None))
 
 
 def _with_our_head(spec: str, parts: LoadedParts, labels: tuple[str, ...], kept: ModelFiles | None) -> HuggingFace:
@@ -138,8 +138,8 @@ def _with_our_head(spec: str, parts: LoadedParts, labels: tuple[str, ...], kept:
     model = kind(spec, parts, labels, trained=kept is not None)
     if kept is not None:
         theirs = tuple(kept.ours["labels"])
-        order = order_of(theirs, labels, settings_of(spec).labels, kept.name)
-        model.load_state_dict(model.state_dict() | reordered(load_file(kept.folder / HEAD), order))
+        order = class_order(theirs, labels, settings_of(spec).labels, kept.name)
+        model.load_state_dict(model.state_dict() | reorder_head(load_file(kept.folder / HEAD), order))
     return model
 
 

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.models.contract import Query, Readout
-from exegete.models.huggingface.labels import order_of
+from exegete.models.huggingface.labels import class_order
 from exegete.models.huggingface.load import LoadedParts
 from exegete.models.huggingface.model import HuggingFace, ModelOutput
 from exegete.models.huggingface.sites import reading
 from exegete.models.huggingface.word_pieces import PROBES
-from exegete.models.ours.self_attention import Hook
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.own.classifier import resting
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch
@@ -53,7 +53,7 @@ class OwnHead(HuggingFace):
     def relabelled(self, labels: tuple[str, ...]) -> "OwnHead":
         """The same model, its outputs in another order."""
         parts = LoadedParts(self.base, self.tokenizer, self.place)
-        order = order_of(self.labels, labels, self.settings.labels, self.who)
+        order = class_order(self.labels, labels, self.settings.labels, self.who)
         model = OwnHead(self.spec, parts, labels, tuple(self.order[place] for place in order), self.column)
         model.proof = self.proof
         return model.eval()
@@ -75,7 +75,7 @@ class OwnHead(HuggingFace):
         batch = self.collate([Example(0, (tuple(PROBES[0].split()),), 0)])
         free: list[Tensor] = []
 
-        def at(name: str) -> Hook | None:
+        def at(name: str) -> AttentionHook | None:
             def watch(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
                 del scores, mask, project
                 free.append(weights.detach().requires_grad_())

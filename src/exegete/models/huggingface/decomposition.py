@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 from exegete.models.huggingface.parameters import layers_of
 from exegete.models.huggingface.sites import reading
 from exegete.models.huggingface.word_pieces import PROBES
-from exegete.models.ours.self_attention import Hook
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.projections import Projection
 from exegete.models.separable import Apart, Copies, Mixed
 from exegete.models.spelling import SpelledRows
@@ -117,7 +117,7 @@ class _Pass:
             self.model.base(**self.model.inputs(pieces, batch))
         return layers
 
-    def _weights(self, layers: list[_Layer]) -> Callable[[str], Hook]:
+    def _weights(self, layers: list[_Layer]) -> Callable[[str], AttentionHook]:
         def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
             del scores, mask, project
             if layers:
@@ -167,7 +167,7 @@ class _Pass:
 
 
 @torch.no_grad()
-def taken_apart(model: "HuggingFace", batch: Batch, at: Apart, compare: Callable[[Copies], Tensor]) -> Mixed:
+def decompose_layers(model: "HuggingFace", batch: Batch, at: Apart, compare: Callable[[Copies], Tensor]) -> Mixed:
     """Text by text, as many copies at a time as a pass holds."""
     width = batch.tokens.shape[1]
     found, passes = [], []

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from exegete.base.errors import UsageError
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Query, Readout, Site, Trace
-from exegete.models.huggingface.labels import order_of
+from exegete.models.huggingface.labels import class_order
 from exegete.models.huggingface.load import LoadedParts
 from exegete.models.huggingface.model import HuggingFace, ModelOutput
 from exegete.models.ours.attention import SCORERS
@@ -66,8 +66,8 @@ class OurHead(HuggingFace):
     def relabelled(self, labels: tuple[str, ...]) -> "OurHead":
         """The same model, the rows of its decoder in another order."""
         model = type(self)(self.spec, LoadedParts(self.base, self.tokenizer, self.place), labels, self.trained_before)
-        order = order_of(self.labels, labels, self.settings.labels, self.who)
-        model.load_state_dict(model.state_dict() | reordered(self.head(), order))
+        order = class_order(self.labels, labels, self.settings.labels, self.who)
+        model.load_state_dict(model.state_dict() | reorder_head(self.head(), order))
         model.proof = self.proof
         return model.eval()
 
@@ -150,7 +150,7 @@ class PooledHead(Projecting, OurHead):
         return Trace(logits, {**read.weights, SITE: weights}, {**read.states, SITE: encoded.states}, owner)
 
 
-def reordered(state: dict[str, Tensor], order: tuple[int, ...]) -> dict[str, Tensor]:
+def reorder_head(state: dict[str, Tensor], order: tuple[int, ...]) -> dict[str, Tensor]:
     """A head's tensors with its classes in another order."""
     rows = torch.tensor(order)
     return {name: tensor[rows] if name.startswith("decoder.") else tensor for name, tensor in state.items()}

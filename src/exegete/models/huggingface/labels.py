@@ -21,7 +21,7 @@ class Outputs(NamedTuple):
     column: int | None = None  # the one logit that two classes share; None: one each
 
 
-def names_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+def output_names(config: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of a model's outputs: two that nobody named, where its config says nothing."""
     named = {int(place): str(name) for place, name in (config.get("id2label") or {}).items()}
     count = int(config.get("num_labels") or 2)
@@ -30,7 +30,7 @@ def names_of(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 def outputs_of(config: Mapping[str, Any], label: str, who: str) -> Outputs:
     """By what a model's config says, or the sentence why no class can be read from it."""
-    names, kind = names_of(config), config.get("problem_type")
+    names, kind = output_names(config), config.get("problem_type")
     if kind == "regression":
         raise UsageError(f"{who} predicts a number, not a class: take a classifier, or train one with head=cls")
     if kind == "multi_label_classification" and len(names) > 1:
@@ -50,7 +50,7 @@ def outputs_of(config: Mapping[str, Any], label: str, who: str) -> Outputs:
     return Outputs(names)
 
 
-def order_of(theirs: Sequence[str], ours: Sequence[str], given: str, who: str) -> tuple[int, ...]:
+def class_order(theirs: Sequence[str], ours: Sequence[str], given: str, who: str) -> tuple[int, ...]:
     """Where every class of the task is among a model's classes; `given` names the task's in the model's order."""
     names = _names_in(given.split(BETWEEN), ours) or given.split(BETWEEN) if given else list(theirs)
     if given and len(names) != len(theirs):

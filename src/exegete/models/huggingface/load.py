@@ -19,7 +19,7 @@ class LoadedParts(NamedTuple):
     place: str  # what decides its files, or ""
 
 
-def loaded(source: ModelFiles, settings: HuggingFaceSettings, head: str) -> LoadedParts:
+def load_parts(source: ModelFiles, settings: HuggingFaceSettings, head: str) -> LoadedParts:
     """The model, with its own classifier or without, and its tokenizer."""
     with quiet(), _said_of(source):
         return LoadedParts(_base(source, settings, head), _tokenizer(source, settings), source.place)

@@ -18,22 +18,22 @@ from torch.nn.modules.module import _has_any_global_hook
 
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.names import Spec, parse
-from exegete.models.contract import Intervention, Query, Replacement, Trace, refuse_foreign
+from exegete.models.contract import Intervention, Query, ReplacedBy, Trace, refuse_foreign
 from exegete.models.huggingface.attention import AttentionPass, input_embeddings, one_at_a_time
-from exegete.models.huggingface.decomposition import taken_apart, why_not
+from exegete.models.huggingface.decomposition import decompose_layers, why_not
 from exegete.models.huggingface.load import LoadedParts, quiet
 from exegete.models.huggingface.one_query import BegunAtOne, begin, logits_of_one
 from exegete.models.huggingface.parameters import attention_parameters, freeze, layers_of
 from exegete.models.huggingface.proof import Proof
 from exegete.models.huggingface.resumption import BegunPass
-from exegete.models.huggingface.sites import Access, probed, reading
+from exegete.models.huggingface.sites import Access, probe_sites, reading
 from exegete.models.huggingface.source import settings_of
 from exegete.models.huggingface.word_pieces import PROBES, WordPieces, reader_of
 from exegete.models.ours.classifier import own_places
-from exegete.models.ours.module import Keep, Model, hash_tensors
-from exegete.models.ours.self_attention import Hook
+from exegete.models.ours.module import KeptSites, Model, hash_tensors
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.separable import Apart, Copies, Mixed
-from exegete.models.spelling import SpelledRows, rewriting, side_by_side
+from exegete.models.spelling import SpelledRows, pieces_in_a_row, rewriting
 from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
@@ -78,7 +78,7 @@ class HuggingFace(Model):
 
     def _probed(self) -> Access:
         batch = self.collate([Example(0, (tuple(PROBES[0].split()),), 0)])
-        return probed(self.base, self.inputs(self.pieces(batch), batch))
+        return probe_sites(self.base, self.inputs(self.pieces(batch), batch))
 
     @property
     def who(self) -> str:
@@ -119,7 +119,7 @@ class HuggingFace(Model):
 
     def apart(self, batch: Batch, at: Apart, compare: Callable[[Copies], Tensor]) -> Mixed:
         """By leaving each word out of each layer."""
-        return taken_apart(self, batch, at, compare)
+        return decompose_layers(self, batch, at, compare)
 
     @cached_property
     def adds_positions(self) -> bool:
@@ -128,7 +128,7 @@ class HuggingFace(Model):
 
     def pieces(self, batch: Batch) -> SpelledRows:
         """Every text's pieces in one row; a text that is too long is refused, or cut where `truncate` says so."""
-        pieces = side_by_side(self.vocabulary.grid(batch))
+        pieces = pieces_in_a_row(self.vocabulary.grid(batch))
         lengths = pieces.real.sum(-1)
         if self.limit is not None and pieces.real.shape[1] > self.limit:
             text = int(lengths.argmax())
@@ -186,7 +186,7 @@ class HuggingFace(Model):
         grid = self.vocabulary.grid(batch)
         return grid.beside(self.tables[0](grid.ids))
 
-    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+    def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         """Piece by piece: a word keeps its width. Unknown is the mask piece, where the tokenizer has one."""
         grid, table = self.vocabulary.grid(batch), self.tables[0]
         if by == "zero":
@@ -200,7 +200,7 @@ class HuggingFace(Model):
         return torch.where(words[..., None], other, self.embed(batch))
 
     def read(
-        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites = ()
     ) -> ModelOutput:
         """One pass over pieces, folded to words."""
         pieces = self.pieces(batch)
@@ -212,13 +212,13 @@ class HuggingFace(Model):
         batch: Batch,
         pieces: SpelledRows,
         intervene: Intervention | None,
-        keep: Keep = (),
+        keep: KeptSites = (),
         vectors: Tensor | None = None,
         around: Around = lambda run: nullcontext(),  # noqa: ARG005
     ) -> ModelOutput:
         """The same of pieces, with what is put around the pass."""
 
-        def at(name: str) -> Hook | None:
+        def at(name: str) -> AttentionHook | None:
             return None if intervene is None else rewriting(name, batch, pieces, intervene)
 
         with reading(self.base, self.access, at, keep, vectors) as run, around(run):
@@ -248,7 +248,7 @@ class HuggingFace(Model):
         with one_at_a_time:  # hooks of ours are gone then
             return not (_has_any_global_hook() or any(map(_heard, self.base.modules())))
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         return self.told(self.read(batch, embedded, intervene, keep), batch, intervene)
 
     def told(self, read: ModelOutput, batch: Batch, intervene: Intervention | None) -> Trace:  # noqa: ARG002

@@ -26,7 +26,7 @@ from exegete.models.huggingface.attention import AttentionInputs, AttentionPass,
 from exegete.models.huggingface.parameters import layers_of
 from exegete.models.huggingface.resumption import BegunPass, Below, each, recording, resuming
 from exegete.models.huggingface.sites import reading
-from exegete.models.ours.self_attention import Hook
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.spelling import SpelledRows, rewriting
 from exegete.tasks.batching import Batch
 
@@ -70,7 +70,7 @@ class BegunAtOne:
         batch, pieces = self.batch.rows(rows), self.pieces.rows(rows)
         one = pieces.at(self.row.query[rows])
 
-        def at(name: str) -> Hook | None:
+        def at(name: str) -> AttentionHook | None:
             return None if intervene is None else rewriting(name, batch, pieces, intervene, one.word)
 
         base, texts = self.model.base, len(self.batch.ids)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from exegete.base.errors import UsageError
 from exegete.base.pauses import pause
-from exegete.models.huggingface.architectures import ARCHITECTURES, refusal
+from exegete.models.huggingface.architectures import ARCHITECTURES, architecture_refusal
 from exegete.models.huggingface.attention import (
     CROSS,
     NAME,
@@ -24,10 +24,10 @@ from exegete.models.huggingface.attention import (
     PieceSoftmax,
     active,
     embedding_swapped,
-    switched,
+    switch_attention,
 )
-from exegete.models.huggingface.softmax import caught
-from exegete.models.ours.self_attention import Hook
+from exegete.models.huggingface.softmax import catch_softmax
+from exegete.models.ours.self_attention import AttentionHook
 
 Inputs = Mapping[str, Any]  # what a model is called with
 ACROSS = ("encoder_attn", "encdecattention", "crossattention")  # modules between texts, also of equal length
@@ -68,19 +68,19 @@ def _kind(scores: Tensor, mask: Tensor) -> str:
     return "encoder" if sees_next else "decoder"
 
 
-def probed(base: nn.Module, inputs: Inputs) -> Access:
+def probe_sites(base: nn.Module, inputs: Inputs) -> Access:
     """Run a text of several pieces, without padding, and name what attends; refuse a model where nothing does."""
     model_type = str(getattr(getattr(base, "config", None), "model_type", "")) or type(base).__name__
-    if (reason := refusal(model_type)) is not None:
+    if (reason := architecture_refusal(model_type)) is not None:
         raise UsageError(f"the attention of {model_type} can't be read, which {reason}: {_others()}")
     probe = _Probe()
-    with torch.no_grad(), active(probe), switched(base):
+    with torch.no_grad(), active(probe), switch_attention(base):
         base(**inputs)
     if probe.met:
         return _named("interface", base, probe)
     if model_type in ARCHITECTURES and ARCHITECTURES[model_type].way == "softmax":
         everything = dict(base.named_modules())
-        with torch.no_grad(), switched(base, "eager"), caught(everything, probe):
+        with torch.no_grad(), switch_attention(base, "eager"), catch_softmax(everything, probe):
             base(**inputs)
     if not probe.met:
         raise UsageError(
@@ -113,7 +113,7 @@ def _named(way: Literal["interface", "softmax"], base: nn.Module, probe: _Probe)
 def reading(
     base: nn.Module,
     access: Access,
-    at: Callable[[str], Hook | None] = lambda name: None,  # noqa: ARG005
+    at: Callable[[str], AttentionHook | None] = lambda name: None,  # noqa: ARG005
     keep: Collection[str] | None = None,
     vectors: Tensor | None = None,
 ) -> Iterator[AttentionPass]:
@@ -125,8 +125,8 @@ def reading(
     modules = {path: base.get_submodule(path) for path in access.names}
     run = AttentionPass({id(module): access.names[path] for path, module in modules.items()}, at, keep)
     with ExitStack() as stack:
-        stack.enter_context(switched(base, NAME if access.way == "interface" else "eager"))  # first: it locks
+        stack.enter_context(switch_attention(base, NAME if access.way == "interface" else "eager"))  # first: it locks
         stack.enter_context(embedding_swapped(base, vectors))
-        stack.enter_context(active(run) if access.way == "interface" else caught(modules, run))
+        stack.enter_context(active(run) if access.way == "interface" else catch_softmax(modules, run))
         yield run
     run.finished()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from exegete.models.huggingface.attention import PieceSoftmax, Weighing, masked
+from exegete.models.huggingface.attention import PieceSoftmax, Weighing, mask_scores
 
 
 class CatchSoftmax(TorchFunctionMode):
@@ -46,7 +46,7 @@ class CatchSoftmax(TorchFunctionMode):
 def _mask_of(scores: Tensor) -> tuple[Tensor, Tensor]:
     """Scores that are finite, and where they were not near the lowest number."""
     zeros = torch.zeros_like(scores)
-    _, allowed = masked(zeros, scores.detach())
+    _, allowed = mask_scores(zeros, scores.detach())
     return scores.where(allowed, 0.0), allowed
 
 
@@ -56,7 +56,7 @@ def of_keys(states: Tensor, keys: int) -> Tensor:
 
 
 @contextmanager
-def caught(modules: Mapping[str, nn.Module], run: Weighing) -> Iterator[CatchSoftmax]:
+def catch_softmax(modules: Mapping[str, nn.Module], run: Weighing) -> Iterator[CatchSoftmax]:
     """Inside, the softmaxes of these modules are the run's sites."""
     mode = CatchSoftmax(run)
 

@@ -11,7 +11,7 @@ from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.extras import install
 from exegete.base.files import read_json
 from exegete.base.names import parse
-from exegete.models.huggingface.architectures import refusal
+from exegete.models.huggingface.architectures import architecture_refusal
 from exegete.models.huggingface.labels import outputs_of
 from exegete.models.settings import MODELS, HuggingFaceSettings
 
@@ -51,7 +51,7 @@ def settings_of(spec: str) -> HuggingFaceSettings:
     return settings
 
 
-def found(spec: str) -> ModelFiles:
+def find_model_files(spec: str) -> ModelFiles:
     """The model's files, of which it was checked that we can take them."""
     settings, name = settings_of(spec), parse(spec).name.removeprefix("hf:")
     if settings.wrapped:
@@ -64,7 +64,7 @@ def found(spec: str) -> ModelFiles:
     source = in_folder(name, folder) if folder.is_dir() else _on_hub(name, settings.revision)
     if folder.is_dir() and settings.revision is not None:
         raise UsageError(f"{name} is a folder and has no revisions: leave revision={settings.revision} out")
-    check(source, settings)
+    check_model_files(source, settings)
     _check_weights(source)
     return source
 
@@ -96,14 +96,14 @@ def other_head(config: dict[str, Any]) -> str:
     return next((f"{said}, and has no classifier of whole texts" for said in known), "has no classifier of its own")
 
 
-def is_trained(spec: str) -> bool:
+def comes_trained(spec: str) -> bool:
     """Whether it comes with a classifier that is judged as it is: its own, or one that we trained."""
     settings = settings_of(spec)
     if settings.tune:
         return False
     if settings.wrapped:
         return True
-    source = found(spec)
+    source = find_model_files(spec)
     return head_of(source, settings) == "own" or (bool(source.ours) and settings.head is None)
 
 
@@ -157,7 +157,7 @@ def _on_hub(name: str, revision: str | None) -> ModelFiles:
     return ModelFiles(name, f"{name}@{commit}", folder, read_json(config, "model"), {})
 
 
-def check(source: ModelFiles, settings: HuggingFaceSettings) -> None:
+def check_model_files(source: ModelFiles, settings: HuggingFaceSettings) -> None:
     """Refuse what we can't take, in one sentence each."""
     config, name = source.config, source.name
     if "auto_map" in config and not settings.remote:
@@ -168,7 +168,7 @@ def check(source: ModelFiles, settings: HuggingFaceSettings) -> None:
     if config.get("quantization_config"):
         raise UsageError(f"the weights of {name} are quantised, and gradients don't pass them: take its full weights")
     model_type = str(config.get("model_type", ""))
-    if (reason := refusal(model_type)) is not None:
+    if (reason := architecture_refusal(model_type)) is not None:
         raise UsageError(
             f"the attention of {name} ({model_type}) can't be read, which {reason}: choose a model of another "
             "architecture (exegete ls architectures)"

@@ -15,9 +15,9 @@ from exegete.base.places import places
 from exegete.models.capabilities import Encoded, Layered, LayersByKind
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
-from exegete.models.ours.encoder_layers import in_double, kinds_of, read_by, weight_and_bias
+from exegete.models.ours.encoder_layers import in_double, kinds_of_layers, read_by, weight_and_bias
 from exegete.models.ours.encoders import CNN, Average, BiGRU, BiLSTM, Identity
-from exegete.models.ours.module import Keep, Model, Projecting, draw, embeddings
+from exegete.models.ours.module import KeptSites, Model, Projecting, draw_normal, embeddings
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import (
     MODELS,
@@ -46,7 +46,7 @@ class TextClassifier(Model):
         self.embedding = embeddings(vocabulary, self.size)
         self.one_output = len(labels) == 2 and self.settings.outputs == "one"
         self._make_layers()
-        draw(self.embedding, self.settings)
+        draw_normal(self.embedding, self.settings)
 
     @abstractmethod
     def _make_layers(self) -> None:
@@ -91,7 +91,7 @@ class PoolingClassifier(Projecting, TextClassifier):
         yield from self.scorer.parameters()
         yield from self.project.parameters()
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:  # noqa: ARG002
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:  # noqa: ARG002
         encoded = self.encode(batch, embedded=embedded)
         logits, weights = self._pooled(SITE, encoded, batch, intervene)
         return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: self.owner(batch)})
@@ -117,7 +117,7 @@ class Classifier(PoolingClassifier):
     @property
     def layer_kinds(self) -> tuple[str, ...]:
         """Of the encoder, then attention and decoder."""
-        return *kinds_of(self.encoder), "pool", "linear"
+        return *kinds_of_layers(self.encoder), "pool", "linear"
 
     def layered(self, batch: Batch, embedded: Tensor, layers: LayersByKind) -> Layered:
         """Encoder, attention, pool and decoder."""

@@ -76,11 +76,11 @@ class _LayerWeights(NamedTuple):
         return self.W[:, 2], self.U[:, 2], self.b[:, None, 2], self.b_[:, None, 2]
 
 
-Memory = tuple[Tensor, ...]  # h, and c in an LSTM: [way, batch, hidden]
-Cell = Callable[[_LayerWeights, Tensor, Tensor, Memory, LayersByKind], Memory]
+LayerMemory = tuple[Tensor, ...]  # h, and c in an LSTM: [way, batch, hidden]
+LayerCell = Callable[[_LayerWeights, Tensor, Tensor, LayerMemory, LayersByKind], LayerMemory]
 
 
-def _lstm(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: Memory, layers: LayersByKind) -> Memory:
+def _lstm(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: LayerMemory, layers: LayersByKind) -> LayerMemory:
     """g = tanh(W x + U h + b),  c ← i ⊙ g + f ⊙ c,  h ← o ⊙ tanh c."""
     (h, c), (W, U, b, b_) = memory, weights.signal()
     i, f, _, o = weights.gates(of_word, h)
@@ -89,7 +89,7 @@ def _lstm(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: Memory, la
     return layers("gate", o, layers("tanh", c)), c
 
 
-def _gru(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: Memory, layers: LayersByKind) -> Memory:
+def _gru(weights: _LayerWeights, x: Tensor, of_word: Tensor, memory: LayerMemory, layers: LayersByKind) -> LayerMemory:
     """n = tanh(W x + b + r ⊙ (U h + b')),  h ← (1 − z) ⊙ n + z ⊙ h."""
     (h,), (W, U, b, b_) = memory, weights.signal()
     r, z, _ = weights.gates(of_word, h)
@@ -105,7 +105,9 @@ def _weights(layer: nn.LSTM | nn.GRU) -> _LayerWeights:
     return _LayerWeights(both("weight_ih"), both("weight_hh"), both("bias_ih"), both("bias_hh"))
 
 
-def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, x: Tensor, layers: LayersByKind, start: Memory) -> LayeredText:
+def _both_ways(
+    layer: nn.LSTM | nn.GRU, cell: LayerCell, x: Tensor, layers: LayersByKind, start: LayerMemory
+) -> LayeredText:
     """A cell from left to right and one from right to left, side by side, both from zero states or from given ones.
 
     The relevance of given states goes on to what made them.
@@ -121,12 +123,12 @@ def _both_ways(layer: nn.LSTM | nn.GRU, cell: Cell, x: Tensor, layers: LayersByK
     return LayeredText(torch.cat([right, left.flip(1)], -1), zeros, memory)
 
 
-def bilstm(encoder: BiLSTM, x: Tensor, layers: LayersByKind, start: Memory = ()) -> LayeredText:
+def bilstm(encoder: BiLSTM, x: Tensor, layers: LayersByKind, start: LayerMemory = ()) -> LayeredText:
     """Two LSTMs; h and c start at zero, or where another encoder ended."""
     return _both_ways(encoder.lstm, _lstm, x, layers, start)
 
 
-def bigru(encoder: BiGRU, x: Tensor, layers: LayersByKind, start: Memory = ()) -> LayeredText:
+def bigru(encoder: BiGRU, x: Tensor, layers: LayersByKind, start: LayerMemory = ()) -> LayeredText:
     """Two GRUs; h starts at zero, or where another encoder ended."""
     return _both_ways(encoder.gru, _gru, x, layers, start)
 
@@ -140,12 +142,12 @@ _ENCODERS: dict[type[nn.Module], Callable[..., LayeredText]] = {
 }
 
 
-def read_by(encoder: nn.Module, x: Tensor, layers: LayersByKind, *start: Memory) -> LayeredText:
+def read_by(encoder: nn.Module, x: Tensor, layers: LayersByKind, *start: LayerMemory) -> LayeredText:
     """A text as an encoder of ours reads it."""
     return _ENCODERS[type(encoder)](encoder, x, layers, *start)
 
 
-def kinds_of(encoder: nn.Module) -> tuple[str, ...]:
+def kinds_of_layers(encoder: nn.Module) -> tuple[str, ...]:
     """The kinds of layers of an encoder, from the words up."""
     if isinstance(encoder, Average):
         return "linear", encoder.activation_name

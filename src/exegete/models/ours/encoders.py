@@ -159,7 +159,7 @@ class CNN(nn.Module):
         return states.transpose(1, 2) * present[..., None]
 
 
-def summed_up(encoder: nn.Module, states: Tensor, present: Tensor, words: Tensor) -> Tensor:
+def summarise_text(encoder: nn.Module, states: Tensor, present: Tensor, words: Tensor) -> Tensor:
     """What an encoder makes of a text as a whole, its "last state"; 0 where no token is present: [batch, out].
 
     Of a BiLSTM or BiGRU the forward state at the last token beside the backward state at the first, where each

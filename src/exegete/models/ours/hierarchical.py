@@ -21,7 +21,7 @@ from exegete.models.contract import Intervention, Readout, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.classifier import PoolingClassifier, make_encoder, own_places
 from exegete.models.ours.encoders import CNN, BiGRU
-from exegete.models.ours.module import Keep
+from exegete.models.ours.module import KeptSites
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import HierarchicalSettings
 from exegete.tasks.batching import Batch
@@ -78,7 +78,7 @@ class Hierarchical(PoolingClassifier):
         """States, scores and W g_s of the sentences, once; `intervene` acts at the lower site."""
         return self._of_sentences(self._of_words(batch, embedded, intervene))
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         del keep
         lower = self._of_words(batch, embedded, intervene)
         encoded = self._of_sentences(lower)
@@ -100,9 +100,9 @@ class Hierarchical(PoolingClassifier):
     def _word_states(self, embedded: Tensor, sentences: Sentences) -> Tensor:
         """Every sentence encoded on its own; 0 where no word is."""
         if isinstance(self.encoder, BiGRU):
-            return packed(self.encoder, embedded, sentences)
+            return run_packed(self.encoder, embedded, sentences)
         if isinstance(self.encoder, CNN):
-            return spaced(self.encoder, embedded, sentences)
+            return run_spaced(self.encoder, embedded, sentences)
         states: Tensor = self.encoder(embedded, sentences.owner >= 0)
         return states
 
@@ -123,7 +123,7 @@ def sentences_of(batch: Batch) -> Sentences:
     return Sentences(owner, torch.arange(max(1, int(count.max())), device=count.device) < count[:, None])
 
 
-def packed(encoder: BiGRU, embedded: Tensor, sentences: Sentences) -> Tensor:
+def run_packed(encoder: BiGRU, embedded: Tensor, sentences: Sentences) -> Tensor:
     """A recurrent encoder over all sentences of a batch side by side, without a step on padding.
 
     The words are put in the order in which the GRU reads them, longest sentence first: word 0 of all sentences, then
@@ -144,7 +144,7 @@ def packed(encoder: BiGRU, embedded: Tensor, sentences: Sentences) -> Tensor:
     return states * (sentences.owner >= 0)[..., None]
 
 
-def spaced(encoder: CNN, embedded: Tensor, sentences: Sentences) -> Tensor:
+def run_spaced(encoder: CNN, embedded: Tensor, sentences: Sentences) -> Tensor:
     """Convolutions over a batch of texts with zeros between their sentences, as beyond the ends of a text."""
     words, gap = sentences.owner >= 0, max(encoder.widths) // 2
     place = torch.where(words, words.cumsum(-1) - 1 + gap * sentences.owner, 0)  # [batch, token]

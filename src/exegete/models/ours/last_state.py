@@ -2,7 +2,7 @@
 
     logits = W r + b
 
-r is what the encoder makes of a text as a whole (exegete.models.ours.encoders.summed_up). There is no site: nothing to
+r is what the encoder makes of a text as a whole (exegete.models.ours.encoders.summarise_text). There is no site: nothing to
 rewrite, no weights to read.
 """
 
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from exegete.models.contract import Intervention, Trace
 from exegete.models.ours.classifier import TextClassifier, make_encoder
-from exegete.models.ours.encoders import summed_up
-from exegete.models.ours.module import Keep
+from exegete.models.ours.encoders import summarise_text
+from exegete.models.ours.module import KeptSites
 from exegete.tasks.batching import Batch
 
 
@@ -36,8 +36,8 @@ class LastState(TextClassifier):
     def summed_up(self, batch: Batch, embedded: Tensor | None = None) -> Tensor:
         """r, what the decoder reads of every text; a text without words is 0."""  # [batch, size]
         states: Tensor = self.encoder(self.embed(batch) if embedded is None else embedded, batch.present)
-        return summed_up(self.encoder, states, batch.present, batch.words)
+        return summarise_text(self.encoder, states, batch.present, batch.words)
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         del intervene, keep  # there are no weights to rewrite, and none to keep
         return Trace(self.two_sided(self.decoder(self.summed_up(batch, embedded))), {}, {}, {})

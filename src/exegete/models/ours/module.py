@@ -14,13 +14,13 @@ from exegete.base.errors import UsageError
 from exegete.base.names import parse
 from exegete.base.pauses import pause
 from exegete.models.capabilities import Encoded
-from exegete.models.contract import Intervention, Readout, Replacement, Trace, refuse_foreign
+from exegete.models.contract import Intervention, Readout, ReplacedBy, Trace, refuse_foreign
 from exegete.models.projections import Projection
 from exegete.tasks.batching import Batch, collate
 from exegete.tasks.example import Example
 from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN, Vocabulary
 
-Keep = Collection[str] | None  # the sites of which a trace keeps weights and states; None: all
+KeptSites = Collection[str] | None  # the sites of which a trace keeps weights and states; None: all
 
 
 class Weighted(Protocol):
@@ -125,7 +125,7 @@ class Model(nn.Module, ABC):
         embedded: Tensor = self.embedding(batch.tokens)
         return embedded
 
-    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+    def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         """Embeddings with some words replaced; start and end symbols can't be."""
         if by in ("unknown", "padding"):
             token = UNKNOWN if by == "unknown" else PAD
@@ -150,7 +150,7 @@ class Model(nn.Module, ABC):
         *,
         embedded: Tensor | None = None,
         intervene: Intervention | None = None,
-        keep: Keep = None,
+        keep: KeptSites = None,
     ) -> Trace:
         """Predict, with weights and states of the sites to keep; None: of all."""
         refuse_foreign(batch, self.reader)
@@ -158,7 +158,7 @@ class Model(nn.Module, ABC):
         return self._trace(batch, embedded, intervene, keep).only(keep)
 
     @abstractmethod
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         """The same; what is not to be kept need not be computed."""
 
     @abstractmethod
@@ -227,11 +227,11 @@ def hash_tensors(tensors: Mapping[str, Tensor]) -> str:
 
 
 def embeddings(vocabulary: Vocabulary, size: int) -> nn.Embedding:
-    """A table with a row per word, to be filled by `draw`."""
+    """A table with a row per word, to be filled by `draw_normal`."""
     return nn.Embedding(len(vocabulary), size, padding_idx=PAD)
 
 
-def draw(table: nn.Embedding, settings: Embedded) -> None:
+def draw_normal(table: nn.Embedding, settings: Embedded) -> None:
     """Normal numbers of the given scale; padding is 0."""
     nn.init.normal_(table.weight, std=settings.scale)
     with torch.no_grad():

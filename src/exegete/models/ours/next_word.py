@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from exegete.models.capabilities import Encoded, Pooling
 from exegete.models.contract import Intervention, Readout, Trace
-from exegete.models.ours.module import Keep, Model, Projecting
+from exegete.models.ours.module import KeptSites, Model, Projecting
 from exegete.models.ours.recurrent_translator import RecurrentTranslator
 from exegete.models.ours.translator import Translator
 from exegete.models.settings import TranslatorSettings
@@ -59,7 +59,7 @@ class NextWord(Model):
         """[batch, token, size], before positions are added."""
         return self.writer.looked_up(batch)
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         """The last step: logits [batch, class], one query at the decoder's sites, all queries at an encoder's."""
         return self.writer.last(batch, embedded=embedded, intervene=intervene, keep=keep)
 

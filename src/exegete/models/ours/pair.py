@@ -22,10 +22,10 @@ from torch.nn.functional import linear
 from exegete.models.capabilities import Encoded, Layered, LayersByKind
 from exegete.models.ours.attention import ASKED, AskedAdditive, AskedDot
 from exegete.models.ours.classifier import PoolingClassifier, make_encoder
-from exegete.models.ours.encoder_layers import kinds_of
-from exegete.models.ours.encoders import BiGRU, BiLSTM, Memory, summed_up
-from exegete.models.ours.module import draw, embeddings
-from exegete.models.ours.pair_layers import answered
+from exegete.models.ours.encoder_layers import kinds_of_layers
+from exegete.models.ours.encoders import BiGRU, BiLSTM, Memory, summarise_text
+from exegete.models.ours.module import draw_normal, embeddings
+from exegete.models.ours.pair_layers import run_pair
 from exegete.models.ours.parts import PASSAGE, QUESTION, TextPart, part_of
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import PairSettings
@@ -45,7 +45,7 @@ class Pair(PoolingClassifier):
         settings = self.settings
         self.question_embedding = None if settings.shared else embeddings(self.vocabulary, self.size)
         if self.question_embedding is not None:
-            draw(self.question_embedding, settings)
+            draw_normal(self.question_embedding, settings)
         self.encoder, self.question_encoder = (make_encoder(settings, self.size) for _ in range(2))
         self.scorer = ASKED[settings.attention](self.encoder.out)
         self.project: Projection = PROJECTIONS[settings.projection].load()(**settings.projection_settings)
@@ -70,7 +70,7 @@ class Pair(PoolingClassifier):
         states, end = _read(self.encoder, flat, passage)
         conditional = self.settings.encoding == "conditional"
         read, _ = _read(self.question_encoder, flat, question, end if conditional else None)
-        query = summed_up(self.question_encoder, read, question.present, question.words)
+        query = summarise_text(self.question_encoder, read, question.present, question.words)
         return Encoded(states, self.scorer(states, query), passage.words, None, query, batch.candidates)
 
     def decode(self, encoded: Encoded, weights: Tensor) -> Tensor:
@@ -95,11 +95,11 @@ class Pair(PoolingClassifier):
     def layer_kinds(self) -> tuple[str, ...]:
         """Of both encoders and the decoder."""
         inner = "linear" if self.decoder.question is None else "joined"
-        return *kinds_of(self.encoder), *kinds_of(self.question_encoder), "pool", inner, "tanh", "linear"
+        return *kinds_of_layers(self.encoder), *kinds_of_layers(self.question_encoder), "pool", inner, "tanh", "linear"
 
     def layered(self, batch: Batch, embedded: Tensor, layers: LayersByKind) -> Layered:
         """Both texts and the decoder over them."""
-        return answered(self, batch, embedded, layers)
+        return run_pair(self, batch, embedded, layers)
 
     def owner(self, batch: Batch) -> Tensor:
         """The key of a word of the passage, -1 for everything else, the question's words too: [batch, token]."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from exegete.models.capabilities import Layered, LayersByKind
-from exegete.models.ours.encoder_layers import LayeredText, Memory, in_double, read_by, weight_and_bias
+from exegete.models.ours.encoder_layers import LayeredText, LayerMemory, in_double, read_by, weight_and_bias
 from exegete.models.ours.encoders import CNN, Average, Identity
 from exegete.models.ours.parts import PASSAGE, QUESTION, TextPart, part_of
 from exegete.tasks.batching import Batch
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from exegete.models.ours.pair import Pair
 
 
-def answered(model: "Pair", texts: Batch, x: Tensor, layers: LayersByKind) -> Layered:
+def run_pair(model: "Pair", texts: Batch, x: Tensor, layers: LayersByKind) -> Layered:
     """Logits [batch, class] from embeddings [batch, token, size], and the initial states of the encoders."""
     passage, question = part_of(texts, PASSAGE), part_of(texts, QUESTION)
     read = _read(model, model.encoder, x, passage, layers, ())
@@ -46,7 +46,7 @@ def _inner(model: "Pair", context: Tensor, query: Tensor, layers: LayersByKind) 
 
 
 def _read(
-    model: "Pair", encoder: torch.nn.Module, x: Tensor, part: TextPart, layers: LayersByKind, start: Memory
+    model: "Pair", encoder: torch.nn.Module, x: Tensor, part: TextPart, layers: LayersByKind, start: LayerMemory
 ) -> LayeredText:
     """A text as its encoder reads it; one without any token has no states and hands over zeros."""
     if part.present.any():
@@ -58,7 +58,7 @@ def _read(
 
 
 def _summed_up(model: "Pair", read: LayeredText, part: TextPart, layers: LayersByKind) -> Tensor:
-    """The question as a whole, [batch, size], as `exegete.models.ours.encoders.summed_up` has it."""
+    """The question as a whole, [batch, size], as `exegete.models.ours.encoders.summarise_text` has it."""
     if isinstance(model.question_encoder, Average | Identity):
         equal = part.words / part.words.sum(-1, keepdim=True).clamp(min=1).double()
         return layers("pool", read.states, equal, part.words)

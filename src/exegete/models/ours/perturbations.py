@@ -37,7 +37,7 @@ def _has_weights(part: object) -> bool:
 
 
 @contextmanager
-def restored(model: nn.Module) -> Iterator[None]:
+def restore_after(model: nn.Module) -> Iterator[None]:
     """Inside, parameters may be changed in place; afterwards they are what they were."""
     before = [parameter.detach().clone() for parameter in model.parameters()]
     try:
@@ -49,14 +49,14 @@ def restored(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def randomised(model: object, of: Sequence[str], seed: int) -> Iterator[None]:
+def randomise(model: object, of: Sequence[str], seed: int) -> Iterator[None]:
     """Some parts without what they learnt: keyed normal numbers of the same size (Adebayo et al. 2018, section 3).
 
     Every tensor keeps its root mean square, so that only what was learnt is gone, and not the scale of things.
     """
     if not isinstance(model, Model):
         raise UsageError(f"{type(model).__name__} has no layers that could be drawn anew: use one of our own models")
-    with restored(model):
+    with restore_after(model):
         with torch.no_grad():
             for part in of:
                 for name, parameter in getattr(model, part).named_parameters():
@@ -83,7 +83,7 @@ def unshiftable(model: object) -> str | None:
 
 
 @contextmanager
-def shifted(model: object, seed: int) -> Iterator[None]:
+def shift_weights(model: object, seed: int) -> Iterator[None]:
     """The same function of a text in other coordinates (Kindermans et al. 2017, section 2).
 
     e'_w = e_w + m for every word w, b' = b − W m in the first layer, so that W e' + b' = W e + b. The shift m has the
@@ -93,7 +93,7 @@ def shifted(model: object, seed: int) -> Iterator[None]:
     if (reason := unshiftable(model)) is not None:
         raise UsageError(f"the input can't be shifted: {reason}")
     assert isinstance(model, Classifier)
-    with restored(model):
+    with restore_after(model):
         with torch.no_grad():
             table = model.embedding.weight.double()
             m = normal(seed, stable_seed("shifted"), places(table)) * table[PAD + 1 :].square().mean().sqrt()

@@ -23,13 +23,13 @@ from torch import Tensor, nn
 from exegete.base.errors import UsageError
 from exegete.base.places import places
 from exegete.models.capabilities import Encoded
-from exegete.models.contract import Intervention, Readout, Replacement, Trace
+from exegete.models.contract import Intervention, Readout, ReplacedBy, Trace
 from exegete.models.ours.classifier import TextClassifier, own_places
-from exegete.models.ours.module import Keep
-from exegete.models.ours.self_attention import Hook
+from exegete.models.ours.module import KeptSites
+from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.ours.transformer import LAYER, Stack, StackOutput, Transformer
 from exegete.models.settings import MODELS, SpelledSettings
-from exegete.models.spelling import Grid, rewriting, side_by_side, spelled
+from exegete.models.spelling import Grid, pieces_in_a_row, rewriting, spell_batch
 from exegete.tasks.batching import Batch
 from exegete.tasks.open_words import OpenWords
 from exegete.tasks.vocabulary import PAD, SPECIAL, UNKNOWN, Vocabulary
@@ -110,13 +110,13 @@ class Spelled(TextClassifier):
         grid = self._grid(batch)
         return grid.beside(self.embedding(grid.ids))
 
-    def replaced(self, batch: Batch, words: Tensor, by: Replacement) -> Tensor:
+    def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         """Piece by piece: a word keeps its width."""
         grid = self._grid(batch)
         other = torch.zeros((), device=words.device) if by == "zero" else grid.beside(self._other(grid, by))
         return torch.where(words[..., None], other, self.embed(batch))
 
-    def _other(self, grid: Grid, by: Replacement) -> Tensor:
+    def _other(self, grid: Grid, by: ReplacedBy) -> Tensor:
         """What stands in the place of pieces, [batch, token, P, size]."""
         if by != "mean":
             return self.embedding(torch.full_like(grid.ids, UNKNOWN if by == "unknown" else PAD))  # type: ignore[no-any-return]
@@ -125,16 +125,16 @@ class Spelled(TextClassifier):
         return self.embedding.weight[len(SPECIAL) :].mean(0).expand(*grid.ids.shape, -1)
 
     def _grid(self, batch: Batch) -> Grid:
-        return spelled(batch, self.vocabulary.spell)
+        return spell_batch(batch, self.vocabulary.spell)
 
     def _read(
-        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites = ()
     ) -> StackOutput:
         """The layers over pieces, folded to words."""
-        pieces = side_by_side(self._grid(batch))
+        pieces = pieces_in_a_row(self._grid(batch))
         vectors = pieces.vectors(self.embed(batch) if embedded is None else embedded, self.size)
 
-        def at(name: str) -> Hook | None:
+        def at(name: str) -> AttentionHook | None:
             return None if intervene is None else rewriting(name, batch, pieces, intervene)
 
         found = self.encoder.read(vectors, pieces.real, at, keep)
@@ -182,7 +182,7 @@ class ReadSpelled(Spelled):
         """Queries and keys of every layer."""
         yield from self.encoder.attention_parameters()
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         layers = self._read(batch, embedded, intervene, keep)
         logits = self.two_sided(self.decoder(self._context(layers.states, batch)))
         return Trace(logits, layers.weights, layers.moved, dict.fromkeys(self.sites, own_places(batch)))

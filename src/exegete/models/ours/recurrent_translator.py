@@ -21,16 +21,16 @@ from torch.nn.functional import linear
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.encoders import BiGRU
-from exegete.models.ours.module import Keep, Projecting
+from exegete.models.ours.module import KeptSites, Projecting
 from exegete.models.ours.parts import TextPart, part_of
-from exegete.models.ours.translator import SOURCE, Draft, Translator, last_step, read_by_decoder, rows_of
+from exegete.models.ours.translator import SOURCE, Draft, Translator, example_numbers, last_step, read_by_decoder
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.tasks.batching import Batch
 
 SITE = "attention"
 
 # States [batch, step, hidden] and the number of the first among those that are run -> weights [batch, step, key].
-Attend = Callable[[Tensor, int], Tensor]
+StepAttention = Callable[[Tensor, int], Tensor]
 
 
 class Steps(NamedTuple):
@@ -56,7 +56,7 @@ class RecurrentDecoder(nn.Module, ABC):
     readout: nn.Linear
 
     @abstractmethod
-    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: Attend) -> Steps:
+    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: StepAttention) -> Steps:
         """Read embedded words [batch, step, size], one after the other, from a state [batch, hidden] on.
 
         `states` [batch, key, 2 hidden] are those of the source.
@@ -77,7 +77,7 @@ class Bahdanau(RecurrentDecoder):
         self.state = nn.Linear(hidden, 3 * hidden)
         self.readout = nn.Linear(3 * hidden + size, size)
 
-    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: Attend) -> Steps:
+    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: StepAttention) -> Steps:
         """Step by step: a state needs the context, which needs the state before."""
         inputs, queries, weights, contexts = self.word(words), [state], [], []
         for step in range(words.shape[1]):
@@ -112,7 +112,7 @@ class Luong(RecurrentDecoder):
         self.gru = nn.GRU(size, hidden, batch_first=True)
         self.readout = nn.Linear(3 * hidden, size)
 
-    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: Attend) -> Steps:
+    def run(self, words: Tensor, state: Tensor, states: Tensor, attend: StepAttention) -> Steps:
         """All states, then all weights."""
         queries, last = self.gru(words, state[None].contiguous())
         weights = attend(queries, 0)
@@ -186,7 +186,7 @@ class RecurrentTranslator(Projecting, Translator):
         yield from self.project.parameters()
 
     def _ran(
-        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites
     ) -> tuple[Trace, Tensor]:
         del keep
         memory, _, steps = self._run(batch, embedded, intervene)
@@ -218,7 +218,7 @@ class RecurrentTranslator(Projecting, Translator):
         written = replace(writing, step=writing.step + 1, memory={**memory, "state": steps.state})
         return self._logits(steps.features)[:, 0], written
 
-    def _attend(self, writing: Draft, target: TextPart | None = None) -> Attend:
+    def _attend(self, writing: Draft, target: TextPart | None = None) -> StepAttention:
         """Weights of steps after those that are written, perhaps rewritten; without a target every step is real."""
         words, keys = writing.memory["words"], writing.memory["keys"]
 
@@ -245,7 +245,7 @@ class RecurrentTranslator(Projecting, Translator):
         `query` is the state that the scores come from, beside the word that was read last.
         """
         memory, words, steps = self._run(batch, embedded, intervene)
-        rows, step = rows_of(batch), last_step(batch)
+        rows, step = example_numbers(batch), last_step(batch)
         query = steps.queries[rows, step]
         scores = self.scorer(query[:, None], memory["keys"])[:, 0]
         return Encoded(memory["states"], scores, memory["words"], None, torch.cat([query, words[rows, step]], -1))

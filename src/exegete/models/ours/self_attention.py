@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from exegete.base.errors import UsageError
 from exegete.models.projections import Projection
 
-Hook = Callable[[Tensor, Tensor, Tensor, Projection], Tensor]
-Norm = Literal["pre", "post"]
+AttentionHook = Callable[[Tensor, Tensor, Tensor, Projection], Tensor]
+NormPlace = Literal["pre", "post"]
 
 
 class KeyValue(NamedTuple):
@@ -99,7 +99,9 @@ class MultiHead(nn.Module):
         self.query, self.key, self.value, self.out = (nn.Linear(size, size) for _ in range(4))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, queries: Tensor, keys: Tensor, mask: Tensor, at: Hook | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, queries: Tensor, keys: Tensor, mask: Tensor, at: AttentionHook | None = None
+    ) -> tuple[Tensor, Tensor]:
         """[batch, query, size] and [batch, key, size] to [batch, query, size] and weights [batch, head, query, key].
 
         The mask [batch, 1, query or 1, key] is True where a query may look; rows of padding queries should be False.
@@ -110,7 +112,9 @@ class MultiHead(nn.Module):
         """Keys and values of some places, to be attended over once or many times."""
         return KeyValue(self._split(self.key(keys)), self._split(self.value(keys)))
 
-    def attend(self, queries: Tensor, pair: KeyValue, mask: Tensor, at: Hook | None = None) -> tuple[Tensor, Tensor]:
+    def attend(
+        self, queries: Tensor, pair: KeyValue, mask: Tensor, at: AttentionHook | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The same over keys and values that are there already."""
         q = self._split(self.query(queries))  # [batch, head, query, size / heads]
         scores = q @ pair.keys.mT / math.sqrt(q.shape[-1])
@@ -143,7 +147,7 @@ class FeedForward(nn.Sequential):
 class Residual(nn.Module):
     """x + f(x), with a layer norm before f (`pre`, which trains without a warm-up) or after the sum (`post`)."""
 
-    def __init__(self, size: int, dropout: float, norm: Norm) -> None:
+    def __init__(self, size: int, dropout: float, norm: NormPlace) -> None:
         super().__init__()
         self.norm, self.first = nn.LayerNorm(size), norm == "pre"
         self.dropout = nn.Dropout(dropout)
@@ -164,14 +168,14 @@ class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each in a residual. Layers of norm `pre` end without one: add it if need be."""
 
     def __init__(
-        self, size: int, heads: int, inner: int, project: Projection, dropout: float = 0.0, norm: Norm = "pre"
+        self, size: int, heads: int, inner: int, project: Projection, dropout: float = 0.0, norm: NormPlace = "pre"
     ) -> None:
         super().__init__()
         self.attention = MultiHead(size, heads, project, dropout)
         self.feed_forward = FeedForward(size, inner, dropout)
         self.around_attention, self.around_feed_forward = (Residual(size, dropout, norm) for _ in range(2))
 
-    def forward(self, states: Tensor, mask: Tensor, at: Hook | None = None) -> Encoding:
+    def forward(self, states: Tensor, mask: Tensor, at: AttentionHook | None = None) -> Encoding:
         """States [batch, token, size] and mask [batch, 1, token or 1, token] to states and weights."""
         x = self.around_attention.enter(states)
         found, weights = self.attention(x, x, mask, at)
@@ -198,7 +202,7 @@ class DecoderLayer(nn.Module):
         inner: int,
         projects: tuple[Projection, Projection],  # over the target, over the source
         dropout: float = 0.0,
-        norm: Norm = "pre",
+        norm: NormPlace = "pre",
     ) -> None:
         super().__init__()
         self.own, self.cross = (MultiHead(size, heads, project, dropout) for project in projects)
@@ -214,7 +218,7 @@ class DecoderLayer(nn.Module):
         states: Tensor,
         past: Past,
         masks: tuple[Tensor, Tensor],
-        at: tuple[Hook | None, Hook | None] = (None, None),
+        at: tuple[AttentionHook | None, AttentionHook | None] = (None, None),
     ) -> Decoding:
         """States [batch, step, size] of the steps after `past`.
 

@@ -21,8 +21,8 @@ from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.attention import SCORERS
 from exegete.models.ours.classifier import SITE, PoolingClassifier, own_places
-from exegete.models.ours.module import Keep
-from exegete.models.ours.self_attention import EncoderLayer, Hook, among, sinusoids
+from exegete.models.ours.module import KeptSites
+from exegete.models.ours.self_attention import AttentionHook, EncoderLayer, among, sinusoids
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import TransformerSettings
 from exegete.tasks.batching import Batch
@@ -59,7 +59,11 @@ class Stack(nn.Module):
         return self.read(embedded, present, keep=()).states
 
     def read(
-        self, embedded: Tensor, present: Tensor, at: Callable[[str], Hook | None] | None = None, keep: Keep = None
+        self,
+        embedded: Tensor,
+        present: Tensor,
+        at: Callable[[str], AttentionHook | None] | None = None,
+        keep: KeptSites = None,
     ) -> StackOutput:
         """The same with the weights of the layers to keep; `at` gives the hook of a site."""
         states, mask = self.dropout(self._placed(embedded, present)), among(present)
@@ -129,7 +133,7 @@ class Transformer(PoolingClassifier):
         """States, scores and W h_t of a batch, once; `intervene` acts in the layers."""
         return self._pooling(self._read(batch, embedded, intervene).states, batch)
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         layers = self._read(batch, embedded, intervene, keep)
         encoded = self._pooling(layers.states, batch)
         logits, weights = self._pooled(SITE, encoded, batch, intervene)
@@ -137,9 +141,9 @@ class Transformer(PoolingClassifier):
         return Trace(logits, {**layers.weights, SITE: weights}, {**layers.moved, SITE: encoded.states}, owner)
 
     def _read(
-        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep = ()
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites = ()
     ) -> StackOutput:
-        def at(name: str) -> Hook:
+        def at(name: str) -> AttentionHook:
             def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
                 return weights if intervene is None else intervene(Site(name, scores, weights, mask, project, batch))
 

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from exegete.models.contract import Intervention, Site, Trace
-from exegete.models.ours.module import Keep
+from exegete.models.ours.module import KeptSites
 from exegete.models.ours.parts import TextPart, part_of
 from exegete.models.ours.self_attention import (
+    AttentionHook,
     DecoderLayer,
     EncoderLayer,
-    Hook,
     KeyValue,
     MultiHead,
     Past,
@@ -45,7 +45,7 @@ from exegete.tasks.batching import Batch
 
 DECODER, CROSS = "decoder.", "cross."  # and the layer's number
 
-At = Callable[[str], Hook]  # the hook of a site
+HookAt = Callable[[str], AttentionHook]  # the hook of a site
 
 
 class Decoded(NamedTuple):
@@ -79,7 +79,7 @@ class TransformerDecoder(nn.Module):
         """Before the first step: what every layer looks up in the source's states [batch, key, size]."""
         return [layer.begin(source) for layer in self.each]
 
-    def forward(self, states: Tensor, pasts: Sequence[Past], masks: tuple[Tensor, Tensor], at: At) -> Decoded:
+    def forward(self, states: Tensor, pasts: Sequence[Past], masks: tuple[Tensor, Tensor], at: HookAt) -> Decoded:
         """Steps [batch, step, size] with their positions, after those of the past; masks as a layer takes them."""
         states, weights, inputs, after = self.dropout(states), {}, [], []
         for number, (layer, past) in enumerate(zip(self.each, pasts, strict=True)):
@@ -119,7 +119,7 @@ class TransformerTranslator(Translator):
             yield from _of_weights(decoding.cross)
 
     def _ran(
-        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites
     ) -> tuple[Trace, Tensor]:
         embedded = self.embed(batch) if embedded is None else embedded
         source, steps, at = part_of(batch, SOURCE), read_by_decoder(batch), _at(batch, intervene)
@@ -134,7 +134,7 @@ class TransformerTranslator(Translator):
         owner = {site: (steps if site.startswith(DECODER) else source).owner for site in self.sites}
         return Trace(embedded.new_zeros(0), weights, moved, owner), decoded.states
 
-    def _read(self, source: TextPart, embedded: Tensor, at: At, keep: Keep = ()) -> StackOutput:
+    def _read(self, source: TextPart, embedded: Tensor, at: HookAt, keep: KeptSites = ()) -> StackOutput:
         return self.encoder.read(source.take(embedded), source.present, at, keep)
 
     def _placed(self, embedded: Tensor, first: int = 0) -> Tensor:
@@ -145,7 +145,7 @@ class TransformerTranslator(Translator):
         )
 
     def _moved(
-        self, decoded: Decoded, states: Tensor, parts: tuple[TextPart, TextPart], keep: Keep
+        self, decoded: Decoded, states: Tensor, parts: tuple[TextPart, TextPart], keep: KeptSites
     ) -> dict[str, Tensor]:
         """What the weights of the decoder's sites multiply: [batch, key, size] each, 0 on padding."""
         moved: dict[str, Tensor] = {}
@@ -196,10 +196,10 @@ def _of_weights(attention: MultiHead) -> Iterator[nn.Parameter]:
         yield from part.parameters()
 
 
-def _at(batch: Batch, intervene: Intervention | None, first: int = 0) -> At:
+def _at(batch: Batch, intervene: Intervention | None, first: int = 0) -> HookAt:
     """A hook per site that shows it to the intervention; `first` is the first of the steps that are done."""
 
-    def at(name: str) -> Hook:
+    def at(name: str) -> AttentionHook:
         def hook(scores: Tensor, weights: Tensor, mask: Tensor, project: Projection) -> Tensor:
             if intervene is None:
                 return weights

@@ -16,7 +16,7 @@ from torch.nn.functional import linear
 
 from exegete.base.places import places
 from exegete.models.contract import Intervention, Readout, Trace, refuse_foreign
-from exegete.models.ours.module import Keep, Model, draw, embeddings
+from exegete.models.ours.module import KeptSites, Model, draw_normal, embeddings
 from exegete.models.ours.parts import TextPart, part_of
 from exegete.models.settings import MODELS, TranslatorSettings
 from exegete.tasks.batching import Batch
@@ -55,7 +55,7 @@ class Translator(Model):
         self.output = None if self.settings.tied else nn.Linear(self.size, len(vocabulary), bias=False)
         self.bias = nn.Parameter(torch.zeros(len(vocabulary)))
         for table in self.tables:
-            draw(table, self.settings)
+            draw_normal(table, self.settings)
 
     @abstractmethod
     def _make_layers(self) -> None:
@@ -101,7 +101,7 @@ class Translator(Model):
         *,
         embedded: Tensor | None = None,
         intervene: Intervention | None = None,
-        keep: Keep = None,
+        keep: KeptSites = None,
     ) -> Trace:
         """`trace` of the last step of every target alone: logits [batch, word], and one query at the decoder's sites.
 
@@ -109,20 +109,20 @@ class Translator(Model):
         """
         refuse_foreign(batch, self.reader)
         trace, read = self._ran(batch, embedded, intervene, keep)
-        rows, step = rows_of(batch), last_step(batch)
+        rows, step = example_numbers(batch), last_step(batch)
         attention = {
             site: weights if site.startswith(ENCODER) else weights[rows, :, step][:, :, None]
             for site, weights in trace.attention.items()
         }
         return trace._replace(logits=self._logits(read[rows, step]), attention=attention).only(keep)
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         trace, read = self._ran(batch, embedded, intervene, keep)
         return trace._replace(logits=self._logits(read))
 
     @abstractmethod
     def _ran(
-        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep
+        self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites
     ) -> tuple[Trace, Tensor]:
         """All but the logits, and what the output layer reads of every step: [batch, step, …]."""
 
@@ -149,7 +149,7 @@ def last_step(batch: Batch) -> Tensor:
     return (read_by_decoder(batch).present.sum(-1) - 1).clamp(min=0)
 
 
-def rows_of(batch: Batch) -> Tensor:
+def example_numbers(batch: Batch) -> Tensor:
     """The number of every example: [batch]."""
     return places(batch.ids)
 

@@ -13,16 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.base.names import varied
+from exegete.base.names import vary
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Readout, Trace
 from exegete.models.ours.classifier import own_places
-from exegete.models.ours.module import Keep, Model, Projecting
+from exegete.models.ours.module import KeptSites, Model, Projecting
 from exegete.models.own.adapter import SITE, OwnModel, OwnPooling
-from exegete.models.own.file import load_function, said_of, source_hash
+from exegete.models.own.file import load_function, plain_code_errors, source_hash
 from exegete.models.own.hook import Hook, View
-from exegete.models.own.registry import held
-from exegete.models.own.words import known_words, order_of
+from exegete.models.own.registry import find_adapter
+from exegete.models.own.words import known_words, own_class_order
 from exegete.models.projections import PROJECTIONS, Projection
 from exegete.models.settings import MODELS, OwnSettings
 from exegete.tasks.batching import Batch
@@ -47,10 +47,10 @@ class Own(Model):
         self.settings, self.own = settings, own
         self.project: Projection = PROJECTIONS[settings.projection].load()(**settings.projection_settings)
         self.register_buffer("rows", known.rows, persistent=False)  # [word]: the module's own row of every word
-        self.order = order_of(own, labels)  # [class]: which of the module's logits is that of a class
+        self.order = own_class_order(own, labels)  # [class]: which of the module's logits is that of a class
         self._sites: tuple[str, ...] = ()
         self._query: Literal["only", "every"] = "only"
-        with said_of(_where(settings)):
+        with plain_code_errors(_where(settings)):
             batch = probe(self)
             self.size, trace = check_own(self, batch)
             self._sites = tuple(trace.attention)
@@ -93,7 +93,7 @@ class Own(Model):
         """[batch, token, size], by the module's own rows."""
         return self.own.embed(self.rows[batch.tokens])
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
         del keep
         view = View(batch)
         hook = Hook(view, self.project, intervene, self.who)
@@ -234,7 +234,7 @@ def own_model(spec: str, vocabulary: Vocabulary, labels: tuple[str, ...], size: 
             f"the texts have no labels, and {type(own).__name__} doesn't name its classes: give its `labels`"
         )
     labels = labels or tuple(str(label) for label in own.labels or ())
-    return (PooledOwn if isinstance(own, OwnPooling) else Own)(varied(spec, hash=found), own, vocabulary, labels)
+    return (PooledOwn if isinstance(own, OwnPooling) else Own)(vary(spec, hash=found), own, vocabulary, labels)
 
 
 @contextmanager
@@ -252,9 +252,9 @@ def resting(model: nn.Module) -> Iterator[None]:
 def _made(settings: OwnSettings, words: tuple[str, ...], labels: tuple[str, ...]) -> OwnModel:
     """What the file's function makes, or what was wrapped."""
     if settings.wrapped:
-        return held(settings.wrapped)
+        return find_adapter(settings.wrapped)
     make = load_function(settings.file, settings.make)
-    with said_of(_where(settings)):
+    with plain_code_errors(_where(settings)):
         own = make(words, labels)
     if not isinstance(own, OwnModel):
         raise UsageError(

@@ -58,7 +58,7 @@ def _imported(path: Path, name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with _beside(path), said_of(path):
+        with _beside(path), plain_code_errors(path):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
@@ -126,7 +126,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 @contextmanager
-def said_of(path: Path) -> Iterator[None]:
+def plain_code_errors(path: Path) -> Iterator[None]:
     """Turn what goes wrong in the user's own code into one sentence with its line; the cause stays attached."""
     try:
         yield

@@ -10,7 +10,7 @@ from exegete.models.own.adapter import OwnModel
 _adapters: dict[str, OwnModel] = {}
 
 
-def hold(own: OwnModel) -> str:
+def hold_adapter(own: OwnModel) -> str:
     """Keep an adapter as it is now, and the name that it has from now on: its class and a fingerprint."""
     digest = hashlib.sha256(f"{type(own).__module__}.{type(own).__qualname__}\0{_source(own)}".encode())
     for name, tensor in sorted(own.state_dict().items()):
@@ -20,7 +20,7 @@ def hold(own: OwnModel) -> str:
     return name
 
 
-def held(name: str) -> OwnModel:
+def find_adapter(name: str) -> OwnModel:
     """An adapter that was wrapped here, as it was then."""
     if name not in _adapters:
         raise ExegeteError(

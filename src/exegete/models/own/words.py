@@ -48,7 +48,7 @@ def _found(place: Mapping[str, int], names: Sequence[str]) -> str | None:
     return next((written[name] for name in names if name in written), None)
 
 
-def order_of(own: OwnModel, labels: tuple[str, ...]) -> Tensor | None:
+def own_class_order(own: OwnModel, labels: tuple[str, ...]) -> Tensor | None:
     """Where the task's classes are among the module's logits; None: in the same order."""
     if own.labels is None:
         return None

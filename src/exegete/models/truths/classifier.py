@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from exegete.models.capabilities import Encoded
 from exegete.models.contract import Intervention, Site, Trace
 from exegete.models.ours.classifier import SITE, own_places
-from exegete.models.ours.module import Keep, Model
+from exegete.models.ours.module import KeptSites, Model
 from exegete.models.projections import Projection, Softmax
 from exegete.models.truths.ladder import NULL, NullKey
 from exegete.tasks.batching import Batch
@@ -78,12 +78,12 @@ class HandSet(Model):
         embedded = self.embed(batch) if embedded is None else embedded
         wiring, words = self.wiring, batch.words
         score, value, strength = embedded.masked_fill(~words[..., None], 0.0).unbind(-1)
-        modified = strength * moved(value, -1)
+        modified = strength * shift_right(value, -1)
         states, scores = (value + modified).where(words, 0.0), score + wiring.context * modified.abs()
         for _ in range(wiring.depth):
-            around = (moved(states, 1) + moved(states, -1)) / 2
+            around = (shift_right(states, 1) + shift_right(states, -1)) / 2
             states = ((1 - wiring.mix) * states + wiring.mix * around).where(words, 0.0)
-        states, scores = (moved(x, wiring.shift).where(words, 0.0) for x in (states, scores))
+        states, scores = (shift_right(x, wiring.shift).where(words, 0.0) for x in (states, scores))
         mean = states.sum(-1, keepdim=True) / words.sum(-1, keepdim=True).clamp(min=1)
         rest = wiring.gain * (1 - wiring.read) * mean + wiring.bias
         start = (batch.tokens == START) & ~words if wiring.first else torch.zeros_like(words)
@@ -112,7 +112,7 @@ class HandSet(Model):
         """None: nothing is trained."""
         yield from ()
 
-    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: Keep) -> Trace:  # noqa: ARG002
+    def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:  # noqa: ARG002
         encoded = self.encode(batch, embedded=embedded)
         scores, mask = encoded.scores[:, None, None], encoded.mask[:, None, None]  # [batch, 1, 1, key]
         weights = self.weigh(scores, mask)
@@ -122,10 +122,10 @@ class HandSet(Model):
         return Trace(logits, {SITE: weights}, {SITE: encoded.states}, {SITE: own_places(batch)})
 
 
-def moved(x: Tensor, by: int) -> Tensor:
+def shift_right(x: Tensor, by: int) -> Tensor:
     """Every number so many places to the right, 0 where none comes from: [..., place].
 
-    >>> moved(torch.tensor([1, 2, 3]), 1).tolist(), moved(torch.tensor([1, 2, 3]), -1).tolist()
+    >>> shift_right(torch.tensor([1, 2, 3]), 1).tolist(), shift_right(torch.tensor([1, 2, 3]), -1).tolist()
     ([0, 1, 2], [2, 3, 0])
     """
     if by == 0:

@@ -25,7 +25,7 @@ LOW = -3.0  # the score of a word that doesn't matter: its gate is nearly closed
 SINK = 6.0  # what a sink scores above all others
 BLUR = (1.0, 1.1)  # spread of scores around the logarithm of effects, under which Γ is about .6
 NEARLY = (1.2, 1.3)  # the largest weight by the smallest, where weights are nearly alike
-Known = Literal["strong", "partly", "no"]
+KnownGrade = Literal["strong", "partly", "no"]
 
 
 class Dice:
@@ -90,7 +90,7 @@ class Family:
     """A declaration."""
 
     name: str
-    known: Known
+    known: KnownGrade
     why: str
     draw: Callable[[Dice], DrawnFamily]
 
@@ -104,7 +104,7 @@ class Truth(NamedTuple):
     task: Task
 
 
-def drawn(family: Family, number: int) -> Truth:
+def draw_family(family: Family, number: int) -> Truth:
     """A model and a task by the family's name and a number."""
     dice = Dice("truth", family.name, number)
     own = family.draw(dice)

@@ -49,7 +49,7 @@ NULL = 1e9  # the score that marks the null key: no word gets near it
 FIRST = 0.5  # what a word with an open gate adds to a logit before training, m / room
 
 
-class Said(NamedTuple):
+class WordVotes(NamedTuple):
     """What single words say, by class; 0 where no word is."""
 
     votes: Tensor  # [batch, token, output]: m s
@@ -124,7 +124,7 @@ class Ladder(PoolingClassifier):
         weights: Tensor = self.project(encoded.scores, encoded.mask)[..., None]
         return weights * encoded.values + self._by_class(self._open(batch, said))
 
-    def _open(self, batch: Batch, said: Said) -> Tensor:
+    def _open(self, batch: Batch, said: WordVotes) -> Tensor:
         """(1 − share) · u_t m r_t: what every word adds with all gates open."""  # [batch, token, output]
         room = batch.lengths.clamp(min=self.settings.room)[:, None, None]
         return (1 - self.settings.share) * said.leanings / room
@@ -147,12 +147,12 @@ class Votes(nn.Module):
         """m > 0, which all words share: room times what a word with an open gate adds to a logit."""
         return self.room * softplus(self.raw)
 
-    def forward(self, embedded: Tensor, words: Tensor) -> Said:
+    def forward(self, embedded: Tensor, words: Tensor) -> WordVotes:
         """Forward the sign, backward the derivative of tanh: what is added to the sign is 0."""
         leanings = self.linear(embedded).tanh()
         signs = torch.where(leanings.detach() < 0, -1.0, 1.0).to(leanings.dtype)
         scale = self.strength * words[..., None]
-        return Said(scale * (signs + (leanings - leanings.detach())), scale * leanings)
+        return WordVotes(scale * (signs + (leanings - leanings.detach())), scale * leanings)
 
 
 class NullKey(Projection):

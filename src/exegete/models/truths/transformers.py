@@ -60,8 +60,8 @@ _SEES, _COPIES, _ZERO = WiredHead({COPY: 1.0}), WiredHead({COPY: 1.0}, LEAK), Wi
 _FLAT, _IDLE, _PARTLY = WiredHead({}), WiredHead({NOISE: 1.0}, LEAK), WiredHead({COPY: 0.05, NOISE: 0.45})
 _NEARLY = {COPY: 0.01}  # twice that times log |v|, which spans 6.2: 13 % from the smallest to the largest weight
 _GATHERS, _GATHERS_FLAT = WiredHead({COPY: 1.0}, gathers=True), WiredHead(_NEARLY, 1.08, gathers=True)
-Layers = tuple[tuple[WiredHead, WiredHead], tuple[WiredHead, WiredHead]]
-WIRED: Mapping[str, Layers] = {
+WiredLayers = tuple[tuple[WiredHead, WiredHead], tuple[WiredHead, WiredHead]]
+WIRED: Mapping[str, WiredLayers] = {
     "planted": ((_IDLE, _IDLE), (_SEES, _SEES)),
     "planted below": ((_SEES, _SEES), (_IDLE, _IDLE)),
     "copied at the readout": ((_FLAT, _FLAT), (_COPIES, _COPIES)),
@@ -85,7 +85,7 @@ class Wired(NamedTuple):
     model: Predictor
 
 
-def wired(name: str, seed: int = 0) -> Wired:
+def build_wired(name: str, seed: int = 0) -> Wired:
     """One of them by its name, with the words and texts of a seed."""
     from exegete.models.huggingface.classifier import OwnHead
     from exegete.models.huggingface.load import LoadedParts
@@ -147,7 +147,7 @@ def _tokenizer(words: tuple[str, ...]) -> Any:
 
 
 @torch.no_grad()
-def _bert(layers: Layers, words: Tensor, rows: int) -> Any:
+def _bert(layers: WiredLayers, words: Tensor, rows: int) -> Any:
     """All weights 0 but for those that carry features."""
     import transformers
 

@@ -21,8 +21,8 @@ from exegete.base.errors import ExegeteError
 from exegete.base.progress import Progress, silent
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
-Job = Callable[[Item, Progress], Result]
+JobResult = TypeVar("JobResult")
+Job = Callable[[Item, Progress], JobResult]
 RETRIES = 3  # of a piece whose worker died
 
 
@@ -34,8 +34,8 @@ class Engine(Protocol):
         """Pieces that are done side by side."""
 
     def map(
-        self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
-    ) -> Iterator[tuple[Item, Result]]:
+        self, job: Job[Item, JobResult], items: Sequence[Item], progress: Progress = silent
+    ) -> Iterator[tuple[Item, JobResult]]:
         """Do the job for every item; results as they come."""
 
     def warm(self, job: Job[Item, None], item: Item) -> None:
@@ -61,7 +61,7 @@ class Halving(Protocol):
         """The same piece in halves; None if it can't be cut, or is in halves already."""
 
 
-def halved(piece: Item) -> Item | None:
+def halve(piece: Item) -> Item | None:
     """A piece in halves, if it can be cut."""
     found: Item | None = piece.halved() if isinstance(piece, Halving) else None
     return found

@@ -24,7 +24,7 @@ from exegete.base.errors import UsageError
 from exegete.base.processes import Workers, cores, settle
 from exegete.base.progress import Progress, silent
 from exegete.base.threads import one_thread
-from exegete.runs.engine.contract import RETRIES, Item, Job, Result, SetAsideError, halved
+from exegete.runs.engine.contract import RETRIES, Item, Job, JobResult, SetAsideError, halve
 
 _messages: "Queue[tuple[str, int, int] | None] | None" = None  # in a worker: where it tells how far it is
 
@@ -52,8 +52,8 @@ class LocalEngine:
         return self._wanted or (cores() if in_use().type == CPU and mp.parent_process() is None else 1)
 
     def map(
-        self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
-    ) -> Iterator[tuple[Item, Result]]:
+        self, job: Job[Item, JobResult], items: Sequence[Item], progress: Progress = silent
+    ) -> Iterator[tuple[Item, JobResult]]:
         """Do the job for every item; results as they come."""
         if self.workers == 1 or len(items) <= 1:
             with one_thread():
@@ -74,15 +74,17 @@ class LocalEngine:
         if aside:
             raise SetAsideError(aside, len(items))
 
-    def _alone(self, job: Job[Item, Result], item: Item, progress: Progress) -> list[tuple[Item, Result]]:
+    def _alone(self, job: Job[Item, JobResult], item: Item, progress: Progress) -> list[tuple[Item, JobResult]]:
         """A piece while nothing else is done, whole or else in halves, with its result; nothing if it kills."""
-        smaller = halved(item)
+        smaller = halve(item)
         for piece in (item,) if smaller is None else (item, smaller):
             for _, result in self._done(job, {0: piece}, progress):
                 return [(piece, result)]
         return []
 
-    def _done(self, job: Job[Item, Result], items: dict[int, Item], progress: Progress) -> Iterator[tuple[int, Result]]:
+    def _done(
+        self, job: Job[Item, JobResult], items: dict[int, Item], progress: Progress
+    ) -> Iterator[tuple[int, JobResult]]:
         """The pieces that are done until a worker dies."""
         pool, self._asked = self._started(), True
         with _heard(self._queue, progress):

@@ -23,12 +23,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from exegete.base.errors import ExegeteError, UsageError
-from exegete.base.pauses import checked
+from exegete.base.pauses import call_at_pauses
 from exegete.base.processes import Worker, Workers, settle
 
-Found = dict[str, Any]
+Reply = dict[str, Any]
 Tell = Callable[[Mapping[str, Any]], None]
-Answer = Callable[[str, dict[str, Any], Tell], Found]
+Answerer = Callable[[str, dict[str, Any], Tell], Reply]
 MAKING = 0  # the number of the first question: what is kept
 DIED = "the worker process died (out of memory?): ask again, it is started anew"
 
@@ -41,7 +41,7 @@ class PendingQuestion:
     """A question on its way: its answer comes into `found`; `told` hears how far it is, in a thread of its own."""
 
     def __init__(self, told: Tell) -> None:
-        self.found: Future[Found] = Future()
+        self.found: Future[Reply] = Future()
         self.told = told
         self.found.set_running_or_notify_cancel()
 
@@ -76,7 +76,7 @@ class Warm:
         self._start()
 
     @property
-    def made(self) -> "Future[Found]":
+    def made(self) -> "Future[Reply]":
         """Done when the thing is there; what it raises says why it isn't."""
         return self._made.found
 
@@ -85,7 +85,7 @@ class Warm:
         """Questions that are not answered yet."""
         return len(self._waiting)
 
-    def ask(self, name: str, arguments: Mapping[str, Any], told: Tell = _deaf) -> tuple[int, "Future[Found]"]:
+    def ask(self, name: str, arguments: Mapping[str, Any], told: Tell = _deaf) -> tuple[int, "Future[Reply]"]:
         """Ask: the question's number, and its answer to come."""
         with self._lock:
             if self._died:
@@ -149,9 +149,9 @@ def _work(connection: Connection, make: str, arguments: tuple[str | None, ...], 
     gone: set[int] = set()
     threading.Thread(target=_read, args=(connection, questions, gone), daemon=True).start()
     module, _, function = make.partition(":")
-    kept: list[Answer] = []
+    kept: list[Answerer] = []
 
-    def made(tell: Tell) -> Found:
+    def made(tell: Tell) -> Reply:
         kept.append(getattr(import_module(module), function)(tell, *arguments))
         return {}
 
@@ -174,7 +174,7 @@ def _read(connection: Connection, questions: "queue.SimpleQueue[dict[str, Any] |
         questions.put(None)
 
 
-def _answered(connection: Connection, number: int, gone: set[int], work: Callable[[Tell], Found]) -> None:
+def _answered(connection: Connection, number: int, gone: set[int], work: Callable[[Tell], Reply]) -> None:
     """Do some work and send what came of it."""
 
     def check() -> None:
@@ -186,9 +186,9 @@ def _answered(connection: Connection, number: int, gone: set[int], work: Callabl
         _send(connection, {"number": number, "told": message})
 
     try:
-        with checked(check):
+        with call_at_pauses(check):
             check()
-            said: Found = {"found": work(tell)}
+            said: Reply = {"found": work(tell)}
     except GivenUp:
         said = {"given_up": True}
     except ExegeteError as error:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from exegete.plugins import Json, escaped, parse, print_json
+from exegete.plugins import Json, escape, parse, print_json
 
 annotate = typer.Typer(
     no_args_is_help=True,
@@ -35,11 +35,11 @@ def annotate_draw(
 ) -> None:
     """Draw items for annotators, blind and shuffled, with the key that they must not see."""
     from exegete.wings.annotation.page import checked_format, write_sheets
-    from exegete.wings.annotation.sample import Draw, draw
+    from exegete.wings.annotation.sample import Draw, draw_sample
 
     asked = Draw(count, top, seed, prediction, parse(f"labels:{labels}").settings)  # type: ignore[arg-type]
     wanted = checked_format(form)
-    drawn = draw(model, task, asked)
+    drawn = draw_sample(model, task, asked)
     written = write_sheets(out, drawn, wanted)
     key = out / "key.json"
     if as_json:
@@ -48,9 +48,9 @@ def annotate_draw(
         return
     console = Console(highlight=False, soft_wrap=True)
     for note in drawn.notes:
-        console.print(f"[yellow]note:[/] {escaped(note)}")
-    console.print(f"{len(drawn.items)} items, for annotators: {escaped(', '.join(map(str, written)))}")
-    console.print(f"which of them have permuted weights is in {escaped(str(key))}: the annotators must not see it")
+        console.print(f"[yellow]note:[/] {escape(note)}")
+    console.print(f"{len(drawn.items)} items, for annotators: {escape(', '.join(map(str, written)))}")
+    console.print(f"which of them have permuted weights is in {escape(str(key))}: the annotators must not see it")
 
 
 @annotate.command("read")
@@ -72,7 +72,7 @@ def annotate_read(
     else:
         console = Console(highlight=False)
         for note in found.notes:
-            console.print(f"[yellow]note:[/] {escaped(note)}", soft_wrap=True)
+            console.print(f"[yellow]note:[/] {escape(note)}", soft_wrap=True)
         for table in tables(found):
             console.print()
             console.print(rich_table(table))

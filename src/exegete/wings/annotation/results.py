@@ -17,10 +17,10 @@ import polars as pl
 import torch
 
 from exegete.plugins import ExegeteError, UsageError, kappa_interval, or_none, wilson
-from exegete.wings.annotation.sheets import Condition, ItemKey, Sheet, load_key, read_sheets
+from exegete.wings.annotation.sheets import ItemKey, Sheet, SheetCondition, load_key, read_sheets
 
 ALL = "(all)"  # in the place of an annotator's name: the answers of all together
-CONDITIONS = get_args(Condition)
+CONDITIONS = get_args(SheetCondition)
 CELLS = {
     "correct_relevant": (True, True),
     "correct_not_relevant": (True, False),
@@ -153,13 +153,13 @@ def read_answers(folder: Path, paths: Sequence[Path], strict: bool = False) -> A
     if not paths:
         raise UsageError("name at least one sheet: the filled-in CSV, or the answers that the page saved")
     key = load_key(folder)
-    found = annotated(key, read_sheets(paths, key))
+    found = join_answers(key, read_sheets(paths, key))
     if strict and found.unfinished:
         raise ExegeteError(found.unfinished)
     return found
 
 
-def annotated(key: ItemKey, sheets: Sequence[Sheet]) -> Annotated:
+def join_answers(key: ItemKey, sheets: Sequence[Sheet]) -> Annotated:
     """Answers beside their key."""
     rows = [
         {

@@ -33,9 +33,9 @@ from exegete.plugins import (
     Writing,
     as_read,
     batches_of_one_length,
-    evaluated,
+    checkpoint_of_run,
+    evaluate_checkpoint,
     fitting,
-    kept_checkpoint,
     levels,
     load_checkpoint,
     load_task,
@@ -46,7 +46,7 @@ from exegete.plugins import (
     unknown,
     weight_of_tokens,
 )
-from exegete.wings.annotation.sheets import Condition, DrawnItems, Item, ItemKey, Secret
+from exegete.wings.annotation.sheets import DrawnItems, ItemKey, Secret, SheetCondition, SheetItem
 
 SPLIT = "test"
 
@@ -58,34 +58,34 @@ class Draw:
     count: int = 100
     top: int = 3
     seed: int = 0
-    prediction: Condition = "permuted"  # what an item with permuted weights shows: under them, or the model's own
+    prediction: SheetCondition = "permuted"  # what an item with permuted weights shows: under them, or the model's own
     labels: Mapping[str, str] = field(default_factory=dict)  # what annotators read in place of a class's name
 
     def __post_init__(self) -> None:
         for name, value in (("count", self.count), ("top", self.top)):
             if value < 1:
                 raise UsageError(f"{name} must be 1 or more, not {value}")
-        if self.prediction not in get_args(Condition):
-            raise unknown("prediction", self.prediction, get_args(Condition))
+        if self.prediction not in get_args(SheetCondition):
+            raise unknown("prediction", self.prediction, get_args(SheetCondition))
 
 
-def draw(model: Path, task: str | None, asked: Draw) -> DrawnItems:
+def draw_sample(model: Path, task: str | None, asked: Draw) -> DrawnItems:
     """Draw items from the test split of a task for a checkpoint, or for the first model of a run.
 
     Without a task, its texts are those that the model was trained on.
     """
     if any((model / name).is_file() for name in (MANIFEST, STUDY)):
-        model = kept_checkpoint(model)
+        model = checkpoint_of_run(model)
     with one_thread():
         checkpoint = load_checkpoint(model)
         loaded = load_task(as_read(task or checkpoint.task, str(model)))
         if loaded.kind == "translation":
             raise UsageError("a translation predicts word after word, and an item shows one prediction: use classes")
         sites_of(checkpoint.model, None)  # refuses a model without attention before anything is computed
-        return drawn(evaluated(fitting(checkpoint, loaded, model), loaded), loaded, asked)
+        return draw_items(evaluate_checkpoint(fitting(checkpoint, loaded, model), loaded), loaded, asked)
 
 
-def drawn(checkpoint: Checkpoint, task: Task, asked: Draw) -> DrawnItems:
+def draw_items(checkpoint: Checkpoint, task: Task, asked: Draw) -> DrawnItems:
     """Draw items for a model that fits its task."""
     for label in asked.labels:
         if label not in task.labels:
@@ -101,7 +101,7 @@ def drawn(checkpoint: Checkpoint, task: Task, asked: Draw) -> DrawnItems:
     names = [f"{identity}-{number:03d}" for number in range(1, len(secrets) + 1)]
     called = asked.labels
     items = tuple(
-        Item(name, example.texts, example.explained, view.marked, called.get(secret.predicted, secret.predicted))
+        SheetItem(name, example.texts, example.explained, view.marked, called.get(secret.predicted, secret.predicted))
         for name, (example, view), secret in zip(names, shuffled, secrets, strict=True)
     )
     key = ItemKey(identity, facts, dict(zip(names, secrets, strict=True)))
@@ -149,7 +149,7 @@ def _possible(examples: Sequence[Example], long_enough: int, asked: Draw) -> str
 class _View(NamedTuple):
     """An example under the weights of its condition."""
 
-    condition: Condition
+    condition: SheetCondition
     marked: tuple[int, ...]
     unpermuted: tuple[int, ...]  # what the model's own weights would highlight
     predicted: int

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from exegete.plugins import ExegeteError, open_text, read_json, write_text
 
-Condition = Literal["original", "permuted"]
+SheetCondition = Literal["original", "permuted"]
 FORMAT = 1
 KEY, PAGE, SHEET = "key.json", "annotate.html", "sheet.csv"
 ITEM, ANSWER = "item", "relevant"
@@ -23,7 +23,7 @@ FACTS = ("task", "data", "model", "weights", "test_accuracy", "count", "top", "s
 FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet takes for the beginning of one
 
 
-class Item(NamedTuple):
+class SheetItem(NamedTuple):
     """What an annotator sees of one example, and nothing else."""
 
     name: str  # KEY-NUMBER: so that every answer says which key it belongs to
@@ -42,7 +42,7 @@ class Secret(NamedTuple):
     """What an annotator must not see of it."""
 
     example: int
-    condition: Condition
+    condition: SheetCondition
     gold: str
     predicted: str  # what is shown, as the task calls it
     correct: bool
@@ -66,7 +66,7 @@ class ItemKey(NamedTuple):
 class DrawnItems(NamedTuple):
     """Items for annotators, the key to them, and what must be said of the draw."""
 
-    items: tuple[Item, ...]
+    items: tuple[SheetItem, ...]
     key: ItemKey
     notes: tuple[str, ...]
 
@@ -79,7 +79,7 @@ class Sheet(NamedTuple):
     answers: dict[str, bool]  # by item: are the highlighted words relevant to the prediction?
 
 
-def to_csv(items: Sequence[Item]) -> str:
+def sheet_csv(items: Sequence[SheetItem]) -> str:
     """A sheet for a spreadsheet: highlighted words are in double brackets, and `relevant` is empty."""
     pairs = any(len(item.texts) > 1 for item in items)
     written = io.StringIO()
@@ -94,7 +94,7 @@ def to_csv(items: Sequence[Item]) -> str:
     return written.getvalue()
 
 
-def _bracketed(item: Item) -> str:
+def _bracketed(item: SheetItem) -> str:
     text = item.texts[item.explained]
     return " ".join(f"[[{word}]]" if place in item.marked else word for place, word in enumerate(text))
 
@@ -104,7 +104,7 @@ def _plain(cell: str) -> str:
     return f" {cell}" if cell.startswith(FORMULAS) else cell
 
 
-def claim(folder: Path, drawn: DrawnItems) -> None:
+def claim_folder(folder: Path, drawn: DrawnItems) -> None:
     """Keep the key in a folder; one that holds another draw, or sheets of which nobody knows the key, is refused."""
     if (folder / KEY).exists():
         kept = load_key(folder).id

@@ -4,5 +4,7 @@ from exegete.plugins import Entry, Plugin
 
 PLUGIN = Plugin(
     ours=True,
-    commands={"calibrate": Entry("exegete.wings.calibration.command:calibrate", "the audit of models of known truth")},
+    commands={
+        "calibrate": Entry("exegete.wings.calibration.command:calibrate_command", "the audit of models of known truth")
+    },
 )

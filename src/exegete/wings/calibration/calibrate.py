@@ -25,15 +25,15 @@ from exegete.plugins import (
     engine_of,
     key_of,
     load_criteria,
-    said_plainly,
+    plain_disk_errors,
     silent,
     write_csv,
     write_json,
     write_text,
 )
-from exegete.wings.calibration.count import counted, crossed, passes, summary
-from exegete.wings.calibration.draws import AUDITS, AuditedDraw, line_of, mediation_of
-from exegete.wings.calibration.thresholds import left_out
+from exegete.wings.calibration.count import all_pass, count_draws, cross_table, summarise_counts
+from exegete.wings.calibration.draws import AUDITS, AuditedDraw, draw_line, mediation_of
+from exegete.wings.calibration.thresholds import leave_one_family_out
 from exegete.wings.calibration.votes import votes_file
 
 DRAWS = 60
@@ -60,17 +60,17 @@ class Calibration:
     @property
     def table(self) -> pl.DataFrame:
         """Truth × answer by family."""
-        return counted(self.draws)
+        return count_draws(self.draws)
 
     @property
     def thresholds(self) -> pl.DataFrame:
         """What the other families would choose."""
-        return left_out(self.lines, self.criteria)
+        return leave_one_family_out(self.lines, self.criteria)
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
         table = self.table
-        told = {"passes": passes(table), **summary(table)}
+        told = {"passes": all_pass(table), **summarise_counts(table)}
         return told | {"families": table.to_dicts(), "left_out": self.thresholds.to_dicts()}
 
 
@@ -111,7 +111,7 @@ def calibrate(
     known = {_name(line): line for line in _kept(path) if line["key"] == keys.get(line["audit"])}
     left = [_Work(asked, wanted.criteria) for asked in wanted.asked if asked not in known]
     engine = engine or engine_of("local", 1)
-    with said_plainly(path):
+    with plain_disk_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf8") as file, engine:
             for done, (work, line) in enumerate(engine.map(_audited, left)):
@@ -127,7 +127,7 @@ def _name(line: dict[str, Any]) -> AuditedDraw:
 
 
 def _audited(work: _Work, progress: Progress) -> dict[str, Any]:  # noqa: ARG001
-    return line_of(work.asked, load_criteria(work.criteria))
+    return draw_line(work.asked, load_criteria(work.criteria))
 
 
 def _kept(path: Path) -> Iterator[dict[str, Any]]:
@@ -149,13 +149,13 @@ def key_for(audit: str, criteria: Criteria) -> str:
     return key_of(asked=asked, criteria=criteria.model_dump(), code=code)
 
 
-def keep(found: Calibration, wanted: CalibrationPlan, folder: Path) -> Path:
+def write_calibration(found: Calibration, wanted: CalibrationPlan, folder: Path) -> Path:
     """Write tables, figure, votes and, last, where they come from; returns the figure."""
     from exegete.plugins import drawing
     from exegete.wings.calibration.figure import calibration
 
     draws, table, figure = found.draws, found.table, folder / "calibration.svg"
-    tables = {"draws": draws, "families": table, "truth_answer": crossed(draws), "left_out": found.thresholds}
+    tables = {"draws": draws, "families": table, "truth_answer": cross_table(draws), "left_out": found.thresholds}
     for name, frame in tables.items():
         write_csv(folder / f"{name}.csv", frame)
     write_text(figure, drawing(calibration(draws, found.criteria)).svg)
@@ -168,5 +168,5 @@ def keep(found: Calibration, wanted: CalibrationPlan, folder: Path) -> Path:
         "code": code_hash("exegete.wings.calibration.draws"),
     }
     asked = wanted._asdict() | {"criteria": found.criteria.model_dump()}
-    write_json(folder / "manifest.json", {"keys": keys, "wanted": asked, **made, **summary(table)})
+    write_json(folder / "manifest.json", {"keys": keys, "wanted": asked, **made, **summarise_counts(table)})
     return figure

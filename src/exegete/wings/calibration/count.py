@@ -47,10 +47,10 @@ PER_FAMILY, POOLED = 0.10, 0.05
 BETWEEN = "between"  # a draw that no answer is wrong about
 
 
-def bound(wrong: int, n: int) -> float:
+def error_bound(wrong: int, n: int) -> float:
     """So much may be wrong at most, at 95 %, one-sided.
 
-    >>> [round(bound(wrong, 60), 3) for wrong in (0, 1, 2)]
+    >>> [round(error_bound(wrong, 60), 3) for wrong in (0, 1, 2)]
     [0.049, 0.077, 0.101]
     """
     return clopper_pearson(wrong, n, 0.9)[1] if n else 1.0
@@ -82,7 +82,7 @@ def _counts(draws: pl.DataFrame) -> tuple[int, int]:
     return sum(settles(*pair) for pair in pairs), sum(excludes(*pair) for pair in pairs)
 
 
-def counted(draws: pl.DataFrame) -> pl.DataFrame:
+def count_draws(draws: pl.DataFrame) -> pl.DataFrame:
     """A row per audit and family, and one for all: how many draws have a truth, what was said of them, and bounds."""
     families = [_row(audit, family, group) for (audit, family), group in _groups(draws, "audit", "family")]
     pooled = [_row(audit, ALL, group) for (audit,), group in _groups(draws, "audit")]
@@ -102,11 +102,11 @@ def _row(audit: Any, family: Any, group: pl.DataFrame) -> dict[str, Any]:
     return {
         "audit": audit, "family": family, "known": known, "n": n, "between": group.height - n, **said,
         "right": right, "wrong": wrong, "open": n - right - wrong,
-        "wrong_at_most": bound(wrong, n), "passes": enough and bound(wrong, n) <= most,
+        "wrong_at_most": error_bound(wrong, n), "passes": enough and error_bound(wrong, n) <= most,
     }  # fmt: skip
 
 
-def crossed(draws: pl.DataFrame) -> pl.DataFrame:
+def cross_table(draws: pl.DataFrame) -> pl.DataFrame:
     """Truth × answer, a row per audit and truth: the table in one glance."""
     return pl.DataFrame([
         {"audit": audit, "truth": truth, "n": group.height}
@@ -115,7 +115,7 @@ def crossed(draws: pl.DataFrame) -> pl.DataFrame:
     ])  # fmt: skip
 
 
-def passes(table: pl.DataFrame) -> bool:
+def all_pass(table: pl.DataFrame) -> bool:
     """Whether every family does, and all together."""
     return bool(table["passes"].all())
 
@@ -129,8 +129,14 @@ def is_safe(table: pl.DataFrame) -> bool:
     return bool((families["wrong"] <= ALARMS).all() and (pooled["wrong_at_most"] <= POOLED).all())
 
 
-def summary(table: pl.DataFrame) -> Mapping[str, Any]:
+def summarise_counts(table: pl.DataFrame) -> Mapping[str, Any]:
     """The numbers of all families together, over all audits."""
     whole = table.filter(pl.col("family") == ALL)
     n, right, wrong = (int(whole[name].sum()) for name in ("n", "right", "wrong"))
-    return {"draws": n, "right": right, "wrong": wrong, "open": n - right - wrong, "wrong_at_most": bound(wrong, n)}
+    return {
+        "draws": n,
+        "right": right,
+        "wrong": wrong,
+        "open": n - right - wrong,
+        "wrong_at_most": error_bound(wrong, n),
+    }

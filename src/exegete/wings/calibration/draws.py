@@ -31,7 +31,7 @@ from exegete.plugins import (
     judge,
     read_study,
 )
-from exegete.wings.calibration.families import draw
+from exegete.wings.calibration.families import draw_truth
 
 AUDITS = {"quick": QUICK, "default": DEFAULT, "hf quick": HUB_QUICK, "hf": HUB_DEFAULT}
 DECIDING = ("reads", "ranks", "carries")
@@ -54,11 +54,11 @@ def mediation_of(audit: str) -> Mediation:
     return replace(built, methods=(ATTENTION,), choose_on="")
 
 
-def line_of(asked: AuditedDraw, criteria: Criteria) -> dict[str, Any]:
+def draw_line(asked: AuditedDraw, criteria: Criteria) -> dict[str, Any]:
     """The truth of a draw and what the audit says of it, as a line of the table."""
-    truth, experiment = draw(asked.family, asked.number), mediation_of(asked.audit)
+    truth, experiment = draw_truth(asked.family, asked.number), mediation_of(asked.audit)
     graded = truth.graded(experiment.draws)
-    found = audited(truth.model, truth.task, experiment, criteria, MOST[asked.audit])
+    found = audit_draw(truth.model, truth.task, experiment, criteria, MOST[asked.audit])
     known = {
         "known": truth.known,
         "truth": graded.truth,
@@ -69,7 +69,7 @@ def line_of(asked: AuditedDraw, criteria: Criteria) -> dict[str, Any]:
     return {**asked._asdict(), **known, **numbers, **found}
 
 
-def asked(
+def ask_growing(
     model: Predictor, task: Task, experiment: Mediation, study: Study, criteria: Criteria, most: int | None = None
 ) -> tuple[pl.DataFrame, Grading]:
     """The rows of a study's one model, of texts that are asked step by step until it is settled, and its grade."""
@@ -85,7 +85,7 @@ def asked(
 
 
 @torch.no_grad()
-def audited(
+def audit_draw(
     model: Predictor, task: Task, experiment: Mediation, criteria: Criteria, most: int | None = None
 ) -> dict[str, Any]:
     """The answer of the audit on a model, of how many texts, and the verdicts and intervals of its tests.
@@ -97,7 +97,7 @@ def audited(
         "draws": experiment.draws,
     }  # fmt: skip
     study = Study(name="calibration", tasks=(task.name,), models=(model.spec,), experiments=(entry,))
-    rows, grading = asked(model, task, experiment, study, criteria, most)
+    rows, grading = ask_growing(model, task, experiment, study, criteria, most)
     audit = judge({"mediation": rows}, study, criteria, frame=pl.DataFrame(), calibrating=True)
     (decision,) = audit.decisions.values()
     verdicts = {line.name: line.verdict for line in audit.tests}

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple, cast
 
-from exegete.plugins import FAMILIES, Dice, HandSet, Known, Predictor, Task, drawn, unknown
-from exegete.wings.calibration.training import TRAINED, task_of
+from exegete.plugins import FAMILIES, Dice, HandSet, KnownGrade, Predictor, Task, draw_family, unknown
+from exegete.wings.calibration.training import TRAINED, cue_task
 from exegete.wings.calibration.truth import Arithmetic, Passes, Population, population
 
 NAMES = (*FAMILIES, *TRAINED)
@@ -14,7 +14,7 @@ class DrawnTruth(NamedTuple):
 
     family: str
     number: int
-    known: Known
+    known: KnownGrade
     model: Predictor
     task: Task
 
@@ -30,18 +30,18 @@ class DrawnTruth(NamedTuple):
         return [self.model.reader.rows(text.words) for text in self.task.split("population")]
 
 
-def known(name: str) -> str:
+def check_family(name: str) -> str:
     """A family by its name."""
     if name not in NAMES:
         raise unknown("family of truths", name, NAMES)
     return name
 
 
-def draw(name: str, number: int) -> DrawnTruth:
+def draw_truth(name: str, number: int) -> DrawnTruth:
     """One of a family."""
     if name in FAMILIES:
-        truth = drawn(FAMILIES[known(name)], number)
+        truth = draw_family(FAMILIES[check_family(name)], number)
         return DrawnTruth(name, number, truth.family.known, truth.model, truth.task)
-    family, dice = TRAINED[known(name)], Dice("trained", name, number)
-    task, language = task_of(dice)
+    family, dice = TRAINED[check_family(name)], Dice("trained", name, number)
+    task, language = cue_task(dice)
     return DrawnTruth(name, number, family.known, family.train(task, language, dice), task)

@@ -19,12 +19,12 @@ from exegete.wings.calibration.draws import mediation_of
 READS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 CARRIES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 RANKS = (0.6, 0.7, 0.75, 0.8)
-Ends = Mapping[str, Sequence[float]]  # by specification: mean, low at 5 %, high at the error of a No
-Line = Mapping[str, Any]
-At = tuple[float, float, float]  # thresholds of M, F and Γ
+IntervalEnds = Mapping[str, Sequence[float]]  # by specification: mean, low at 5 %, high at the error of a No
+DrawLine = Mapping[str, Any]
+Thresholds = tuple[float, float, float]  # thresholds of M, F and Γ
 
 
-def answer_at(line: Line, at: At, partly: float, tolerance: float) -> str:
+def answer_at(line: DrawLine, at: Thresholds, partly: float, tolerance: float) -> str:
     """What the audit would have said of a draw with other thresholds."""
     reads, carries, ranks = at
     ends = line["ends"]
@@ -38,15 +38,15 @@ def answer_at(line: Line, at: At, partly: float, tolerance: float) -> str:
     return "partly" if between else "undecided"
 
 
-def _above(ends: Ends, edge: float, tolerance: float = TOLERANCE) -> bool:
+def _above(ends: IntervalEnds, edge: float, tolerance: float = TOLERANCE) -> bool:
     return bool(ends) and all(mean >= edge and low >= edge - tolerance for mean, low, _ in ends.values())
 
 
-def _below(ends: Ends, edge: float, tolerance: float = TOLERANCE) -> bool:
+def _below(ends: IntervalEnds, edge: float, tolerance: float = TOLERANCE) -> bool:
     return bool(ends) and all(mean < edge and high <= edge + tolerance for mean, _, high in ends.values())
 
 
-def left_out(lines: Sequence[Line], criteria: Criteria) -> pl.DataFrame:
+def leave_one_family_out(lines: Sequence[DrawLine], criteria: Criteria) -> pl.DataFrame:
     """A row per family: the thresholds that all others choose, and its own right and wrong answers under them."""
     kept = [line for line in lines if line["truth"] != BETWEEN]
     ours = (criteria["reads"].margin, criteria["carries"].margin, criteria["ranks"].margin)
@@ -66,7 +66,7 @@ def left_out(lines: Sequence[Line], criteria: Criteria) -> pl.DataFrame:
 Counts = dict[str, tuple[int, int, int]]  # by family: right, wrong, n
 
 
-def _counts(lines: Sequence[Line], at: At, partly: float) -> Counts:
+def _counts(lines: Sequence[DrawLine], at: Thresholds, partly: float) -> Counts:
     found: Counts = {}
     for line in lines:
         said = answer_at(line, at, partly, mediation_of(line["audit"]).tolerance)

@@ -14,7 +14,7 @@ from exegete.plugins import (
     Dice,
     Example,
     Fit,
-    Known,
+    KnownGrade,
     Language,
     Task,
     TrainingSettings,
@@ -34,12 +34,12 @@ class TrainedFamily:
     """A declaration."""
 
     name: str
-    known: Known
+    known: KnownGrade
     why: str
     train: Callable[[Task, Language, Dice], Model]
 
 
-def task_of(dice: Dice) -> tuple[Task, Language]:
+def cue_task(dice: Dice) -> tuple[Task, Language]:
     """Texts whose cues decide the class, some of them labelled wrongly."""
     shortest = dice.whole("shortest", 6, 9)
     language = Language(

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import torch
 
-from exegete.plugins import Audit, Readings, Study, chosen, judge, load_criteria, quiet, wired
+from exegete.plugins import Audit, Readings, Study, build_wired, choose_texts, judge, load_criteria, quiet
 from exegete.wings.calibration.count import EXCLUDED_BY
-from exegete.wings.calibration.draws import asked, mediation_of, subject_of
+from exegete.wings.calibration.draws import ask_growing, mediation_of, subject_of
 from exegete.wings.calibration.truth import Passes, Population, population
 
 READINGS = Readings(texts=60, choosing=40)
@@ -29,19 +29,19 @@ WRONG = {  # by truth: what an audit must not say
 }
 
 
-def graded(name: str, seed: int = 0, texts: int = 40, draws: int = 8) -> Population:
+def grade_transformer(name: str, seed: int = 0, texts: int = 40, draws: int = 8) -> Population:
     """What the attention of a readout is worth, by passes of its own, over texts that no audit judges by."""
-    truth = wired(name, seed)
+    truth = build_wired(name, seed)
     rows = [truth.model.reader.rows(text.words) for text in truth.task.split("dev")[:texts]]
     return population(Passes(truth.model), rows, ("wired", name, seed), draws)
 
 
 @torch.no_grad()
-def audited(name: str, seed: int = 0) -> Audit:
+def audit_transformer(name: str, seed: int = 0) -> Audit:
     """What is said of one of them, asked as models of Hugging Face are, and with all readings of 60 texts."""
-    truth, texts = wired(name, seed), READINGS.texts
+    truth, texts = build_wired(name, seed), READINGS.texts
     mediation, test = mediation_of("hf"), truth.task.split("test")
-    some = subject_of(truth.model, truth.task, tuple(chosen(test, texts)))
+    some = subject_of(truth.model, truth.task, tuple(choose_texts(test, texts)))
     with tempfile.TemporaryDirectory() as folder:
         with quiet():  # an audit says how a model may be trained again, and looks at its files
             truth.base.save_pretrained(folder)
@@ -51,6 +51,6 @@ def audited(name: str, seed: int = 0) -> Audit:
         own = {"draws": mediation.draws, "words": mediation.words, "methods": list(mediation.methods), "choose_on": ""}
         entries = ({"name": DECIDES, **own}, {"name": ALSO, "texts": texts})
         study = Study(name="wired", tasks=(said["task"],), models=(said["model"],), experiments=entries)
-        rows, _ = asked(truth.model, truth.task, mediation, study, load_criteria())
+        rows, _ = ask_growing(truth.model, truth.task, mediation, study, load_criteria())
         both = {DECIDES: rows, ALSO: READINGS.rows(some).with_columns(**columns)}
         return judge(both, study, load_criteria(), frame=pl.DataFrame())

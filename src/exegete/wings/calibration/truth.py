@@ -45,8 +45,8 @@ IDLE_WEIGHT, IDLE_EFFECT = 2.0, 0.05  # of an even share, and of the largest eff
 MATTERS = 0.5
 FLOOR = -1.0
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]  # [text, word] as rows of the table
-Kept = NDArray[np.bool_]  # [text, word]: words that keep their own weight
+WordRows = NDArray[np.int64]  # [text, word] as rows of the table
+WordMask = NDArray[np.bool_]  # [text, word]: words that keep their own weight
 
 
 No = Literal["hardly", "unread", "flat"]
@@ -84,16 +84,16 @@ class Population(NamedTuple):
 class TextFunction(Protocol):
     """Texts of one length in, as rows; attention and log-odds of the second class out."""
 
-    def attention(self, texts: Rows) -> Floats:
+    def attention(self, texts: WordRows) -> Floats:
         """[text, word]."""
 
-    def odds(self, texts: Rows) -> Floats:
+    def odds(self, texts: WordRows) -> Floats:
         """[text]."""
 
-    def odds_unweighted(self, texts: Rows) -> Floats:
+    def odds_unweighted(self, texts: WordRows) -> Floats:
         """With the weight of each word zeroed in turn: [text, word]."""
 
-    def odds_flat(self, texts: Rows, kept: Kept) -> Floats:
+    def odds_flat(self, texts: WordRows, kept: WordMask) -> Floats:
         """With the weights of all words but some made equal, their sum as it is: [text]."""
 
 
@@ -108,16 +108,16 @@ class Arithmetic:
         """Its table and its wiring."""
         return cls(model.embedding.weight.numpy(), model.wiring)
 
-    def attention(self, texts: Rows) -> Floats:
+    def attention(self, texts: WordRows) -> Floats:
         """[text, word]."""
         return self._weighed(self._states(texts)[0])
 
-    def odds(self, texts: Rows) -> Floats:
+    def odds(self, texts: WordRows) -> Floats:
         """[text]."""
         scores, states = self._states(texts)
         return self._out(self._weighed(scores), states)
 
-    def odds_unweighted(self, texts: Rows) -> Floats:
+    def odds_unweighted(self, texts: WordRows) -> Floats:
         """With the weight of each word zeroed in turn: [text, word]."""
         scores, states = self._states(texts)
         weights = self._weighed(scores)
@@ -127,12 +127,12 @@ class Arithmetic:
             left = left / np.maximum(left.sum(-1, keepdims=True) + special, 1e-300)
         return self._out(left, states[:, None])
 
-    def odds_flat(self, texts: Rows, kept: Kept) -> Floats:
+    def odds_flat(self, texts: WordRows, kept: WordMask) -> Floats:
         """With the weights of all words but some made equal, their sum as it is: [text]."""
         scores, states = self._states(texts)
         return self._out(np.stack(list(map(_even, self._weighed(scores), kept))), states)
 
-    def _states(self, texts: Rows) -> tuple[Floats, Floats]:
+    def _states(self, texts: WordRows) -> tuple[Floats, Floats]:
         wiring = self.wiring
         score, value, strength = (self.table[texts, column] for column in range(3))
         modified = strength * _moved(value, -1)
@@ -182,7 +182,7 @@ class Passes:
     def __init__(self, model: Predictor) -> None:
         self.model = model
 
-    def attention(self, texts: Rows) -> Floats:
+    def attention(self, texts: WordRows) -> Floats:
         """[text, word]."""
         batch, readout = self._batch(texts), self.model.readout
         assert readout is not None
@@ -191,13 +191,13 @@ class Passes:
         assert weights is not None
         return np.asarray(weights[batch.words].view(len(texts), -1).double().numpy())
 
-    def odds(self, texts: Rows) -> Floats:
+    def odds(self, texts: WordRows) -> Floats:
         """[text]."""
         with torch.no_grad():
             logits = self.model.logits(self._batch(texts)).double()
         return np.asarray((logits[:, 1] - logits[:, 0]).numpy())
 
-    def odds_unweighted(self, texts: Rows) -> Floats:
+    def odds_unweighted(self, texts: WordRows) -> Floats:
         """With the weight of each word zeroed in turn: [text, word]."""
         batch, found = self._batch(texts), []
         null, readout = self._null_key(batch), self._readout
@@ -220,7 +220,7 @@ class Passes:
             found.append(logits[:, 1] - logits[:, 0])
         return np.asarray(torch.stack(found, 1).numpy())
 
-    def odds_flat(self, texts: Rows, kept: Kept) -> Floats:
+    def odds_flat(self, texts: WordRows, kept: WordMask) -> Floats:
         """With the weights of all words but some made equal, their sum as it is, by head and query: [text]."""
         batch = self._batch(texts)
         free = torch.zeros_like(batch.words)
@@ -252,7 +252,7 @@ class Passes:
         null = self.model.null_keys(self.model.encode(batch))
         return None if null is None else int(null[0].nonzero()[0])
 
-    def _batch(self, texts: Rows) -> Any:
+    def _batch(self, texts: WordRows) -> Any:
         spelled = [tuple(self.model.reader.spelled(text)) for text in texts.tolist()]
         return self.model.collate([Example(i, (words,), 0) for i, words in enumerate(spelled)])
 
@@ -263,22 +263,22 @@ def population(
     """Γ, M, F and opposition of a model, over texts that no audit sees."""
     random = np.random.default_rng(stable_seed("population", *key))
     rows = [np.array(text) for text in texts]
-    alone = [numbers(told, text, *effects(told, text)) for text in rows]
-    company = [numbers(told, text, *effects_in_company(told, text, random, draws)) for text in rows]
+    alone = [truth_numbers(told, text, *true_effects(told, text)) for text in rows]
+    company = [truth_numbers(told, text, *effects_in_company(told, text, random, draws)) for text in rows]
     kept = [[found for found in each if found is not None] for each in (alone, company)]
     means = np.array([np.mean(found, 0) for found in kept if len(found) >= len(rows) / 2]).reshape(-1, 4)
     ranks, reads, carries, opposed = means.T.tolist()
     return Population(ranks, reads, carries, float(np.mean(opposed)) if opposed else 0.0)
 
 
-def effects(told: TextFunction, text: Rows) -> tuple[Floats, Floats]:
+def true_effects(told: TextFunction, text: WordRows) -> tuple[Floats, Floats]:
     """e and w of every word of a text, of its second class: [word] twice."""
     (e,), (w,) = of_bases(told, text[None])
     return e, w
 
 
 def effects_in_company(
-    told: TextFunction, text: Rows, random: np.random.Generator, draws: int
+    told: TextFunction, text: WordRows, random: np.random.Generator, draws: int
 ) -> tuple[Floats, Floats]:
     """The same in what is left when half of the text is gone: either half of every cut is asked about."""
     n, cut = len(text), (len(text) + 1) // 2
@@ -290,7 +290,7 @@ def effects_in_company(
     return e.mean(0), w.mean(0)
 
 
-def of_bases(told: TextFunction, bases: Rows) -> tuple[Floats, Floats]:
+def of_bases(told: TextFunction, bases: WordRows) -> tuple[Floats, Floats]:
     """e and w of every word of texts of one length: [text, word] twice."""
     n = bases.shape[1]
     others = np.array([[s for s in range(n) if s != t] for t in range(n)])  # [word, word]: all but one
@@ -299,7 +299,7 @@ def of_bases(told: TextFunction, bases: Rows) -> tuple[Floats, Floats]:
     return whole - without, whole - told.odds_unweighted(bases)
 
 
-class Numbers(NamedTuple):
+class TruthNumbers(NamedTuple):
     """What one text says in one company."""
 
     ranks: float
@@ -308,7 +308,7 @@ class Numbers(NamedTuple):
     opposed: float
 
 
-def numbers(told: TextFunction, text: Rows, e: Floats, w: Floats) -> Numbers | None:
+def truth_numbers(told: TextFunction, text: WordRows, e: Floats, w: Floats) -> TruthNumbers | None:
     """Γ, M, F and the share of attention on words that hold the prediction back; None where no word matters."""
     if abs(e).max() < MATTERS:
         return None
@@ -318,7 +318,7 @@ def numbers(told: TextFunction, text: Rows, e: Floats, w: Floats) -> Numbers | N
     reads = max(FLOOR, 1 - ((e - w) ** 2).sum() / (e**2).sum())
     carries = abs(odds - told.odds_flat(text[None], idle(attention, e)[None])[0]) / np.sqrt((e**2).sum())
     opposed = attention[np.sign(odds) * e < 0].sum() / attention.sum()
-    return Numbers(float(ranks), float(reads), min(1.0, float(carries)), float(opposed))
+    return TruthNumbers(float(ranks), float(reads), min(1.0, float(carries)), float(opposed))
 
 
 def idle(attention: Floats, e: Floats) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from exegete.plugins import Criteria, read_study, settings_hash
-from exegete.wings.calibration.count import ALARMS, ALL, RIGHT, is_safe, summary
+from exegete.wings.calibration.count import ALARMS, ALL, RIGHT, is_safe, summarise_counts
 from exegete.wings.calibration.draws import AUDITS, DECIDING
 
 HEAD = """\
@@ -23,7 +23,7 @@ HEAD = """\
 
 def votes_file(table: pl.DataFrame, criteria: Criteria) -> str:
     """The votes as the audit reads them."""
-    told, kept = summary(table), is_safe(table)
+    told, kept = summarise_counts(table), is_safe(table)
     lines = [
         f"version = {criteria.version}",
         f"settings = {json.dumps(_settings(table))}",
@@ -35,7 +35,7 @@ def votes_file(table: pl.DataFrame, criteria: Criteria) -> str:
             "",
             f"[{test}]",
             f"votes = {str(kept).lower()}",
-            f"why = {json.dumps(why(table), ensure_ascii=False)}",
+            f"why = {json.dumps(vote_reason(table), ensure_ascii=False)}",
         ]
     return HEAD + "\n".join(lines) + "\n"
 
@@ -45,9 +45,9 @@ def _settings(table: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(settings_hash(read_study(AUDITS[audit])) for audit in table["audit"].unique().sort()))
 
 
-def why(table: pl.DataFrame) -> str:
+def vote_reason(table: pl.DataFrame) -> str:
     """The reason, in a sentence."""
-    told = summary(table)
+    told = summarise_counts(table)
     said = (
         f"of {told['draws']} audits of models whose truth is known {told['right']} are right, {told['open']} open and "
         f"{told['wrong']} wrong (at most {told['wrong_at_most']:.1%} at 95 %)"

@@ -24,16 +24,16 @@ from exegete.plugins import (
     ExegeteError,
     Item,
     Job,
+    JobResult,
     Progress,
-    Result,
     SetAsideError,
     Speaking,
-    halved,
+    halve,
     in_use,
     silent,
 )
 from exegete.wings.cluster.nodes import connect, environment, library, look_round
-from exegete.wings.cluster.worker import Board, Hand, Outcome
+from exegete.wings.cluster.worker import Board, Hand, PieceOutcome
 
 LISTENING = 0.3  # seconds between two looks at the board
 NOBODY = 180.0  # seconds without any hand until it is given up: a cluster may have to start a node first
@@ -74,8 +74,8 @@ class RayEngine:
         return self._wanted or max(1, int(library().cluster_resources().get(each, 0)))
 
     def map(
-        self, job: Job[Item, Result], items: Sequence[Item], progress: Progress = silent
-    ) -> Iterator[tuple[Item, Result]]:
+        self, job: Job[Item, JobResult], items: Sequence[Item], progress: Progress = silent
+    ) -> Iterator[tuple[Item, JobResult]]:
         """Do the job for every item; results as they come."""
         if not items:
             return
@@ -191,7 +191,7 @@ class _Shift:
         self._lost: Counter[int] = Counter()
         self._broken, self._alive = 0, time.monotonic()
 
-    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+    def outcomes(self) -> Iterator[tuple[int, PieceOutcome]]:
         """What comes of every piece, as it comes."""
         ray, heard = library(), time.monotonic()
         while self._waiting or any(hand.pieces for hand in self.engine.hands):
@@ -217,7 +217,7 @@ class _Shift:
                     place = self._waiting.popleft()
                     hand.pieces.append((hand.actor.work.remote(self._job, self.items[place]), place))
 
-    def _answered(self, hand: _Handle, answer: Any) -> Iterator[tuple[int, Outcome]]:
+    def _answered(self, hand: _Handle, answer: Any) -> Iterator[tuple[int, PieceOutcome]]:
         ray = library()
         try:
             found = ray.get(answer)
@@ -249,7 +249,7 @@ class _Shift:
     def _again(self, place: int, by_memory: bool) -> str:
         """Put a piece that was lost where it belongs, and say so: memory would kill it again as it is."""
         self._lost[place] += 1
-        smaller = halved(self.items[place])
+        smaller = halve(self.items[place])
         if not by_memory and self._lost[place] <= RETRIES:
             self._waiting.append(place)
             return "done again"

@@ -19,7 +19,7 @@ from exegete.plugins import (
     cores,
     install,
     package_hash,
-    said_plainly,
+    plain_disk_errors,
 )
 from exegete.wings.cluster.worker import NodeContents, look, size_of
 
@@ -102,7 +102,7 @@ def look_round(folder: Path | None, files: Sequence[Path]) -> None:
     if folder is None:
         refuse(_looked(here, []))
         return
-    with said_plainly(folder):
+    with plain_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         token = folder / f".lock.{uuid4().hex}"  # that a folder of this name is there says nothing: is it this one?
         token.write_text("seen")

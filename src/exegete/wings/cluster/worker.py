@@ -18,7 +18,7 @@ from exegete.plugins import ExegeteError, Job, UsageError, __version__, keep_fre
 EVERY = 0.5  # seconds between two words of a hand about one piece of work
 
 
-class Outcome(NamedTuple):
+class PieceOutcome(NamedTuple):
     """What came of a piece: what it found, or what is to be said."""
 
     kind: Literal["found", "wrong", "usage", "defect"]
@@ -47,14 +47,14 @@ class Hand:
     def ready(self) -> None:
         """Answered when it can begin."""
 
-    def work(self, job: Job[Any, Any], item: Any) -> Outcome:
+    def work(self, job: Job[Any, Any], item: Any) -> PieceOutcome:
         """Do a piece."""
         try:
-            return Outcome("found", job(item, self._tell))
+            return PieceOutcome("found", job(item, self._tell))
         except ExegeteError as error:
-            return Outcome("usage" if isinstance(error, UsageError) else "wrong", str(error))
+            return PieceOutcome("usage" if isinstance(error, UsageError) else "wrong", str(error))
         except Exception:  # noqa: BLE001 - a defect of ours: shown where the command was given
-            return Outcome("defect", traceback.format_exc())
+            return PieceOutcome("defect", traceback.format_exc())
 
     def _tell(self, label: str, done: int, total: int) -> None:
         now = time.monotonic()

@@ -4,5 +4,5 @@ from exegete.plugins import Entry, Plugin
 
 PLUGIN = Plugin(
     ours=True,
-    commands={"serve": Entry("exegete.wings.explorer.command:serve", "the explorer")},
+    commands={"serve": Entry("exegete.wings.explorer.command:serve_command", "the explorer")},
 )

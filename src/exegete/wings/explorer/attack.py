@@ -35,14 +35,14 @@ from exegete.plugins import (
     passing,
     permuted,
     places,
-    ranked,
+    rank_keys,
     scaled,
     sinks_of,
     tvd,
-    watched,
+    watch_search,
     without,
 )
-from exegete.wings.explorer.names import NULL, name_of_key, names_of_pieces, shortened
+from exegete.wings.explorer.names import NULL, name_of_key, names_of_pieces, shorten_key
 
 SAME = 1e-6  # sums of weights that differ by less are equal
 SHOWN = 8  # next words of a translator whose probabilities are shown
@@ -148,13 +148,13 @@ class Attack:
         if self.queries == 1:
             return [""]
         with torch.no_grad():
-            here = next(site for site in sites_of(self.model, self.batch) if site.name == self.site)
+            here = next(site for site in sites_in_pass(self.model, self.batch) if site.name == self.site)
         if here.query_owner is not None:
             return list(names_of_pieces(here.query_owner[0].tolist(), self.tokens))
         if self.queries == len(self.keys):
             return self.keys
         reach = here.mask.expand_as(here.weights)[0, 0][:, self.opened.mask[0]]  # [query, key]
-        return [shortened(" ".join(compress(self.keys, row))) for row in reach.tolist()]
+        return [shorten_key(" ".join(compress(self.keys, row))) for row in reach.tolist()]
 
     @property
     def movable(self) -> list[bool]:
@@ -217,7 +217,7 @@ class Attack:
             shared = weights.where(moves, 0).sum(-1, keepdim=True)
             return torch.where(moves, scaled(torch.ones_like(weights), moves) * shared, weights)
         if how in ("remove", "sinks", "without"):
-            top = ranked(heights(weights, moves), moves) < count
+            top = rank_keys(heights(weights, moves), moves) < count
             one = (torch.arange(weights.shape[1]) == key).expand_as(moves)
             gone = top if how == "remove" else self._sinks.expand_as(moves) if how == "sinks" else one
             return without(weights, torch.ones_like(moves), gone)
@@ -236,7 +236,7 @@ class Attack:
 
     def searched(self, search: Search, epsilon: float) -> Iterator[dict[str, object]]:
         """The search of the audit, every few steps: candidates, and the furthest within ε so far."""
-        for step, found in watched(self.opened, search, EVERY):
+        for step, found in watch_search(self.opened, search, EVERY):
             best = furthest(self.opened.weights, found, epsilon)
             yield {
                 "step": step,
@@ -284,7 +284,7 @@ class Attack:
         return None if self.model.readout.gated else float(jsd(changed, own).mean())
 
 
-def sites_of(model: Predictor, batch: Batch) -> list[Site]:
+def sites_in_pass(model: Predictor, batch: Batch) -> list[Site]:
     """All that one pass computes, as an intervention meets it: queries are pieces where a model reads pieces."""
     met: list[Site] = []
 
@@ -309,5 +309,5 @@ def _held(model: Predictor, batch: Batch, site: str) -> Opened | None:
     """The site opened with all others held as they are; None where no other comes after it."""
     if site == model.sites[-1]:
         return None
-    weights = {(met.name, met.first_query): met.weights for met in sites_of(model, batch)}
+    weights = {(met.name, met.first_query): met.weights for met in sites_in_pass(model, batch)}
     return passing(model, batch, site, Held(weights))

@@ -11,16 +11,16 @@ from typing import Any
 import torch
 
 from exegete.plugins import (
-    Answer,
+    Answerer,
     AuditRequest,
     Estimating,
     ExegeteError,
-    Found,
+    Reply,
     Tell,
     UsageError,
-    audited,
-    load,
-    write_report,
+    load_object,
+    run_audit,
+    write_run_report,
 )
 from exegete.wings.explorer.worker_answers import without_paths
 
@@ -45,29 +45,29 @@ def request_for(source: str | None, quick: bool) -> AuditRequest:
     request = AuditRequest(quick=quick, engine="local", workers=1)
     if source is None:
         return request
-    task = load(source).task
+    task = load_object(source).task
     if not task:
         raise UsageError("this model doesn't say what it was trained on: run `exegete audit --task TASK --model MODEL`")
     return replace(request, model=source, task=task)
 
 
-def report_of(source: str | None, quick: bool, tell: Tell) -> Found:
+def report_of(source: str | None, quick: bool, tell: Tell) -> Reply:
     """Run the audit, or go on with it, and write its report; where it is."""
     relay = Relay(tell)
-    with audited(
+    with run_audit(
         request_for(source, quick),
         lambda study, run, engine: nullcontext(Estimating(study, run, relay, engine, stop="Stop")),
     ) as (found, run, _):
-        write_report(run, audit=found)
+        write_run_report(run, audit=found)
     return {"folder": str(run)}
 
 
-def keep(tell: Tell, source: str | None) -> Answer:
+def prepare_audit(tell: Tell, source: str | None) -> Answerer:
     """In a worker: ready to audit one model."""
     del tell
     torch.set_num_threads(1)
 
-    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
+    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Reply:
         assert name == "audit"
         try:
             return report_of(source, arguments["quick"], tell)

@@ -9,7 +9,7 @@ from rich.console import Console
 from exegete.plugins import ExegeteError
 
 
-def serve(
+def serve_command(
     models: Annotated[
         list[str] | None, typer.Argument(help="Checkpoint or run folders; else the default audit's.")
     ] = None,

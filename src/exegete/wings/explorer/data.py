@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from exegete.plugins import ExegeteError, Found, UsageError, Warm, digest_of, read_json
+from exegete.plugins import ExegeteError, Reply, UsageError, Warm, digest_of, read_json
 from exegete.wings.explorer.messages import RunTexts, RunWords
 from exegete.wings.explorer.queue import Room
 from exegete.wings.explorer.replies import ServedCell
 
-KEEP = "exegete.wings.explorer.run_texts:keep"
+KEEP = "exegete.wings.explorer.run_texts:prepare_run"
 DEFAULT = Path("runs", "audit")  # as in `answers.trust`, which imports torch; so are these names of files
 MADE, STUDY, REPORT, WRITTEN = "manifest.json", "study.json", "report.html", "report.json"
 DOWN = {"tau": False, "jsd": True, "confidence": False, "error": True, "n": True}  # what a person wants to see first
@@ -35,34 +35,34 @@ class Data:
 
     def __init__(self, run: Path) -> None:
         self.run, self.room = run, Room()
-        self._kept: dict[tuple[str, int], asyncio.Future[Found]] = {}
+        self._kept: dict[tuple[str, int], asyncio.Future[Reply]] = {}
         self._worker: Warm | None = None
         self._place: TemporaryDirectory[str] | None = None
 
-    async def about(self, number: int) -> Found:
+    async def about(self, number: int) -> Reply:
         """The run, its models, and whether there is a report of it."""
         found = await self._once("about")
         return found | {"run": number, "report": self.page is not None}
 
-    async def card(self, number: int) -> Found:
+    async def card(self, number: int) -> Reply:
         """The scorecard, as the report has it."""
         return await self._once("card") | {"run": number, "report": self.page is not None}
 
-    async def texts(self, asked: RunTexts) -> Found:
+    async def texts(self, asked: RunTexts) -> Reply:
         """A page of texts."""
         with self.room.place():
             found = await self._once("texts", asked.cell)
             cell = ServedCell.model_validate(found["cell"])
             return await asyncio.to_thread(page_of_texts, Path(found["texts"]), asked, cell)
 
-    async def words(self, asked: RunWords) -> Found:
+    async def words(self, asked: RunWords) -> Reply:
         """Words over all texts that both scored."""
         with self.room.place():
             found = await self._once("texts", asked.cell)
             cell = ServedCell.model_validate(found["cell"])
             if cell.method is None:
                 raise UsageError(cell.said)
-            return await asyncio.to_thread(some_words, Path(found["words"]), asked, cell)
+            return await asyncio.to_thread(frequent_words, Path(found["words"]), asked, cell)
 
     @property
     def page(self) -> Path | None:
@@ -83,14 +83,14 @@ class Data:
         if self._place is not None:
             self._place.cleanup()
 
-    async def _once(self, name: str, cell: int = 0) -> Found:
+    async def _once(self, name: str, cell: int = 0) -> Reply:
         """One answer for all who ask; what went wrong may be right the next time, when a run is complete."""
         key = (name, cell)
         if key not in self._kept or (self._kept[key].done() and self._kept[key].exception() is not None):
             self._kept[key] = asyncio.ensure_future(self._ask(name, cell))
         return await asyncio.shield(self._kept[key])
 
-    async def _ask(self, name: str, cell: int) -> Found:
+    async def _ask(self, name: str, cell: int) -> Reply:
         if self._worker is None or (self._worker.made.done() and self._worker.made.exception() is not None):
             self._place = self._place or TemporaryDirectory(prefix="exegete-")
             self._worker = Warm(KEEP, str(self.run), self._place.name)
@@ -98,7 +98,7 @@ class Data:
         return await asyncio.wrap_future(self._worker.ask(name, {"cell": cell})[1])
 
 
-def page_of_texts(path: Path, asked: RunTexts, cell: ServedCell) -> Found:
+def page_of_texts(path: Path, asked: RunTexts, cell: ServedCell) -> Reply:
     """The texts that match, sorted, from `first` on; those without the number that they are sorted by come last."""
     found = pl.scan_parquet(path, glob=False)
     for word in asked.search.lower().split():
@@ -112,7 +112,7 @@ def page_of_texts(path: Path, asked: RunTexts, cell: ServedCell) -> Found:
     return {"cell": cell.model_dump(), "total": total.item(), "first": asked.first, "rows": rows.to_dicts()}
 
 
-def some_words(path: Path, asked: RunWords, cell: ServedCell) -> Found:
+def frequent_words(path: Path, asked: RunWords, cell: ServedCell) -> Reply:
     """The words that occur often enough: the most frequent, or those that one of the two likes more than the other."""
     found = pl.scan_parquet(path, glob=False).filter(pl.col("count") >= asked.least)
     rows = found.sort(LIKED[asked.order], pl.col("word"), descending=[True, False]).head(asked.count)

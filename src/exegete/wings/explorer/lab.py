@@ -18,7 +18,7 @@ from exegete.plugins import (
     Paired,
     Progress,
     SelfAttentive,
-    Text,
+    TextInput,
     TextQuestion,
     Trust,
     UsageError,
@@ -30,12 +30,12 @@ from exegete.plugins import (
     example_of,
     methods_of,
     one_thread,
-    parts_of,
     refusal,
     silent,
     step_of,
     subject,
-    written,
+    text_parts,
+    translate,
 )
 from exegete.plugins import (
     MANIFEST as MANIFEST,
@@ -92,7 +92,7 @@ class Lab:
 
     def explain(
         self,
-        text: Text,
+        text: TextInput,
         methods: Sequence[str] | None = None,
         target: Wanted = None,
         of: Of = "logit",
@@ -106,11 +106,11 @@ class Lab:
         with one_thread():
             return explained(asked, parts)
 
-    def written(self, text: Text) -> tuple[str, ...]:
+    def written(self, text: TextInput) -> tuple[str, ...]:
         """What a translator writes for a text, in pieces; nothing, where a model predicts a class."""
-        return written(self.checkpoint, self._parts(text)[0]) if self.writes else ()
+        return translate(self.checkpoint, self._parts(text)[0]) if self.writes else ()
 
-    def attack(self, text: Text, site: str | None = None, step: int = 1) -> Attack:
+    def attack(self, text: TextInput, site: str | None = None, step: int = 1) -> Attack:
         """A text opened at a site, the readout unless one is named; opened before, it is not opened again."""
         key = (self._parts(text), site, step)
         if key not in self._opened:
@@ -127,7 +127,7 @@ class Lab:
             self._check_matrix(example)
         with one_thread():
             if self.writes:
-                checkpoint, example = at_step(checkpoint, parts[0], written(checkpoint, parts[0]), step)
+                checkpoint, example = at_step(checkpoint, parts[0], translate(checkpoint, parts[0]), step)
             found = attack(checkpoint.classifier, example, site)
         if found.queries > 1:
             self._check_matrix(example)
@@ -142,9 +142,9 @@ class Lab:
         if len(example.all_words) > MATRIX:
             raise UsageError(f"a matrix of weights is shown for texts of up to {MATRIX} words: shorten the text")
 
-    def _parts(self, text: Text) -> tuple[str, ...]:
+    def _parts(self, text: TextInput) -> tuple[str, ...]:
         """A text that this model can read, within limits."""
-        parts = parts_of(text)
+        parts = text_parts(text)
         check_parts(parts, self.checkpoint)
         most = MATRIX if self.writes else WORDS  # who writes, writes about as many
         example = example_of(self.checkpoint, parts)
@@ -157,7 +157,7 @@ class Lab:
         return parts
 
 
-def lab(model: Model = None, progress: Progress = silent) -> Lab:
+def open_lab(model: Model = None, progress: Progress = silent) -> Lab:
     """A lab for a checkpoint, its folder, a run (its first model), or the default audit's model."""
     if isinstance(model, str | Path) and any((Path(model) / name).is_file() for name in (MANIFEST, STUDY)):
         return Lab(*subject(None, model, progress))

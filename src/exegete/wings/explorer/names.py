@@ -9,10 +9,10 @@ LETTERS = 32  # of a key that is a sentence
 
 def name_of_key(key: int, owner: Sequence[int], spelled: Sequence[str]) -> str:
     """The words that a key stands for, in one line."""
-    return shortened(" ".join(word for word, of in zip(spelled, owner, strict=True) if of == key)) or NULL
+    return shorten_key(" ".join(word for word, of in zip(spelled, owner, strict=True) if of == key)) or NULL
 
 
-def shortened(words: str) -> str:
+def shorten_key(words: str) -> str:
     """The beginning of what is too long for a line."""
     return words if len(words) <= LETTERS else f"{words[: LETTERS - 1]}…"
 

@@ -16,17 +16,17 @@ from exegete.plugins import (
     ExegeteError,
     HeatMap,
     HeatRow,
-    Text,
+    TextInput,
     block,
-    filled,
-    parts_of,
+    fill_template,
     save_checkpoint,
+    text_parts,
 )
 from exegete.plugins import (
     ModelGiven as Model,
 )
 from exegete.wings.explorer.attack import Attack
-from exegete.wings.explorer.lab import Lab, lab
+from exegete.wings.explorer.lab import Lab, open_lab
 
 TALL = 900  # pixels of a frame
 # A notebook has an address of its own on this machine. `localhost` has one cookie for all ports, `127.0.0.1` another.
@@ -39,7 +39,7 @@ class Panel(Attack):
     """A text of which only the weights of one site are left to choose, to be shown in a notebook."""
 
     source: Model
-    text: Text
+    text: TextInput
     step: int = 1
 
     def live(self, height: int = TALL) -> "Live":
@@ -63,7 +63,7 @@ class Panel(Attack):
 class Live:
     """A server of its own for one model, until `close` or the end of this process."""
 
-    def __init__(self, source: Model, text: Text, site: str, height: int = TALL, step: int = 1) -> None:
+    def __init__(self, source: Model, text: TextInput, site: str, height: int = TALL, step: int = 1) -> None:
         from exegete.wings.explorer.start import Background  # which needs fastapi
 
         self._folder: TemporaryDirectory[str] | None = None
@@ -90,18 +90,18 @@ class Live:
             self._folder.cleanup()
 
     def _repr_html_(self) -> str:
-        return str(filled("wings/explorer/templates/panel.html", address=self.address, height=self.height))
+        return str(fill_template("wings/explorer/templates/panel.html", address=self.address, height=self.height))
 
 
-def _fragment(text: Text, site: str, step: int) -> str:
+def _fragment(text: TextInput, site: str, step: int) -> str:
     """What the page restores from its address."""
-    parts = dict(zip(("text", "question"), parts_of(text), strict=False))
+    parts = dict(zip(("text", "question"), text_parts(text), strict=False))
     return urlencode(parts | {"site.0": site} | ({"step.0": str(step)} if step > 1 else {}), quote_via=quote)
 
 
-def panel(model: Model, text: Text, site: str | None = None, step: int = 1) -> Panel:
+def panel(model: Model, text: TextInput, site: str | None = None, step: int = 1) -> Panel:
     """A text opened at a site of a model, the readout unless one is named; of a translator, one word of its output."""
-    kept: Lab = lab(model)
+    kept: Lab = open_lab(model)
     found = kept.attack(text, site, step)
     opened = {field.name: getattr(found, field.name) for field in fields(found)}
     return Panel(**opened, source=model, text=text, step=step)

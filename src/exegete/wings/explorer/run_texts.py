@@ -13,17 +13,16 @@ import polars as pl
 
 from exegete.plugins import (
     SIGNS,
-    Answer,
+    Answerer,
     Audit,
     ExegeteError,
-    Found,
+    Reply,
     ScoredTexts,
     Tell,
     UsageError,
     Verdict,
     anchor,
     best_methods,
-    called,
     card,
     for_reader,
     judge_run,
@@ -33,15 +32,16 @@ from exegete.plugins import (
     names_in,
     of_this_version,
     over_words,
-    place_of,
     plain,
     read_manifest,
     read_parquet,
     read_shards,
-    scores_of,
-    shortened,
+    shorten_names,
+    shorten_paths,
     study_of,
+    task_and_model,
     task_labels,
+    text_scores,
     verdict_places,
     verdicts,
 )
@@ -73,14 +73,15 @@ class JudgedRun:
         """The lines of the scorecard, as they were judged."""
         return () if self.audit is None else self.audit.tests
 
-    def about(self) -> Found:
+    def about(self) -> Reply:
         """What can be asked for."""
-        title = shortened(
-            called(self.study.title or self.study.name, names_in(self.run)), (*self.study.tasks, *self.study.models)
+        title = shorten_paths(
+            shorten_names(self.study.title or self.study.name, names_in(self.run)),
+            (*self.study.tasks, *self.study.models),
         )
         return {"name": title, "split": self.study.split, "cells": self._labels()}
 
-    def card(self) -> Found:
+    def card(self) -> Reply:
         """The scorecard as a page shows it, and as numbers."""
         if self.audit is None or not self.audit.tests:
             raise UsageError("this run has no experiment that the audit judges: run `exegete audit` on its model")
@@ -90,7 +91,7 @@ class JudgedRun:
             test.to_json()
             | {
                 "name": line.name,
-                "of": labels[place_of(test)] or model_label(test.model),
+                "of": labels[task_and_model(test)] or model_label(test.model),
                 "sign": SIGNS[test.verdict],
                 "label": line.label,
                 "outcome": line.outcome,
@@ -106,19 +107,19 @@ class JudgedRun:
             "html": str(card(lines, "This run")),
         }
 
-    def texts(self, number: int) -> Found:
+    def texts(self, number: int) -> Reply:
         """Write the texts of a model, and the words of all of them; where, and what is in them."""
         if number >= len(self.cells):
             raise UsageError(f"this run has {len(self.cells)} models, counted from 0: there is no {number}")
         cell = self.cells[number]
         if not cell.get("predict"):
             raise UsageError("this run keeps no predictions of its texts: its study was about whole translations")
-        scored = scores_of(self.run, cell, self.study.split, self._best(cell))
+        scored = text_scores(self.run, cell, self.study.split, self._best(cell))
         frame = self._texts(cell, scored)
         at = {name: self.place / f"{name}-{number}.parquet" for name in ("texts", "words")}
         frame.write_parquet(at["texts"])
         if scored is not None:
-            words_of(scored.frame).write_parquet(at["words"])
+            mean_shares(scored.frame).write_parquet(at["words"])
         return {name: str(path) for name, path in at.items()} | {"cell": self._said(number, frame, scored)}
 
     def _best(self, cell: dict[str, Any]) -> str:
@@ -133,7 +134,7 @@ class JudgedRun:
             for cell in self.cells
         ]
 
-    def _said(self, number: int, frame: pl.DataFrame, scored: ScoredTexts | None) -> Found:
+    def _said(self, number: int, frame: pl.DataFrame, scored: ScoredTexts | None) -> Reply:
         return {
             "cell": number,
             "label": self._labels()[number],
@@ -203,13 +204,13 @@ def _apart(scored: ScoredTexts | None) -> pl.DataFrame:
     return scored.frame.select("example", "tau", top_attention=top("attention"), top_other=top("other"))
 
 
-def words_of(frame: pl.DataFrame) -> pl.DataFrame:
+def mean_shares(frame: pl.DataFrame) -> pl.DataFrame:
     """The mean share of every word by attention and by the other method, a row per word."""
     every = over_words(frame, ("attention", "other"))
     return every.pivot("method", index=["word", "count"], values="mean")
 
 
-def keep(tell: Tell, run: str, place: str) -> Answer:
+def prepare_run(tell: Tell, run: str, place: str) -> Answerer:
     """In a worker: a run, ready to answer."""
     del tell
     try:
@@ -219,7 +220,7 @@ def keep(tell: Tell, run: str, place: str) -> Answer:
 
     whole = {"about": opened.about, "card": opened.card}
 
-    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
+    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Reply:
         del tell
         try:
             return opened.texts(arguments["cell"]) if name == "texts" else whole[name]()

@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from exegete.plugins import ExegeteError, UsageError, __version__, filled, shipped
+from exegete.plugins import ExegeteError, UsageError, __version__, fill_template, read_shipped
 from exegete.wings.explorer.data import Data
 from exegete.wings.explorer.guard import CLIENT
 from exegete.wings.explorer.messages import (
@@ -47,7 +47,7 @@ from exegete.wings.explorer.replies import (
     WrittenWords,
     Wrong,
 )  # fmt: skip
-from exegete.wings.explorer.workers import Said, Served
+from exegete.wings.explorer.workers import Served, WorkerMessage
 
 PAGE = "exegete-page"  # the header by which a page is told from others of the same browser
 KINDS = {"css": "text/css", "js": "text/javascript", "html": "text/html", "svg": "image/svg+xml"}
@@ -74,8 +74,8 @@ EVENTS: dict[int | str, dict[str, Any]] = {
 def static_files() -> dict[str, str]:
     """All files of the page by name, read once: no name from a browser ever touches the disk."""
     own = [path.name for path in files("exegete").joinpath("wings/explorer/static").iterdir()]
-    ours = {name: shipped(f"wings/explorer/static/{name}") for name in own}
-    return ours | {path.rpartition("/")[2]: shipped(path) for path in SHARED}
+    ours = {name: read_shipped(f"wings/explorer/static/{name}") for name in own}
+    return ours | {path.rpartition("/")[2]: read_shipped(path) for path in SHARED}
 
 
 def make_app(served: Sequence[Served]) -> FastAPI:
@@ -173,7 +173,7 @@ async def _file(request: Request, name: str) -> Response:
 
 async def _reference(request: Request) -> HTMLResponse:
     """The OpenAPI description for a person."""
-    return HTMLResponse(filled("wings/explorer/templates/api.html", api=request.app.openapi()))
+    return HTMLResponse(fill_template("wings/explorer/templates/api.html", api=request.app.openapi()))
 
 
 async def _models(request: Request) -> list[ServedModel]:
@@ -260,11 +260,11 @@ async def _follow_audit(request: Request, asked: StartAudit) -> StreamingRespons
     return _streamed(_of(request, asked).audit(asked))
 
 
-def _streamed(work: AsyncGenerator[Said, None]) -> StreamingResponse:
+def _streamed(work: AsyncGenerator[WorkerMessage, None]) -> StreamingResponse:
     return StreamingResponse(_events(work), media_type="text/event-stream")
 
 
-async def _events(work: AsyncGenerator[Said, None]) -> AsyncIterator[str]:
+async def _events(work: AsyncGenerator[WorkerMessage, None]) -> AsyncIterator[str]:
     """Server-sent events; when the page goes away this is closed, and the work stops."""
     try:
         async with aclosing(work) as parts:

@@ -30,7 +30,7 @@ def serve(
     """Serve the models of these checkpoints and runs, or else the default audit's, until somebody presses Ctrl-C."""
     for source in sources:
         check_source(source)
-    listening = bound(host, port)
+    listening = bind_socket(host, port)
     door = door_of(host, listening.getsockname()[1])
     models = [Served(number, source) for number, source in enumerate(sources or (None,))]
     try:
@@ -50,7 +50,7 @@ class Background:
     """The same in a thread of this process, on any port that is free, until `close`: for notebooks, and for tests."""
 
     def __init__(self, sources: Sequence[str | None], frames: str = NOBODY, buckets: Buckets | None = None) -> None:
-        self._listening = bound(LOOPBACK, 0)
+        self._listening = bind_socket(LOOPBACK, 0)
         self.door = Door(self._listening.getsockname()[1], frames=frames)
         self.models = [Served(number, source) for number, source in enumerate(sources)]
         self.guard = Guard(make_app(self.models), self.door, buckets)
@@ -75,7 +75,7 @@ def check_source(source: str) -> None:
         )
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """A socket that listens; a port that is taken is one sentence."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, so that asyncio sends answers at once: else each waits 40 ms for the rest of itself (Nagle).

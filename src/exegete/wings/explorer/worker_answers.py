@@ -12,26 +12,26 @@ from typing import Any
 import torch
 
 from exegete.plugins import (
-    Answer,
+    Answerer,
     Check,
     ExegeteError,
     Explanation,
-    Found,
+    Reply,
     Search,
     Tell,
     UsageError,
     Word,
     block,
-    checked,
+    call_at_pauses,
     importance_labels,
-    spelled,
+    spell_output,
 )
 from exegete.plugins import (
-    Text as Asked,
+    TextInput as Asked,
 )
 from exegete.wings.explorer.attack import Attack
 from exegete.wings.explorer.attack import RewrittenPrediction as Effect
-from exegete.wings.explorer.lab import Lab, lab
+from exegete.wings.explorer.lab import Lab, open_lab
 from exegete.wings.explorer.messages import (
     MEMORY,
     SECONDS,
@@ -62,7 +62,7 @@ STATUS = Path("/proc/self/statm")
 PATH = re.compile(r"(?<![\w.])(?:/[\w.@+~ -]+)+/([\w.@+~-]+)")
 
 
-def keep(tell: Tell, source: str | None) -> Answer:
+def prepare_model(tell: Tell, source: str | None) -> Answerer:
     """In a worker: the model of a word of the command line, ready to answer."""
     torch.set_num_threads(1)
 
@@ -70,10 +70,10 @@ def keep(tell: Tell, source: str | None) -> Answer:
         tell({"said": label, "done": done, "total": total})
 
     try:
-        kept = lab(source, progress)
+        kept = open_lab(source, progress)
     except ExegeteError as error:
         raise type(error)(without_paths(str(error))) from None
-    kept_here: dict[str, Callable[[dict[str, Any], Tell], Found]] = {
+    kept_here: dict[str, Callable[[dict[str, Any], Tell], Reply]] = {
         "about": lambda _, __: _about(kept, source).model_dump(),
         "cost": lambda given, _: {"milliseconds": _cost(kept, given["method"])},
         "explain": lambda given, tell: _explain(kept, Explain(**given), tell).model_dump(),
@@ -87,9 +87,9 @@ def keep(tell: Tell, source: str | None) -> Answer:
         "adversary": lambda given, tell: _adversary(kept, FindAdversary(**given), tell),
     }
 
-    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Found:
+    def answer(name: str, arguments: dict[str, Any], tell: Tell) -> Reply:
         try:
-            with checked(within_limits()):
+            with call_at_pauses(within_limits()):
                 return kept_here[name](arguments, tell)
         except ExegeteError as error:
             raise type(error)(without_paths(str(error))) from None
@@ -174,7 +174,7 @@ def _differ(kept: Lab, asked: Differ, tell: Tell) -> Differed:
 
 def _write(kept: Lab, asked: Text) -> WrittenWords:
     pieces = kept.written(_text(asked))
-    return WrittenWords(pieces=list(pieces), text=spelled(pieces))
+    return WrittenWords(pieces=list(pieces), text=spell_output(pieces))
 
 
 def _attack(kept: Lab, asked: Text, site: str | None = None) -> Attack:
@@ -241,10 +241,10 @@ def _permute(kept: Lab, asked: PermuteWeights) -> Outcomes:
     return Outcomes(tvd=tvd, jsd=jsd, flipped=flipped, median=median(tvd))
 
 
-def _adversary(kept: Lab, asked: FindAdversary, tell: Tell) -> Found:
+def _adversary(kept: Lab, asked: FindAdversary, tell: Tell) -> Reply:
     """The last look is the answer; all before are told."""
     found = _attack(kept, asked, asked.site)
-    looked: Found = {}
+    looked: Reply = {}
     for looked in found.searched(Search(asked.count, asked.steps, seed=asked.seed), asked.epsilon):
         tell(looked)
     return looked

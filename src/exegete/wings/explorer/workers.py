@@ -15,15 +15,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from exegete.plugins import ExegeteError, Found, GivenUp, UsageError, Warm, unknown
+from exegete.plugins import ExegeteError, GivenUp, Reply, UsageError, Warm, unknown
 from exegete.wings.explorer.data import Data, run_of
 from exegete.wings.explorer.messages import Explain, Message, StartAudit
 from exegete.wings.explorer.queue import WAITING, Busy
 from exegete.wings.explorer.replies import OfferedMethod, ServedModel
 
-KEEP, AUDIT = "exegete.wings.explorer.worker_answers:keep", "exegete.wings.explorer.audits:keep"
+KEEP, AUDIT = "exegete.wings.explorer.worker_answers:prepare_model", "exegete.wings.explorer.audits:prepare_audit"
 KEPT, BYTES = 512, 32 << 20  # answers, and how long they may be together
-Said = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
+WorkerMessage = tuple[str, Mapping[str, Any]]  # "told" or "found", and what
 DEFAULT = "the default audit’s model"
 NEWER = "a newer question of the same page took the place of this one: ask again"
 
@@ -37,7 +37,7 @@ class Served:
         self.about = ServedModel(
             model=number, name=source or DEFAULT, state="loading", said="starting", source=source, run=run is not None
         )
-        self._kept: OrderedDict[str, Found] = OrderedDict()
+        self._kept: OrderedDict[str, Reply] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._newest: dict[tuple[str, str], tuple[Warm, int]] = {}  # by who asks, and what
         self._slow: Warm | None = None
@@ -45,7 +45,7 @@ class Served:
         self._quick = Warm(KEEP, source, told=self._told)
         self._quick.made.add_done_callback(self._made)
 
-    async def ask(self, name: str, message: Message, keep: bool = True, page: str | None = None) -> Found:
+    async def ask(self, name: str, message: Message, keep: bool = True, page: str | None = None) -> Reply:
         """An answer of the quick worker, or the one that was given before. Whoever leaves stops it."""
         key = self._key(name, message)
         if key in self._kept:
@@ -54,7 +54,7 @@ class Served:
             *_, (_, answer) = [part async for part in parts]
         return self._keep(key, dict(answer)) if keep else dict(answer)
 
-    async def follow(self, name: str, message: Message, page: str | None = None) -> AsyncGenerator[Said, None]:
+    async def follow(self, name: str, message: Message, page: str | None = None) -> AsyncGenerator[WorkerMessage, None]:
         """A long piece of work: ("told", …) while it goes on, then ("found", …). Whoever leaves stops it.
 
         A page that asks the same question anew, of another text say, has no use for what it asked before.
@@ -67,7 +67,7 @@ class Served:
             async for kind, said in parts:
                 yield kind, self._keep(key, dict(said)) if kind == "found" else said
 
-    async def audit(self, asked: StartAudit) -> AsyncGenerator[Said, None]:
+    async def audit(self, asked: StartAudit) -> AsyncGenerator[WorkerMessage, None]:
         """The audit of this model, by a worker of its own; then it is a run, with texts and a scorecard."""
         self.check()
         if self.data is not None:
@@ -112,7 +112,7 @@ class Served:
 
     async def _heard(
         self, worker: Warm, name: str, message: Message, page: str | None = None
-    ) -> AsyncGenerator[Said, None]:
+    ) -> AsyncGenerator[WorkerMessage, None]:
         """What a worker says of a question until it is answered; whoever leaves gives it up."""
         loop, heard = asyncio.get_running_loop(), asyncio.Queue[Mapping[str, Any] | None]()
 
@@ -153,7 +153,7 @@ class Served:
     def _key(self, name: str, message: Message) -> str:
         return sha256(json.dumps([name, message.model_dump()], sort_keys=True).encode()).hexdigest()
 
-    def _keep(self, key: str, found: Found) -> Found:
+    def _keep(self, key: str, found: Reply) -> Reply:
         self._kept[key], self._sizes[key] = found, len(json.dumps(found))
         while len(self._kept) > KEPT or sum(self._sizes.values()) > BYTES:
             oldest, _ = self._kept.popitem(last=False)
@@ -163,7 +163,7 @@ class Served:
     def _told(self, said: Mapping[str, Any]) -> None:
         self.about = self.about.model_copy(update=dict(said))
 
-    def _made(self, made: "Future[Found]") -> None:
+    def _made(self, made: "Future[Reply]") -> None:
         """The model is there, or a sentence why not; then the second worker loads what the first may have trained."""
         error = made.exception()
         if error is not None:
@@ -171,7 +171,7 @@ class Served:
             return
         self._quick.ask("about", {})[1].add_done_callback(self._ready)
 
-    def _ready(self, found: "Future[Found]") -> None:
+    def _ready(self, found: "Future[Reply]") -> None:
         if (error := found.exception()) is not None:
             self._fail(error)
             return
@@ -185,7 +185,7 @@ class Served:
         if not names or self._slow is None:
             return
 
-        def measured(cost: "Future[Found]") -> None:
+        def measured(cost: "Future[Reply]") -> None:
             if cost.exception() is None:  # one that fails has no number, and says why when it is asked for
                 self._cost(names[0], cost.result()["milliseconds"])
                 self._measure(names[1:])

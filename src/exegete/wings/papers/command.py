@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from exegete.plugins import Device, EngineName, ExegeteError, Json, Quiet, UsageError, Workers, escaped, print_json
+from exegete.plugins import Device, EngineName, ExegeteError, Json, Quiet, UsageError, WorkersOption, escape, print_json
 
 if TYPE_CHECKING:
     from exegete.wings.papers.reproduce import Reproduction
@@ -22,7 +22,7 @@ def reproduce(
     results: Annotated[Path | None, typer.Option(help="Also write the comparison to a file PAPER.csv there.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the numbers into this page.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the cheapest part of each study.")] = False,
-    workers: Workers = None,
+    workers: WorkersOption = None,
     engine: EngineName = None,
     device: Device = None,
     as_json: Json = False,
@@ -30,16 +30,16 @@ def reproduce(
 ) -> None:
     """Run a paper's tables, or go on with them, and judge every printed number: reproduced or not?"""
     from exegete.plugins import ProgressBars, engine_of
-    from exegete.wings.papers.reproduce import asked, compare, keep, run_for
+    from exegete.wings.papers.reproduce import compare, find_tables, run_for, write_reproduction
 
-    wanted, tables = asked(paper)
+    wanted, tables = find_tables(paper)
     _check(kept, quick)
     if kept is None:
         with ProgressBars(quiet) as bars:
             run_for(wanted, tables, runs, quick, engine_of(engine or "local", workers), bars, device)
     folder = kept or runs
     found = compare(wanted, tables, folder)
-    path = keep(found, out or Path("runs") / "reproduce" / wanted.name, folder, quick)
+    path = write_reproduction(found, out or Path("runs") / "reproduce" / wanted.name, folder, quick)
     _write_also(found, path, results, markdown)
     if as_json:
         print_json(found.to_json() | {"table": str(path)})
@@ -70,20 +70,27 @@ def _write_also(found: "Reproduction", path: Path, results: Path | None, page: P
 def _show(found: "Reproduction", path: Path) -> None:
     """The claim, the numbers, what has none of ours, what differs, and the rule."""
     from exegete.plugins import rich_table
-    from exegete.wings.papers.reproduction import RULE, compared, differences, left_over, said, trainings
+    from exegete.wings.papers.reproduction import (
+        RULE,
+        comparison_tables,
+        count_sentence,
+        differences,
+        left_over_table,
+        trainings,
+    )
 
     console = Console(highlight=False)
     paper = found.paper
-    console.print(f"[bold]{escaped(paper.title)}[/] ({escaped(paper.authors)}, {paper.year})\n{escaped(paper.claim)}\n")
-    for table in (*compared(paper, found.frame), left_over(found.frame)):
+    console.print(f"[bold]{escape(paper.title)}[/] ({escape(paper.authors)}, {paper.year})\n{escape(paper.claim)}\n")
+    for table in (*comparison_tables(paper, found.frame), left_over_table(found.frame)):
         if not table.frame.is_empty():
             console.print(rich_table(table))
             console.print()
     drawn = [(name, figure) for name in found.tables for figure in paper.tables[name].figures]
     figures = [f"{name} is a figure: {figure}.svg of its studies" for name, figure in drawn]
     for line in (*differences(paper, found.frame), *figures):
-        console.print(f"[dim]{escaped(line)}[/]", soft_wrap=True)
-    console.print(f"\n[bold]{escaped(said(found.counts))}[/] {escaped(trainings(found.frame))}", soft_wrap=True)
+        console.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
+    console.print(f"\n[bold]{escape(count_sentence(found.counts))}[/] {escape(trainings(found.frame))}", soft_wrap=True)
     for line in RULE:
-        console.print(f"[dim]{escaped(line)}[/]", soft_wrap=True)
+        console.print(f"[dim]{escape(line)}[/]", soft_wrap=True)
     print(f"table: {path}")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from exegete.plugins import ALL, Agreement, Column, Study, Table, interval, number, parse, text
-from exegete.wings.papers.published import published
+from exegete.wings.papers.published import read_published
 
 
 class _Ours(NamedTuple):
@@ -36,7 +36,7 @@ def comparison(study: Study, summary: pl.DataFrame) -> Table | None:
     asked = study.built_experiments().get("agreement")
     if study.paper is None or not isinstance(asked, Agreement) or asked.by != "predicted":
         return None
-    printed = published(study.paper).pivot("class", index=INDEX, values="mean", maintain_order=True)
+    printed = read_published(study.paper).pivot("class", index=INDEX, values="mean", maintain_order=True)
     cells = summary.select("task", "model").unique(maintain_order=True).rows(named=True)
     rows = [
         row | {"model": cell["model"]} | found

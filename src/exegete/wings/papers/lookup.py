@@ -19,13 +19,13 @@ from exegete.plugins import (
     ExegeteError,
     Spec,
     UsageError,
-    called,
     clopper_pearson,
     parse,
+    shorten_names,
     t_interval,
     unknown,
 )
-from exegete.wings.papers.paper import PARTS, NamePart, Paper, Quantity
+from exegete.wings.papers.paper import PARTS, NamePart, Paper, PrintedQuantity
 from exegete.wings.papers.rule import LEARNT, SIGNIFICANT, Ours
 
 EITHER = "|"  # between values of a column that mean the same
@@ -36,7 +36,7 @@ CELL = ("task", "model", "family")  # columns that name what was trained
 class PrintedPlace:
     """Where to look for a printed number: a task, a model with some of its settings, rows of a table."""
 
-    quantity: Quantity
+    quantity: PrintedQuantity
     parts: tuple[NamePart, ...]
     task: Spec | None
     models: tuple[Spec, ...]
@@ -52,7 +52,7 @@ class PrintedPlace:
         return max(self.quantity.tolerance, *(part.tolerance or 0.0 for part in self.parts), 0.0)
 
 
-def place_of(paper: Paper, printed: Mapping[str, Any]) -> PrintedPlace:
+def printed_place(paper: Paper, printed: Mapping[str, Any]) -> PrintedPlace:
     """The place of a printed number; a word that the paper's file doesn't explain is an error."""
     if printed["quantity"] not in paper.quantities:
         raise unknown(f"quantity of {paper.name}.toml", printed["quantity"], paper.quantities)
@@ -86,7 +86,7 @@ class Counterpart:
     doubt: str  # empty, or why ours is not worth a verdict
 
 
-class Kept:
+class KeptTables:
     """The tables of a study's folder: a run, or results that were kept of one."""
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -157,7 +157,7 @@ class Kept:
 def is_task(text: str, wanted: Spec | None) -> bool:
     """Whether a task is the one asked for, also as tables call it, with at least the settings asked for."""
     found = parse(text)
-    if wanted is None or found.name not in (wanted.name, called(wanted.name, [wanted.name])):
+    if wanted is None or found.name not in (wanted.name, shorten_names(wanted.name, [wanted.name])):
         return False
     return wanted.settings.items() <= found.settings.items()
 
@@ -185,11 +185,11 @@ def _fits(row: Mapping[str, Any], place: PrintedPlace) -> bool:
     return (task is None or is_task(task, place.task)) and (model is None or is_model(model, place.models))
 
 
-def _cell(row: Mapping[str, Any], quantity: Quantity) -> tuple[Any, ...]:
+def _cell(row: Mapping[str, Any], quantity: PrintedQuantity) -> tuple[Any, ...]:
     return tuple(row[name] for name in CELL if name in quantity.by)
 
 
-def _one(rows: list[Mapping[str, Any]], quantity: Quantity, folder: Path) -> list[Mapping[str, Any]]:
+def _one(rows: list[Mapping[str, Any]], quantity: PrintedQuantity, folder: Path) -> list[Mapping[str, Any]]:
     """One row, or one per seed; of several settings the furthest, where the quantity says so."""
     if quantity.furthest:
         return [max(rows, key=lambda row: _float(row[quantity.furthest]))]
@@ -198,7 +198,7 @@ def _one(rows: list[Mapping[str, Any]], quantity: Quantity, folder: Path) -> lis
     return rows
 
 
-def _ours(rows: list[Mapping[str, Any]], quantity: Quantity) -> Ours | None:
+def _ours(rows: list[Mapping[str, Any]], quantity: PrintedQuantity) -> Ours | None:
     """The number with its interval: the table's own, a t-interval over seeds, or the exact one of a share of texts.
 
     Without any of them it is the number alone.
@@ -225,7 +225,7 @@ def _texts(row: Mapping[str, Any]) -> int:
     return (_whole(row.get("n") or row.get("texts")) or 0) // (_whole(row.get("seeds")) or 1)
 
 
-def _doubt(row: Mapping[str, Any], quantity: Quantity) -> str:
+def _doubt(row: Mapping[str, Any], quantity: PrintedQuantity) -> str:
     """Why a row of ours is not worth a verdict: what it must reach it doesn't, or chance would do as much."""
     for name, least in quantity.least.items():
         if (value := _float(row[name])) < least:
@@ -234,7 +234,7 @@ def _doubt(row: Mapping[str, Any], quantity: Quantity) -> str:
     return f"p = {p:.2g} over {row.get('n')} trainings" if p > SIGNIFICANT else ""
 
 
-def _reference(row: Mapping[str, Any], quantity: Quantity) -> float | None:
+def _reference(row: Mapping[str, Any], quantity: PrintedQuantity) -> float | None:
     if not isinstance(quantity.reference, str):
         return quantity.reference
     value = _float(row[quantity.reference])
@@ -249,8 +249,8 @@ def _whole(text: str | None) -> int | None:
     return int(float(text)) if text else None
 
 
-def sources_of(paper: Paper, table: str, folder: Path) -> Iterator[Kept]:
+def sources_of(paper: Paper, table: str, folder: Path) -> Iterator[KeptTables]:
     """The studies of a paper's table that are in a folder."""
     for name in dict.fromkeys(source.study for source in paper.tables[table].sources):
         if (folder / name).is_dir():
-            yield Kept(name, folder / name)
+            yield KeptTables(name, folder / name)

@@ -44,7 +44,7 @@ class NamePart(_Strict):
         return self
 
 
-class Quantity(_Strict):
+class PrintedQuantity(_Strict):
     """Where a printed quantity stands in a run, and how near is near enough."""
 
     shows: str
@@ -66,7 +66,7 @@ class Quantity(_Strict):
     not_compared: str = ""  # why nothing of ours stands beside it
 
     @model_validator(mode="after")
-    def _has_a_place(self) -> "Quantity":
+    def _has_a_place(self) -> "PrintedQuantity":
         if not self.table and not self.not_compared:
             raise ValueError("say its table, or why it is not_compared")
         if bool(self.low) != bool(self.high):
@@ -145,7 +145,7 @@ class Paper(_Strict):
     attentions: dict[str, NamePart] = Field(default_factory=dict)
     projections: dict[str, NamePart] = Field(default_factory=dict)
     classes: dict[str, NamePart] = Field(default_factory=dict)
-    quantities: dict[str, Quantity]
+    quantities: dict[str, PrintedQuantity]
     explained: tuple[Reason, ...] = ()
 
     def parts(self, kind: str) -> dict[str, NamePart]:

@@ -17,7 +17,7 @@ KEYS = ("table", "dataset", "model", "attention", "projection", "quantity", "cla
 SIGNS = ("above", "below", "not below", "at")
 
 
-def published(paper: str) -> pl.DataFrame:
+def read_published(paper: str) -> pl.DataFrame:
     """All printed numbers of a paper: KEYS, then mean, std, sign (of what is known in words only) and a note."""
     names = {path.stem: path for path in PAPERS_FOLDER.glob("*.csv")}
     if paper not in names:

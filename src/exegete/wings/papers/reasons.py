@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from exegete.plugins import ExegeteError, Spec, parse, significant
-from exegete.wings.papers.lookup import Counterpart, Kept, PrintedPlace
+from exegete.wings.papers.lookup import Counterpart, KeptTables, PrintedPlace
 from exegete.wings.papers.paper import Paper, Reason
 from exegete.wings.papers.published import KEYS
-from exegete.wings.papers.rule import Ours, Yardstick, judge, judge_words
+from exegete.wings.papers.rule import Ours, Yardstick, judge_number, judge_words
 
 EXPLAINS, PART, NOT_IT = "explains it", "a part of it", "not it"
 OPEN = "open"  # what is said where nothing that was tested explains any of it
@@ -40,7 +40,7 @@ def _is_about(reason: Reason, row: Mapping[str, Any]) -> bool:
     return all(fnmatchcase(row[key], reason.rows[key]) for key in KEYS if key in reason.rows)
 
 
-def why(
+def explain_deviation(
     reasons: list[Reason],
     row: Mapping[str, Any],
     ours: float,
@@ -64,22 +64,22 @@ def _tested(
 ) -> str:
     """One reason, the number that tests it, and what it is worth."""
     moved = _moved(reason, place)
-    there = found_there(reason, moved, folder)
+    there = find_counterpart(reason, moved, folder)
     if there is None:
         return f"{reason.because}: to be tested by {reason.study}"
     if there.doubt:
         return f"{reason.because}: cannot tell, {there.doubt}"
-    found = worth(row, ours, there.ours, by(there, moved))
+    found = worth_sentence(row, ours, there.ours, by(there, moved))
     said = CONTROL[found] if reason.control else found
     elsewhere = moved.task is not None and place.task is not None and moved.task.name != place.task.name
     return f"{reason.because}: {_number(there)}, {said}{ELSEWHERE if elsewhere and said in (EXPLAINS, PART) else ''}"
 
 
-def found_there(reason: Reason, moved: PrintedPlace, folder: Path) -> Counterpart | None:
+def find_counterpart(reason: Reason, moved: PrintedPlace, folder: Path) -> Counterpart | None:
     """The quantity where the setting is another; None if that study's results are not in the folder."""
     if not (folder / reason.study).is_dir():
         return None
-    found = Kept(reason.study, folder / reason.study).find(moved)
+    found = KeptTables(reason.study, folder / reason.study).find(moved)
     if found is None:
         raise ExegeteError(
             f"{folder / reason.study} has no number for the reason '{reason.because}': correct its place"
@@ -98,16 +98,16 @@ def _moved(reason: Reason, place: PrintedPlace) -> PrintedPlace:
     return replace(place, quantity=place.quantity.model_copy(update=changes), task=task, models=models, where=where)
 
 
-def worth(row: Mapping[str, Any], ours: float, there: Ours, by: Yardstick) -> str:
+def worth_sentence(row: Mapping[str, Any], ours: float, there: Ours, by: Yardstick) -> str:
     """What the number where a setting is another explains of a row that deviates.
 
-    >>> worth({"mean": 0.73}, 0.28, Ours(0.71, 0.62, 0.80), Yardstick(0.05))
+    >>> worth_sentence({"mean": 0.73}, 0.28, Ours(0.71, 0.62, 0.80), Yardstick(0.05))
     'explains it'
-    >>> worth({"mean": 0.73}, 0.28, Ours(0.42, 0.38, 0.46), Yardstick(0.05))
+    >>> worth_sentence({"mean": 0.73}, 0.28, Ours(0.42, 0.38, 0.46), Yardstick(0.05))
     'a part of it'
-    >>> worth({"mean": 0.73}, 0.28, Ours(0.27, 0.11, 0.42), Yardstick(0.05))
+    >>> worth_sentence({"mean": 0.73}, 0.28, Ours(0.27, 0.11, 0.42), Yardstick(0.05))
     'not it'
-    >>> worth({"mean": None, "sign": "at"}, -0.15, Ours(-0.03, -0.06, 0.0), Yardstick(0.03, reference=0.0))
+    >>> worth_sentence({"mean": None, "sign": "at"}, -0.15, Ours(-0.03, -0.06, 0.0), Yardstick(0.03, reference=0.0))
     'a part of it'
     """
     printed = row["mean"]
@@ -115,7 +115,7 @@ def worth(row: Mapping[str, Any], ours: float, there: Ours, by: Yardstick) -> st
         return NOT_IT
     if printed is None:
         return {"direction only": EXPLAINS, "cannot tell": PART}.get(judge_words(row["sign"], there, by)[0], NOT_IT)
-    if judge(printed, there, by)[0] == "reproduced":
+    if judge_number(printed, there, by)[0] == "reproduced":
         return EXPLAINS
     return PART if abs(there.value - printed) < abs(ours - printed) else NOT_IT
 

@@ -25,7 +25,7 @@ from exegete.plugins import (
     __version__,
     engine_of,
     load_study,
-    narrowed,
+    narrow_cells,
     on,
     read_json,
     run_study,
@@ -34,11 +34,11 @@ from exegete.plugins import (
     write_csv,
     write_json,
 )
-from exegete.wings.papers.lookup import Counterpart, Kept, PrintedPlace, place_of, sources_of
+from exegete.wings.papers.lookup import Counterpart, KeptTables, PrintedPlace, printed_place, sources_of
 from exegete.wings.papers.paper import Paper, StudySource, load_paper
-from exegete.wings.papers.published import KEYS, published
-from exegete.wings.papers.reasons import reasons_for, why
-from exegete.wings.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge, judge_words
+from exegete.wings.papers.published import KEYS, read_published
+from exegete.wings.papers.reasons import explain_deviation, reasons_for
+from exegete.wings.papers.rule import RUNS, VERDICTS, Standing, Yardstick, judge_number, judge_words
 
 TABLE = "reproduction.csv"
 
@@ -103,7 +103,7 @@ _TYPES: dict[str, Any] = dict.fromkeys(
 ) | dict.fromkeys(("seeds", "n"), pl.Int64)
 
 
-def asked(text: str) -> tuple[Paper, tuple[str, ...]]:
+def find_tables(text: str) -> tuple[Paper, tuple[str, ...]]:
     """The paper and the tables that `PAPER` or `PAPER:TABLE` asks for."""
     name, _, table = text.partition(":")
     paper = load_paper(name)
@@ -114,7 +114,7 @@ def asked(text: str) -> tuple[Paper, tuple[str, ...]]:
 
 def compare(paper: Paper, tables: Sequence[str], folder: Path) -> Reproduction:
     """Every printed number of some tables beside what the studies in a folder found."""
-    printed = published(paper.name)
+    printed = read_published(paper.name)
     kept = {table: list(sources_of(paper, table, folder)) for table in tables}
     rows = [row for row in printed.iter_rows(named=True) if row["table"] in tables]
     lines = ((row, _line(paper, row, kept[row["table"]], printed)) for row in rows)
@@ -131,16 +131,16 @@ def _with_reasons(paper: Paper, row: dict[str, Any], line: Line, folder: Path, p
     def by(found: Counterpart, place: PrintedPlace) -> Yardstick:
         return _yardstick(paper, row, found, place, (), printed)
 
-    tested = why(reasons, row, line.ours, place_of(paper, row), folder, by)
+    tested = explain_deviation(reasons, row, line.ours, printed_place(paper, row), folder, by)
     return replace(line, reason="; ".join(filter(None, (line.reason, tested))))
 
 
-def _line(paper: Paper, row: dict[str, Any], kept: Sequence[Kept], printed: pl.DataFrame) -> Line:
+def _line(paper: Paper, row: dict[str, Any], kept: Sequence[KeptTables], printed: pl.DataFrame) -> Line:
     about = paper.tables[row["table"]]
     for verdict in ("impossible", "not_compared"):
         if reason := getattr(about, verdict):
             return _without(row, verdict, reason)
-    place = place_of(paper, row)
+    place = printed_place(paper, row)
     if reason := place.first("impossible"):
         instead = place.first("instead")
         return _without(row, "impossible", f"{reason}; {instead}" if instead else reason)
@@ -153,7 +153,7 @@ def _line(paper: Paper, row: dict[str, Any], kept: Sequence[Kept], printed: pl.D
     return _beside(row, found, place, _yardstick(paper, row, found, place, kept, printed))
 
 
-def _find(kept: Sequence[Kept], place: PrintedPlace) -> Counterpart | None:
+def _find(kept: Sequence[KeptTables], place: PrintedPlace) -> Counterpart | None:
     return next((found for source in kept if (found := source.find(place)) is not None), None)
 
 
@@ -168,7 +168,7 @@ def _beside(row: dict[str, Any], found: Counterpart, place: PrintedPlace, by: Ya
     elif row["mean"] is None:
         verdict, reason = judge_words(row["sign"], found.ours, by)
     else:
-        verdict, reason = judge(row["mean"], found.ours, by)
+        verdict, reason = judge_number(row["mean"], found.ours, by)
     return _written(
         row, verdict=verdict, reason=reason, differs=place.first("differs") or "", reference=by.our_reference,
         tolerance=by.tolerance, ours=found.ours.value, low=found.ours.low, high=found.ours.high, seeds=found.seeds,
@@ -189,7 +189,7 @@ def _yardstick(
     row: dict[str, Any],
     found: Counterpart,
     place: PrintedPlace,
-    kept: Sequence[Kept],
+    kept: Sequence[KeptTables],
     printed: pl.DataFrame,
 ) -> Yardstick:
     quantity = place.quantity
@@ -203,7 +203,7 @@ def _yardstick(
     if other := place.first("beside"):
         keys = [pl.col(name) == row[name] for name in KEYS if name != "class"]
         theirs = printed.filter(*keys, pl.col("class") == other)["mean"].item()
-        ours = _find(kept, place_of(paper, row | {"class": other}))
+        ours = _find(kept, printed_place(paper, row | {"class": other}))
         return Yardstick(tolerance, quantity.resolution, theirs, ours.ours.value if ours else None, stand_in, no_effect)
     own = next((part.reference for part in place.parts if part.reference is not None), None)
     reference = found.reference if own is None else own
@@ -246,10 +246,10 @@ def _cells(study: Study, source: StudySource, quick: bool) -> tuple[Cell, ...]:
     if quick:
         tasks, models = list(source.quick.tasks) or tasks, list(source.quick.models) or models
         seeds = (seeds or list(study.seeds))[:1]
-    return narrowed(study, tasks, models, seeds)
+    return narrow_cells(study, tasks, models, seeds)
 
 
-def keep(found: Reproduction, out: Path, folder: Path, quick: bool = False) -> Path:
+def write_reproduction(found: Reproduction, out: Path, folder: Path, quick: bool = False) -> Path:
     """Write the comparison and what it rests on; returns the table's path."""
     write_csv(out / TABLE, found.frame)
     studies = sorted({line.study for line in found.lines if line.study})

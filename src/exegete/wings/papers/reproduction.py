@@ -23,7 +23,7 @@ RULE = (
 )
 
 
-def compared(paper: Paper, frame: pl.DataFrame) -> list[Table]:
+def comparison_tables(paper: Paper, frame: pl.DataFrame) -> list[Table]:
     """Every printed number that ours stands beside, by table and quantity of the paper."""
     mine = frame.filter(pl.col("verdict").is_in(COMPARED))
     parts = mine.partition_by("table", "quantity", maintain_order=True)
@@ -62,7 +62,7 @@ def _mark(place: int) -> str:
     return str(place + 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def left_over(frame: pl.DataFrame) -> Table:
+def left_over_table(frame: pl.DataFrame) -> Table:
     """What was not compared, counted by reason."""
     rest = frame.filter(~pl.col("verdict").is_in(COMPARED))
     keys = ["table", "dataset", "verdict", "reason"]
@@ -79,10 +79,10 @@ def differences(paper: Paper, frame: pl.DataFrame) -> list[str]:
     return [*paper.differs, *(f"{dataset}: {differs}." for dataset, differs in by_dataset.iter_rows())]
 
 
-def said(counts: dict[str, int]) -> str:
+def count_sentence(counts: dict[str, int]) -> str:
     """How many numbers have each verdict.
 
-    >>> said({"reproduced": 3, "deviates": 0, "not run": 2})
+    >>> count_sentence({"reproduced": 3, "deviates": 0, "not run": 2})
     'Of 5 published numbers or claims: 3 reproduced, 2 not run.'
     """
     parts = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
@@ -113,8 +113,12 @@ def counts_of(frame: pl.DataFrame) -> dict[str, int]:
 
 def markdown(paper: Paper, frame: pl.DataFrame) -> str:
     """The comparison for a page of the docs."""
-    parts = [f"**{said(counts_of(frame))}**", *filter(None, (trainings(frame),))]
-    parts += [_titled(table) for table in (*compared(paper, frame), left_over(frame)) if not table.frame.is_empty()]
+    parts = [f"**{count_sentence(counts_of(frame))}**", *filter(None, (trainings(frame),))]
+    parts += [
+        _titled(table)
+        for table in (*comparison_tables(paper, frame), left_over_table(frame))
+        if not table.frame.is_empty()
+    ]
     parts += ["\n".join(f"- {line}" for line in differences(paper, frame))]
     return "\n\n".join(parts)
 

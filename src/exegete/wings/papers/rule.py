@@ -75,14 +75,14 @@ class Yardstick:
         return self.reference if self.ours is None else self.ours
 
 
-def judge(printed: float, ours: Ours, by: Yardstick) -> tuple[Standing, str]:
+def judge_number(printed: float, ours: Ours, by: Yardstick) -> tuple[Standing, str]:
     """The verdict on a printed number, and why where that is not plain.
 
-    >>> judge(0.34, Ours(0.31, 0.28, 0.33), Yardstick(0.05, 0.15, 0.0))[0]
+    >>> judge_number(0.34, Ours(0.31, 0.28, 0.33), Yardstick(0.05, 0.15, 0.0))[0]
     'reproduced'
-    >>> judge(0.60, Ours(0.31, 0.28, 0.33), Yardstick(0.05, 0.15, 0.0))[0]
+    >>> judge_number(0.60, Ours(0.31, 0.28, 0.33), Yardstick(0.05, 0.15, 0.0))[0]
     'direction only'
-    >>> judge(0.04, Ours(0.03, 0.01, 0.05), Yardstick(0.05, 0.15, 0.0))[0]  # 0 would have been reproduced, too
+    >>> judge_number(0.04, Ours(0.03, 0.01, 0.05), Yardstick(0.05, 0.15, 0.0))[0]  # 0 would have been reproduced, too
     'too coarse to tell'
     """
     low, high = ours.low - by.tolerance, ours.high + by.tolerance
