@@ -46,8 +46,8 @@ def run_audit(request: AuditRequest, listening: Listening) -> Iterator[Audited]:
     """Run (or resume) what is requested, and judge it; at an address, what is written to the run in the block is put
     there, too.
 
-    What can be refused is refused before anything is read or trained. The gate (`exegete.answers.gate.check_gate`) is for
-    after the block: a run is kept whatever it found.
+    What can be refused is refused before anything is read or trained. The gate (`exegete.answers.gate.check_gate`) is
+    for after the block: a run is kept whatever it found.
     """
     load_criteria(request.criteria)
     with work_on(request.place) as run:

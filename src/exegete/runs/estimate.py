@@ -2,8 +2,8 @@
 
 Nothing is run for it. The plan is counted: words that are trained on, and passes of words that the experiments need.
 The first pieces of the run itself, some batches of its first training (or its first predictions, where there is nothing
-to train), tell how long a pass takes (`count_passes`). The rest is a product, and no shorter than the longest piece of a
-question. Trainings that stop early, and stages that a run has already, are not known beforehand.
+to train), tell how long a pass takes (`count_passes`). The rest is a product, and no shorter than the longest piece of
+a question. Trainings that stop early, and stages that a run has already, are not known beforehand.
 """
 
 import time

@@ -156,8 +156,9 @@ def _check_columns(path: Path, columns: Sequence[str], asked: dict[str, str]) ->
         raise ExegeteError(f"{path} is empty: give it a row for every example")
     for setting, column in asked.items():
         if column not in columns and _is_data(path, columns):
+            first = ", ".join(map(show_value, columns))
             raise UsageError(
-                f"{path.name} has no header: its first line ({', '.join(map(show_value, columns)):.80}) looks like a row: "
+                f"{path.name} has no header: its first line ({first:.80}) looks like a row: "
                 f"write the names of the columns above it, as {','.join(asked.values())}"
             )
         if column not in columns:

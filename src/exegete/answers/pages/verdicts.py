@@ -118,7 +118,7 @@ def scorecards(audit: Audit, everything: bool = False) -> list[Table]:
 
 
 def _narrow(title: str, lines: Sequence[Verdict]) -> Table:
-    """A table that fits a terminal; `test_questions` says what its tests ask, and when they hold."""
+    """A table that fits a terminal; `questions` says what its tests ask, and when they hold."""
     columns = (
         text("label", "test"),
         verdict("verdict", settled_by="settled_by"),

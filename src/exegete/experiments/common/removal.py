@@ -95,7 +95,7 @@ def _bias(pooled: Pooled) -> Tensor:
 
 
 def _removed_one_by_one(pooled: Pooled, order: Tensor) -> Tensor:
-    """`remove_in_order` for any decoder: every weighting is decoded. What may not be removed, such as a start symbol, stays."""
+    """`remove_in_order` for any decoder: every weighting is decoded. What may not be removed (a start symbol) stays."""
     steps = torch.arange(order.shape[-1] + 1, device=order.device)[:, None, None]  # [draw, 1, 1]
     stays = ~pooled.opened.removable[:, None, None]
 

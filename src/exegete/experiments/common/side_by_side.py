@@ -24,7 +24,7 @@ DRAWS = 10  # permutations of a text's weights, whose mean divergence is a refer
 class TextsAsSeen(NamedTuple):
     """Some texts as a model sees them."""
 
-    weights: Tensor  # [example, head, key], float64, of the readout, as `weights_of_words` has them; NaN beyond a text's keys
+    weights: Tensor  # [example, head, key], float64, of the readout (`weights_of_words`); NaN beyond a text's keys
     logits: Tensor  # [example, class], float64
 
     @property

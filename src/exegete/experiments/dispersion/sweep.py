@@ -3,14 +3,14 @@
 Larger λ is sparser, so a negative τ of λ with entropy says that entropy *falls* as attention gets sparser. The paper
 prints negative numbers and reads them as a rise; it doesn't say what was correlated. So three readings:
 
-- `lambda_grid`: λ with the mean over texts at each λ; as many points as λ;
+- `grid`: λ with the mean over texts at each λ; as many points as λ;
 - `pooled`: λ with every text's value at each λ, all in one list; of entropies only;
 - `text`: τ of λ with the values of one text, averaged over texts.
 
 All intervals are over texts, *for these trained models*. They leave out the largest doubt: another training moves all
 texts of a λ together, so that intervals miss 0 although λ does nothing. What is claimed needs a p that sees training:
 
-- `lambda_grid`: the exact p of τ over the points, whose order any training may exchange; below 5 of them it can't reach 0.05;
+- `grid`: the exact p of τ over the points, whose order any training may exchange; below 5 of them it can't reach 0.05;
 - `pooled`, `text`: concordant minus discordant pairs, summed over the seeds that have trained a model at every λ, among
   9,999 permutations of each seed's models; no p, and no claim, with fewer than 5 seeds.
 """

@@ -28,11 +28,13 @@ CENSORED = shown(
     *wide(number("median"), interval("median_low", "median_high"), number("mass", "attention gone")),
     *wide(number("chance", "random")), count("n"), count("excluded", "never flips"),
     *wide(count("emptied"), count("undefined")),
-    caption="Texts that never flip count as 1. Undefined: texts of one key.", words={"scheme": LABELS}, first=add_places,
+    caption="Texts that never flip count as 1. Undefined: texts of one key.", words={"scheme": LABELS},
+    first=add_places,
 )  # fmt: skip
 PUBLISHED = shown(
     "The same as Serrano & Smith report it",
-    varying("sites", "weights of"), text("scheme", "order"), mean_and_spread("fraction", "fraction_std", "fraction, mean ± std"),
+    varying("sites", "weights of"), text("scheme", "order"),
+    mean_and_spread("fraction", "fraction_std", "fraction, mean ± std"),
     mean_and_spread("mass", "mass_std", "attention gone, mean ± std"), count("n"), count("excluded"),
     caption="Only texts that flip under each order; of random orders the first.", of="serrano_smith",
     words={"scheme": LABELS}, first=add_places,

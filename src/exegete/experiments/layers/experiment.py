@@ -91,7 +91,8 @@ class Layers(Question):
         if len(model.sites) < 2:
             return "it permutes one layer after the other, and this model has at most one attention: ask permutation"
         if not self._conditions(model):
-            return f"it was asked about {' and '.join(self.groups)}, and this model has {', '.join(group_sites(model.sites))}"
+            has = ", ".join(group_sites(model.sites))
+            return f"it was asked about {' and '.join(self.groups)}, and this model has {has}"
         return None
 
     def _conditions(self, model: Predictor) -> list[Condition]:

@@ -2,8 +2,8 @@
 
     logits = W r + b
 
-r is what the encoder makes of a text as a whole (exegete.models.ours.encoders.summarise_text). There is no site: nothing to
-rewrite, no weights to read.
+r is what the encoder makes of a text as a whole (exegete.models.ours.encoders.summarise_text). There is no site:
+nothing to rewrite, no weights to read.
 """
 
 from collections.abc import Iterator
