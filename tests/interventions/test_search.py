@@ -48,7 +48,7 @@ def jsd(p: list[float], q: list[float]) -> float:
 
 
 def slow_objective(weights: Tensor, original: Tensor, p: Tensor, own: Tensor) -> list[float]:
-    """PROTOCOLS 6.2, text by text and candidate by candidate."""
+    """The search of Jain & Wallace (2019, section 4.2.2), text by text and candidate by candidate."""
     found = []
     for text in range(len(weights)):
         candidates, f = weights[text].tolist(), 0.0

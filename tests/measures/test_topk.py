@@ -46,7 +46,7 @@ def four_cases(x: List, y: List, k: int, p: float) -> float:
 
 
 def closed_form(x: List, y: List, k: int, p: float) -> float:
-    """K^(p) by PROTOCOLS 5.1's formula, ranks from 1 to k."""
+    """K^(p) by the closed form of Fagin et al. (2003), ranks from 1 to k."""
     one, two = best(x, k), best(y, k)
     common = set(one) & set(two)
     z = len(common)

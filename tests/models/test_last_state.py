@@ -73,7 +73,7 @@ def convolved(encoder: CNN, vectors: list[Tensor], t: int) -> Tensor:
 
 
 def slow(model: LastState, words: tuple[str, ...]) -> list[float]:
-    """Logits of one text, by what PROTOCOLS 1.1 calls the last hidden state."""
+    """Logits of one text, by what Jain & Wallace (2019) call the last hidden state."""
     inside = [model.embedding.weight[model.vocabulary.index[w]] for w in words]
     ends = [[model.embedding.weight[row]] if model.vocabulary.wrap else [] for row in (START, END)]
     vectors, first = [*ends[0], *inside, *ends[1]], len(ends[0])

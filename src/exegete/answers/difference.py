@@ -123,7 +123,7 @@ class Difference:
         )
 
     def html(self, styled: bool = True) -> Any:
-        """The same as one block of HTML."""
+        """Both texts and their differences as one block of HTML."""
         from exegete.report.markup import two_texts_block
 
         return two_texts_block(self.drawn(), styled)

@@ -59,7 +59,7 @@ class Judged:
 
     @property
     def said(self) -> str:
-        """The same, and where it looks: site, head and query are always said."""
+        """What it is and where it looks: site, head and query are always said."""
         site = "" if self.kind in ("layer", "head") else f"{self.site}, "
         return f"{self.name} ({site}{'' if self.kind == 'head' else 'mean of heads, '}read from {self.query})"
 

@@ -210,6 +210,6 @@ def _entry(entry: dict[str, Any], tasks: tuple[str, ...]) -> dict[str, Any]:
 
 
 def with_planted_words(task: str) -> str:
-    """The same task with planted words that decide the class."""
+    """A task's name, with planted words that decide the class."""
     spec = parse(task)
     return str(Spec(spec.name, spec.settings | {"planted": "token"}))

@@ -26,7 +26,7 @@ def skipped_tests(study: Study) -> dict[str, str]:
 
 
 def retraining_note(study: Study) -> list[str]:
-    """The same as a sentence, with the command that runs it."""
+    """Tests that need further fine-tunings, as a sentence with the command that runs them."""
     tests = skipped_tests(study)
     if not tests:
         return []

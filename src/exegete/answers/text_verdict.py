@@ -1,7 +1,7 @@
 """Verdict on a text: may attention be read as the explanation of one prediction? What one text can tell, and no more.
 
 Two signs. Does attention rank the words as the signed methods do, about as well as these agree with each other
-(PROTOCOLS 16: non-inferiority)? And does the decision hang on its first words: how many must be deleted, in its order,
+(non-inferiority)? And does the decision hang on its first words: how many must be deleted, in its order,
 before another class wins, beside the best other method and random orders?
 """
 

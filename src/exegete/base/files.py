@@ -61,7 +61,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path, known: str = "") -> Iterator[Path]:
-    """The same for a folder that must not exist yet; one that another wrote meanwhile stays, if it has a file `known`.
+    """A temporary folder that becomes `path` at the end; another's of meanwhile stays, if it has a file `known`.
 
     Whoever passes `known` names folders by content: both wrote the same.
     """

@@ -47,7 +47,7 @@ def parse(text: str) -> Spec:
 
 
 def vary(text: str, **settings: str) -> str:
-    """The same name with other settings.
+    """A name with other settings.
 
     >>> vary("bilstm:attention=dot,hidden=64", attention="tanh")
     'bilstm:attention=tanh,hidden=64'

@@ -1,4 +1,4 @@
-"""Erasure: what does a model predict without some words? Each text that remains is run once (PROTOCOLS 3.2, 3.3).
+"""Erasure: what does a model predict without some words? Each text that remains is run once.
 
 Leave-one-out, occlusion, LIME, KernelSHAP and the faithfulness measures all ask for predictions on erased texts. They
 ask here. An erased text is written down as what the model will see of it; that writing is its key. So two masks that

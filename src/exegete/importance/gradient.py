@@ -1,4 +1,4 @@
-"""Gradient: how fast a prediction changes with a word's embedding (Jain & Wallace 2019, section 4.1; PROTOCOLS 3.1)."""
+"""Gradient: how fast a prediction changes with a word's embedding (Jain & Wallace 2019, section 4.1)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Integrated gradients: a prediction shared out among words (Sundararajan et al. 2017, equation 1; PROTOCOLS 3.3).
+"""Integrated gradients: a prediction shared out among words (Sundararajan et al. 2017, equation 1).
 
     IG_i = (x_i − b_i) · ∫₀¹ ∇_{x_i} f_c(b + a (x − b)) da
 
@@ -108,7 +108,7 @@ class _Pieces(NamedTuple):
     shares: Tensor  # [piece, token]: what words have of last − first
 
     def at(self, which: Tensor) -> "_Pieces":
-        """Some of them."""
+        """Some of the parts."""
         return _Pieces(*(each[which] for each in self))
 
     def beside(self, others: "_Pieces") -> "_Pieces":

@@ -1,4 +1,4 @@
-"""Leave-one-out: what a prediction loses with one word deleted (Jain & Wallace 2019, section 4.1; PROTOCOLS 3.2)."""
+"""Leave-one-out: what a prediction loses with one word deleted (Jain & Wallace 2019, section 4.1)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,4 +1,4 @@
-"""LRP: hand a prediction's logit back, layer by layer, to the words (Arras et al. 2017, 2019; PROTOCOLS 3.3).
+"""LRP: hand a prediction's logit back, layer by layer, to the words (Arras et al. 2017, 2019).
 
 A word's relevance is its part of the logit, for (> 0) or against (< 0) the class. The parts of all words, of start and
 end symbols and of the initial states of recurrent encoders sum to the logit. The rules are those of
@@ -135,7 +135,7 @@ def _relevance(model: Relevant, texts: Batch, target: Target | None, layers: Rel
 
 
 def hand_back(model: Composed, batch: Batch, target: Target | None, attention: GateRule) -> Relevance:
-    """The same through torch's functions: gradient × input, by the rules of these.
+    """Back from the logit to the words through torch's functions: gradient × input, by the rules of these.
 
     Where a model sorts the tokens of a batch by experts, the parts of constants can't be told apart by text: texts with
     parts that don't add up are asked again, alone.

@@ -1,4 +1,4 @@
-"""Omission: what does a prediction lose without a word? (Bastings & Filippova 2020, equation 5; PROTOCOLS 3.3)
+"""Omission: what does a prediction lose without a word? (Bastings & Filippova 2020, equation 5)
 
 One family: leave-one-out deletes the word, occlusion zeroes its embedding, replacement puts the unknown word in its
 place, blocking cuts all attention to it. They differ in nothing else.

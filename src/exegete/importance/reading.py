@@ -80,7 +80,7 @@ class Reading:
         return choose_sites(self.site, model.self_attention)
 
     def place(self, model: Predictor) -> ReadingPlace:
-        """The same in words: sites, head and query are always said."""
+        """Where it looks, in words: sites, head and query are always said."""
         assert model.readout is not None
         sites = self.sites(model)
         site = sites[0] if len(sites) == 1 else f"{sites[0]} to {sites[-1]}"

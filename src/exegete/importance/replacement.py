@@ -1,4 +1,4 @@
-"""Replacement: what a prediction loses with one word made unknown (PROTOCOLS 15, removal off the data)."""
+"""Replacement: what a prediction loses with one word made unknown (Hooker et al. 2019: removal off the data)."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -106,7 +106,7 @@ class Rules(TorchFunctionMode):
 
 
 def _halved(x: Tensor) -> Tensor:
-    """The same; going back, half of what it would get."""
+    """x as it is; going back, half of what it would get."""
     half = x / 2
     return half + half.detach()
 

@@ -63,7 +63,7 @@ class Renewable(Protocol):
     """An intervention that draws anew in every epoch of a training."""
 
     def renewed(self, epoch: int) -> Self:
-        """The same with other draws; with the same ones where they are to be fixed."""
+        """The intervention with other draws; with those it has where they are to be fixed."""
 
 
 def renewed(intervention: Intervention | None, epoch: int) -> Intervention | None:
@@ -91,7 +91,7 @@ def noise(site: Site, seed: int, draw: int = 0) -> Tensor:
 
 
 def integers(site: Site, seed: int, draw: int = 0) -> Tensor:
-    """The same as int64 hashes: for an order, they need not be made numbers."""
+    """Keyed int64 hashes for every weight of a site: for an order, they need not be made numbers."""
     return keyed_integers(seed, *_coordinates(site, draw))
 
 

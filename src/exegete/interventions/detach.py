@@ -10,7 +10,7 @@ from exegete.models.contract import Site
 
 @dataclass(frozen=True)
 class Detach(Rewrite):
-    """The same weights, without their history."""
+    """A model's own weights, without their history."""
 
     def rewritten(self, site: Site) -> Tensor:
         """Weights, detached."""

@@ -45,7 +45,7 @@ def permuted(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, draws: int) 
 
 
 def permuted_together(weights: Tensor, mask: Tensor, ids: Tensor, seed: int, draws: int) -> Tensor:
-    """The same of several heads, all in one order: weights [batch, head, key] -> [batch, draw, head, key]."""
+    """Random orders of rows, one for all heads of a text: weights [batch, head, key] -> [batch, draw, head, key]."""
     if weights.shape[1] == 1:
         return permuted(weights[:, 0], mask, ids, seed, draws)[:, :, None]
     order = permuted(places(mask).expand(mask.shape), mask, ids, seed, draws)[:, :, None]

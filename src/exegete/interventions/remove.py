@@ -1,4 +1,4 @@
-"""Remove: some words get no weight, the others share it (Serrano & Smith 2019, section 3; PROTOCOLS 8)."""
+"""Remove: some words get no weight, the others share it (Serrano & Smith 2019, section 3)."""
 
 import math
 from dataclasses import dataclass

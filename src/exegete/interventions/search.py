@@ -5,7 +5,7 @@ For every text K candidates a^k = softmax(x^k), from x = 3 · N(0, 1), after 500
     f = Σ_k [ −JSD(a^k, α) + 500 · max(0, d_k − 0.01) ] − (1/K²) Σ_k,k' JSD(a^k, a^k')
 
 d_k is how far the prediction under a^k is from that under α: |Δp| for two classes, which is the total variation
-distance, and Σ_c |Δp_c| for more, which is twice that (PROTOCOLS 6.2). Nothing but the weights changes
+distance, and Σ_c |Δp_c| for more, which is twice that. Nothing but the weights changes
 (exegete.models.openings). With a linear decoder the gradient has a closed form (exegete.interventions.ascent); through
 any other, and through whole passes of a model, it is differentiated. With several heads every one has log-weights of
 its own, and JSD is the mean over heads.
@@ -86,7 +86,7 @@ def find_each(pools: Sequence[Opened], search: Search, dtype: torch.dtype = torc
 
 @torch.no_grad()
 def watch_search(texts: Opened, search: Search, every: int) -> Iterator[tuple[int, Adversaries]]:
-    """The same search of one batch, looked at every so many steps: the steps that are done, and its candidates so far.
+    """A search of one batch, looked at every so many steps: the steps that are done, and its candidates so far.
 
     The last are those of `find`.
     """
@@ -209,7 +209,7 @@ def _climbed(pools: Sequence[Opened], search: Search, dtype: torch.dtype) -> lis
 
 
 def _climb(pool: Opened, search: Search, dtype: torch.dtype = torch.float32) -> Iterator[Tensor]:
-    """The same after every step, of one pool whose texts climb together."""
+    """Log-weights after every step, of one pool whose texts climb together."""
     problem = _problem(pool, search)
     climb, (rows, _, width) = _side_by_side([problem], search, dtype), problem[0].shape
     for _ in range(search.steps):

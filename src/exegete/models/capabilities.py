@@ -56,7 +56,7 @@ class Trainable(Predictor, Protocol):
         """Its weights by name."""
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any:
-        """The same back."""
+        """Take weights by name."""
 
     def train(self) -> Self:
         """As it is while it learns: what is random is drawn."""
@@ -82,7 +82,7 @@ class Pretrained(Saving, Protocol):
         """Whether every place has a vector of its own that is added to the word's."""
 
     def relabelled(self, labels: tuple[str, ...]) -> Self:
-        """The same with these classes, matched to its own by name."""
+        """The model with these classes, matched to its own by name."""
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """What a reader must know of how it reads a task, in sentences."""
@@ -148,7 +148,7 @@ class Writing(Predictor, Protocol):
         """`trace` of the last step alone: logits [batch, word], and one query at the decoder's sites."""
 
     def as_classes(self) -> Any:
-        """The same as a classifier of the word that follows a given beginning: a `Stepwise` one."""
+        """The model as a classifier of the word that follows a given beginning: a `Stepwise` one."""
 
 
 @runtime_checkable

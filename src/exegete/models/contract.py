@@ -161,7 +161,7 @@ class Predictor(Protocol):
         """[batch, token, size], before positions are added."""
 
     def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
-        """The same with some words [batch, token] replaced, each keeping its width.
+        """Embeddings with some words [batch, token] replaced, each keeping its width.
 
         By `zero`, the zero vector; by `mean`, the mean embedding of the words that it knows; by `unknown`, the unknown
         word, which is our mask token; by `padding`, the padding symbol as if it were a word.

@@ -51,7 +51,7 @@ class Opened(ABC):
 
     @abstractmethod
     def native(self) -> "Opened":
-        """The same in the precision of the model's own parameters: many steps in float64 would take twice as long."""
+        """The batch in the precision of the model's own parameters: many steps in float64 would take twice as long."""
 
     def rows(self, weights: Tensor) -> Tensor:
         """Of all weights of the site [batch, head, query, key] those that are left to choose: [batch, head, key]."""
@@ -133,7 +133,7 @@ class Pass(Opened):
         return super().rows(weights) if self.query is None else query_rows(weights, self.query)
 
     def whole(self, rows: Tensor, weights: Tensor) -> Tensor:
-        """The same the other way round."""
+        """All weights of the site [batch, head, query, key], with those of the query that is read put in."""
         return super().whole(rows, weights) if self.query is None else _at_query(rows, weights, self.query)
 
     @property
@@ -210,7 +210,7 @@ def decoder(model: Pooling, encoded: Encoded, ids: Tensor, weights: Tensor | Non
 
 
 def passing(model: Predictor, batch: Batch, site: str, intervene: Intervention | None = None) -> Pass:
-    """The same by passes, for any model: a first one shows which rows and keys a site has."""
+    """A batch opened by passes, for any model: a first one shows which rows and keys a site has."""
     met: list[Site] = []
 
     def watch(at: Site) -> Tensor:

@@ -37,7 +37,7 @@ class ProjectionSettings(BaseModel):
 
 
 class ClassifierSettings(ProjectionSettings):
-    """An encoder, an attention that pools its states, and a linear decoder (PROTOCOLS 1.1).
+    """An encoder, an attention that pools its states, and a linear decoder (Jain & Wallace 2019, section 2).
 
     With attention=none the decoder reads a last state (models.last_state), and the projection is unused.
     """
@@ -76,7 +76,7 @@ class AverageSettings(ClassifierSettings):
 
 
 class LadderSettings(ClassifierSettings):
-    """Words that vote, each with the same strength, and gates that decide how much each vote counts (PROTOCOLS 16)."""
+    """Words that vote, each with the same strength, and gates that decide how much each vote counts."""
 
     attention: Literal["tanh", "dot"] = "tanh"
     projection: Literal["softmax"] = "softmax"  # unused: the gates and the null key are the projection
@@ -93,14 +93,14 @@ class LadderSettings(ClassifierSettings):
 
 
 class FlatSettings(ClassifierSettings):
-    """States of a whole document as Serrano & Smith (2019) encode it (PROTOCOLS 1.5)."""
+    """States of a whole document as Serrano & Smith (2019) encode it."""
 
     encoder: Literal["rnn", "conv", "none"] = "rnn"  # BiGRU; convolutions of widths 3 and 5; the embeddings themselves
     hidden: int = Field(50, ge=1)  # per direction, or filters per width
 
 
 class HierarchicalSettings(FlatSettings):
-    """The same encoder twice: over the words of each sentence, then over the sentences (PROTOCOLS 1.5)."""
+    """One kind of encoder twice: over the words of each sentence, then over the sentences (Yang et al. 2016)."""
 
     attention: Literal["tanh", "dot"] = "tanh"
 
@@ -112,7 +112,7 @@ class HierarchicalSettings(FlatSettings):
 
 
 class TransformerSettings(ClassifierSettings):
-    """States from layers of self-attention, as Meister et al. (2021) train them (PROTOCOLS 1.6)."""
+    """States from layers of self-attention, as Meister et al. (2021) train them."""
 
     attention: Literal["tanh", "dot"] = "dot"  # of the pool; self-attention is always a scaled dot product
     size: int = Field(128, ge=1)  # of random embeddings; of another size than hidden, they are mapped to it
@@ -154,7 +154,7 @@ class SpelledSettings(TransformerSettings):
 
 
 class TranslatorSettings(ProjectionSettings):
-    """A source text in, a target text out, through attention over the source (PROTOCOLS 1.7).
+    """A source text in, a target text out, through attention over the source (Vashishth et al. 2019, section 3.3).
 
     Both texts have start and end symbols, always: the decoder must know where to begin and when to stop.
     """
@@ -207,7 +207,7 @@ class TranslatorSettings(ProjectionSettings):
 
 
 class PairSettings(ClassifierSettings):
-    """Two texts, and attention over the first that the second asks for (PROTOCOLS 1.2 and 1.7)."""
+    """Two texts, and attention over the first that the second asks for (Jain & Wallace 2019, section 2)."""
 
     attention: Literal["tanh", "dot"] = "tanh"
     encoder: Literal["bilstm", "bigru", "average", "cnn"] = "bilstm"  # of both texts, each with weights of its own

@@ -47,7 +47,7 @@ class SpelledRows(NamedTuple):
 
     @property
     def shares(self) -> Tensor:
-        """The same with 1 / n where a word has n pieces: for means over the pieces of a word."""
+        """Which pieces a word has, as 1 / n where it has n: for means over the pieces of a word."""
         return self.member / self.member.sum(1, keepdim=True).clamp(min=1)
 
     def rows(self, which: Tensor) -> "SpelledRows":

@@ -73,7 +73,7 @@ def _table(drawn: HeatMap, console: Console) -> Table:
 
 
 def _stack(drawn: HeatMap, console: Console) -> Group:
-    """The same for a narrow console: a method with its numbers, and below it the words."""
+    """A heat map for a narrow console: a method with its numbers, and below it the words."""
     parts: list[RenderableType] = []
     for row in drawn.rows:
         said = ", ".join(

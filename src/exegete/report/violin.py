@@ -110,7 +110,7 @@ def shapes(
 def half_shapes(
     frame: pl.DataFrame, sides: Mapping[str, str], axis: Axis, against: str = "max_attention"
 ) -> pl.DataFrame:
-    """The same of two columns of a frame, which `sides` names; texts that lack one of them are left out."""
+    """Halves of violins of two columns of a frame, which `sides` names; texts that lack one of them are left out."""
     kept = frame.filter(pl.col(against).is_not_null(), *(pl.col(column).is_not_null() for column in sides))
     if kept.is_empty():
         return pl.DataFrame()

@@ -167,7 +167,7 @@ def _comes_trained(model: str | Path) -> bool:
 
 
 def checkpoint_for(model: AnyModel, task: Task, progress: Progress = silent) -> Checkpoint:
-    """The same, where it fits the task."""
+    """The checkpoint of a model, where it fits the task."""
     found = checkpoint_of(model, task, progress)
     if found.data_hash == task.hash:
         return found

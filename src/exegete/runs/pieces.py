@@ -36,7 +36,7 @@ class Piece(NamedTuple):
         return str(self.work)
 
     def halved(self) -> "Piece | None":
-        """The same with its texts asked about in halves; a training has no halves that would learn the same."""
+        """The piece with its texts asked about in halves; a training has no halves that would learn the same."""
         can = self.job in (ask_piece, run_cell) and not self.work.halves
         return self._replace(work=self.work._replace(halves=True)) if can else None
 

@@ -70,7 +70,7 @@ class Case(NamedTuple):
         return shards_of(self.task.split(self.split), self.texts, self.growing)
 
     def asked_by(self, experiment: Experiment, split: str) -> "Case":
-        """The same with the texts of a split that an experiment asks about."""
+        """The case with the texts of a split that an experiment asks about."""
         growing = is_growing(experiment, self.task, split)
         return self._replace(split=split, texts=text_limit(experiment, split), growing=growing)
 

@@ -145,7 +145,7 @@ class Work(NamedTuple):
 
 
 def on(study: Study, device: str | None) -> Study:
-    """The same study on a device, if one is named; one that is not here is told before anything is read."""
+    """The study on a device, if one is named; one that is not here is told before anything is read."""
     for_questions(device or study.device)
     return study if device is None else study.model_copy(update={"device": device})
 
@@ -216,7 +216,7 @@ def load_study(source: str) -> Study:
 
 
 def read_study(source: str) -> Study:
-    """The same as it is written: its tasks and models may be elsewhere."""
+    """Read a TOML file, or a built-in study by name, unchecked: its tasks and models may be elsewhere."""
     path = Path(source)
     if not path.is_file():
         named = {p.stem: p for p in built_in_studies()}

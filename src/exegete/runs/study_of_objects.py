@@ -75,7 +75,7 @@ class StudyOfObjects:
         return Run(folder, study)
 
     def named(self, run: Path) -> Study:
-        """The same by names that a run in this folder finds again."""
+        """The study by names that a run in this folder finds again."""
         by_name = [model for model in self.models if isinstance(model, Trained) and self._fits(model)]
         seeds = tuple(dict.fromkeys(model.seed for model in by_name)) or tuple(self.seeds)
         training = by_name[0].training if by_name else dict(self.training)

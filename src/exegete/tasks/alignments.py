@@ -69,5 +69,5 @@ def check_links(links: Links, texts: tuple[str, str], where: str) -> None:
 
 
 def reverse_links(links: Sequence[Link]) -> Links:
-    """The same links seen from the other language."""
+    """Links seen from the other language."""
     return tuple(sorted(Link(link.target, link.source, link.sure) for link in links))

@@ -52,7 +52,7 @@ class Batch(NamedTuple):
         )
 
     def to(self, device: torch.device) -> "Batch":
-        """The same on a device."""
+        """The batch on a device."""
         return self if self.tokens.device == device else Batch(*(_moved(column, device) for column in self))
 
     @property

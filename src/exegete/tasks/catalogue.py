@@ -109,7 +109,7 @@ def load_task(text: str) -> Task:
 
 
 def verbatim_spec(text: str, tokenizer: str = "whitespace", lower: bool = False) -> str:
-    """The same task with its texts as people wrote them, cut at white space, unless its name says otherwise.
+    """A task's name, with its texts as people wrote them, cut at white space, unless the name says otherwise.
 
     For models that were trained on such texts: lower-cased words without their punctuation are other words to them. One
     that was trained on texts cut in another way is given them so.

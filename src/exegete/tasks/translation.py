@@ -42,7 +42,7 @@ class TranslationSettings(SampleSettings, ABC):
 
 
 class CorpusSettings(TranslationSettings):
-    """The same for texts that people wrote, which need pieces and may have gold alignments."""
+    """How pairs of sentences that people wrote become examples: they need pieces and may have gold alignments."""
 
     pieces: AtLeastOne = 4000
     alignments: Path | None = None  # of the test split, in Pharaoh format

@@ -204,7 +204,7 @@ def _moving(model: Trainable) -> dict[str, Tensor]:
 
 
 def _take(model: Trainable, moved: dict[str, Tensor]) -> None:
-    """The same back."""
+    """Give a model the tensors that training may change."""
     model.load_state_dict(model.state_dict() | moved)
 
 

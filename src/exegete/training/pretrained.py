@@ -23,7 +23,7 @@ class GivenModel(Checkpoint):
         return self.model.spec
 
     def relabelled(self, labels: tuple[str, ...]) -> Self:
-        """The same with these classes, matched to its own by name."""
+        """The model with these classes, matched to its own by name."""
         assert isinstance(self.model, Pretrained)
         return replace(self, model=self.model.relabelled(labels))
 

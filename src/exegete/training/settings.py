@@ -1,4 +1,4 @@
-"""Settings of a training (PROTOCOLS 1.1, 1.4; of pretrained models, Devlin et al. 2019, appendix A.3)."""
+"""Settings of a training (Jain & Wallace 2019; of pretrained models, Devlin et al. 2019, appendix A.3)."""
 
 from typing import Any, Literal
 

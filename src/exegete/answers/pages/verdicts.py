@@ -76,7 +76,7 @@ def test_name(test: Verdict, lines: Sequence[Verdict]) -> str:
 
 
 def title_of(test: Verdict, lines: Sequence[Verdict]) -> str:
-    """The same in words."""
+    """A test's name in words, with what was planted where several things were."""
     return f"{label_of(test.name)}{_planted(test, lines)}"
 
 

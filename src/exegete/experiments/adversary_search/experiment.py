@@ -6,7 +6,7 @@ always within ε: where no candidate is, it is 0, and `met` says so. A text with
 null, and counted.
 
 Judge it against references, never against 0: a linear decoder fixes one number per free class, so a text of T keys has
-T − 2 or more free directions, and the search finds a large JSD for any model (PROTOCOLS 16). Beside it stand the same
+T − 2 or more free directions, and the search finds a large JSD for any model. Beside it stand the same
 search on models that are faithful and unfaithful by construction, and the JSD after permuting the weights.
 
 Of a model with several layers the same can be asked below the readout (`sites`), one layer at a time, of all its rows
@@ -92,7 +92,7 @@ class AdversarySearch(Search, OfDistributions):
         return _framed([*self._searched(subject, MODEL, pools)], subject)
 
     def measured(self, subject: Subject, pools: Sequence[Pooled]) -> pl.DataFrame:
-        """The same from texts that the subject's model has encoded already."""
+        """The rows of texts that the subject's model has encoded already."""
         parts = [*self._searched(subject, MODEL, pools)]
         for who in REFERENCES:
             if who in subject.companions:
@@ -124,7 +124,7 @@ class AdversarySearch(Search, OfDistributions):
         )
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        """The same by normalised entropy of the weights: models are to be compared at equal entropy."""
+        """The summary by normalised entropy of the weights: models are to be compared at equal entropy."""
         flat = add_places(rows).filter(pl.col("entropy").is_not_null())
         kept = [(said, group) for said, group in group_rows(flat, KEYS, against="entropy") if said["class"] == "all"]
         found = pl.DataFrame([said | _numbers(group) for said, group in kept], infer_schema_length=None)

@@ -134,7 +134,7 @@ class Agreement(Question):
         return pl.col("measure").is_in(["tau", "tau_corrected"])
 
     def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
-        """The same of rows on disk, of which those of one model and pair are held at a time."""
+        """Summary and tables of rows on disk, of which those of one model and pair are held at a time."""
         order = parts.keys([*KEYS, self.by])
         lines = [*order, *dict.fromkeys((*key[:-1], ALL) for key in order)]
         found = pl.concat([self.summary(group) for _, group in parts.groups(PAIR, [*KEYS, self.by, *NUMBERS])])

@@ -1,6 +1,6 @@
 """Agreement: histograms of τ by predicted class, what ties allow it, and which top-k coefficient tells from noise.
 
-Ties (PROTOCOLS 4): sparse attention gives most words exactly 0. Words that tie can't be ordered, so τ-b can't reach 1:
+Ties: sparse attention gives most words exactly 0. Words that tie can't be ordered, so τ-b can't reach 1:
 even a perfect match of two rankings stops at its attainable maximum. Beside raw τ-b stand that maximum, τ-b as a share
 of it, and γ, which looks only at words that no list ties.
 

@@ -22,7 +22,7 @@ def agrees(found: Evidence) -> Measured | None:
 
 
 def agrees_beyond_ties(found: Evidence) -> Measured | None:
-    """The same with τ-b as a share of what its ties allow."""
+    """Mean τ-b of attention with the others, as a share of what its ties allow, less theirs with each other."""
     return _as_others(found, "tau_corrected")
 
 

@@ -128,7 +128,7 @@ class Growing(Protocol):
     """
 
     def of_a_text(self) -> "Experiment":
-        """The same without the settings that change no text's rows: how many are asked, and how they are judged."""
+        """The experiment without settings that change no text's rows: how many are asked, and how they are judged."""
 
     def texts_of(self, split: str) -> int | None:
         """How many texts of a split are asked; all: None."""

@@ -1,4 +1,4 @@
-"""Removal: what the last attention's decoder says with some keys gone (Serrano & Smith 2019, section 3; PROTOCOLS 8).
+"""Removal: what the last attention's decoder says with some keys gone (Serrano & Smith 2019, section 3).
 
 Keys are what that attention looks at: words, or sentences in a hierarchical model. Removing a set R is α_t = 0 for
 t ∈ R, the rest renormalised, decoded again; nothing is encoded anew. With v_t = W h_t of a linear decoder and the mass
@@ -11,7 +11,7 @@ is no word, so it is never removed, ranked or counted; it takes what is removed,
 
     logits = Σ_{t kept} α_t v_t + b
 
-So all cumulative removals along an order are two cumulative sums (PROTOCOLS 12). Sums run over what is kept, from the
+So all cumulative removals along an order are two cumulative sums. Sums run over what is kept, from the
 end of the order: a total minus what is gone would lose the small weights. Where no weight is left, because every key is
 gone or because sparse attention has none on the others, the context is zero and the bias decides.
 
@@ -127,7 +127,7 @@ def _filled(pooled: Pooled, kept: Tensor) -> Tensor:
 def gradient(pooled: Pooled, logits: Tensor) -> Tensor:
     """∂p_c/∂α_t of the predicted class c, signed, weights as free variables: [batch, head, key].
 
-    With a linear decoder it is p_c (v_{t,c} − Σ_y p_y v_{t,y}) (PROTOCOLS 12); any other is derived by autograd. logits
+    With a linear decoder it is p_c (v_{t,c} − Σ_y p_y v_{t,y}); any other is derived by autograd. logits
     [batch, class] are those under the model's own weights.
     """
     label = logits.argmax(-1)

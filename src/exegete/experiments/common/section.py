@@ -87,7 +87,7 @@ class Shown:
         return replace(self, caption=caption).on(frame)
 
     def on(self, frame: pl.DataFrame) -> Table:
-        """The same of a frame, whose caption is known."""
+        """The table of a frame whose caption is known."""
         assert isinstance(self.caption, str)
         kept = self.first(frame if self.where is None else frame.filter(self.where))
         placed = {"task", "model"} <= set(kept.columns)

@@ -107,7 +107,7 @@ def word_keys(model: Predictor, pool: Pooled, examples: Sequence[Example]) -> Te
 
 
 def companion_sees(companion: Companion, examples: Sequence[Example]) -> TextsAsSeen:
-    """The same of a companion, under what its attention is ever after."""
+    """Weights and logits of a companion, under what its attention is ever after."""
     return see_texts(companion.model, examples, companion.intervene)
 
 
@@ -123,7 +123,7 @@ def distance(one: TextsAsSeen, other: TextsAsSeen) -> Tensor:
 
 
 def permuted_distance(one: TextsAsSeen, other: TextsAsSeen, ids: Tensor, seed: int, draws: int = DRAWS) -> Tensor:
-    """The same with the other's weights permuted over a text's keys: `permuted_jsd`, [example]."""
+    """JSD of weights where the other's are permuted over a text's keys: `permuted_jsd`, [example]."""
     ours, theirs = (found.weights.nan_to_num(0.0) for found in (one, other))
     there = ~one.weights.isnan().all(-1)  # [example, head]: of texts with a query per word, not all have as many
     found = permuted_jsd(ours, theirs, ~one.key_weights.isnan(), ids, seed, draws, there)

@@ -1,7 +1,7 @@
 """Statistic: what a test's function gets and gives, and what several of them share.
 
 Two tests are shares of a divergence: 1 − mean JSD / mean JSD after permuting one of the two. Flat weights are near all
-others, so a small JSD alone says little (PROTOCOLS 16). A share of 1: the same weights; 0: as unlike as unrelated ones.
+others, so a small JSD alone says little. A share of 1: the same weights; 0: as unlike as unrelated ones.
 It is a ratio of means: of one text alone the divisor may be near 0.
 """
 

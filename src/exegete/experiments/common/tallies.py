@@ -57,7 +57,7 @@ def mean_with_interval(group: pl.DataFrame, value: str, least: float = 0.0, most
 def shown_classes(predicted: pl.Series) -> list[str]:
     """The classes that are shown one by one: none where there are many, as the answers to questions are.
 
-    Jain & Wallace show fewer than 4 (PROTOCOLS 4).
+    Jain & Wallace show fewer than 4.
     """
     found = sorted(predicted.unique())
     return found if len(found) <= CLASSES else []

@@ -59,7 +59,7 @@ def count_columns(counts: Tensor) -> dict[str, pl.Series]:
 
 
 def no_counts(length: int) -> dict[str, pl.Series]:
-    """The same columns where there is nothing to count."""
+    """The columns of counts where there is nothing to count."""
     return {name: pl.Series([None] * length, dtype=pl.Int64) for name in COLUMNS}
 
 

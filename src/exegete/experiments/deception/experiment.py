@@ -82,7 +82,7 @@ class DeceptionExperiment(Question):
         return KnownAnswer().unsuited(task, model) or comparison_refusal(model)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
-        """The same model from the same start, with another objective."""
+        """The model from its own start, with another objective."""
         return {
             f"{DECEIVER}_{lam:g}": Recipe(objective=_objective(lam), epochs=self.epochs, patience=self.patience)
             for lam in self.lams

@@ -67,7 +67,7 @@ class _Half(NamedTuple):
 
 @torch.no_grad()
 def _by_time(model: Recurrent, batch: Batch) -> Tensor:
-    """The same for a BiLSTM, without copies."""
+    """Norms of gradients for a BiLSTM, without copies."""
     embedded, width = model.embed(batch), batch.tokens.shape[1]
     parts = embedded.split(max(1, TOKENS // (2 * width)))
     norms = torch.cat([_texts_by_time(model, part.transpose(0, 1)) for part in parts])  # [text, state, token]

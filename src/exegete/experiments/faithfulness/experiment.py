@@ -1,4 +1,4 @@
-"""Faithfulness: which importance finds the words that a prediction hangs on? (DeYoung et al. 2020; PROTOCOLS 15)
+"""Faithfulness: which importance finds the words that a prediction hangs on? (DeYoung et al. 2020)
 
 Every method's words are removed, or kept alone, in three ways: a removal takes texts off the data (Hooker et al. 2019),
 so a ranking of methods is believed only if it survives the change of removal. Methods that score words by erasing them
@@ -223,7 +223,7 @@ class Faithfulness(Question):
         return pl.col("fraction") == AOPC
 
     def streamed(self, parts: AllRows) -> tuple[pl.DataFrame, Mapping[str, pl.DataFrame]]:
-        """The same of rows on disk, a measure at a time."""
+        """Summary and tables of rows on disk, a measure at a time."""
         from exegete.experiments.faithfulness import leaderboard
 
         found = leaderboard.stream_summary(parts)

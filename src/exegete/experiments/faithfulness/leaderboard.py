@@ -159,7 +159,7 @@ def survival(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def stream_survival(parts: AllRows) -> pl.DataFrame:
-    """The same of rows on disk."""
+    """Kendall's τ of the order of methods under two removals, of rows on disk."""
     return _survived(parts.groups(_SURVIVED, ["method", "removal", *_VALUE], _RANKED))
 
 
@@ -212,7 +212,7 @@ def best(rows: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:
 
 
 def best_of(summary: pl.DataFrame, choose_on: str = "dev") -> pl.DataFrame:
-    """The same of a summary."""
+    """The best method on one split, and its margin on test, from a summary."""
     both = summary.filter(pl.col("measure").is_in(RANKED))
     cell = [*_CELL, "removal", "ranking", "measure"]
     test = both.filter(pl.col("split") == TEST)

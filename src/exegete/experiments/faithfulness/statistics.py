@@ -27,7 +27,7 @@ def faithful(found: Evidence) -> Measured | None:
 
 
 def faithful_by_size(found: Evidence) -> Measured | None:
-    """The same where words are ranked by |score|: attention has no sign, so a word against the class may come first."""
+    """Attention's comprehensiveness less the best other's; words are ranked by |score|, for or against the class."""
     return _beside_the_best(found, "magnitude")
 
 

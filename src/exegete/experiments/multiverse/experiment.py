@@ -2,7 +2,7 @@
 
 The papers compare attention with "the gradient" and "leave-one-out" by "Kendall's τ". Each of these words hides
 choices: which size of the gradient, with attention held fixed or not, of the logit, the probability or the loss, and
-which coefficient over which words (PROTOCOLS 3 to 5). Here all of them are made at once. Every combination is a
+which coefficient over which words. Here all of them are made at once. Every combination is a
 specification; the mean coefficient of each, sorted, is a specification curve (Steegen et al. 2016; Simonsohn, Simmons &
 Nelson 2020), and the spread of the means is divided among the choices.
 """

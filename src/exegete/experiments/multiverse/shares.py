@@ -114,7 +114,7 @@ def _means(values: Tensor) -> Tensor:
 
 
 def _resampled(values: Tensor) -> Tensor:
-    """The same of many samples of examples with replacement: [cell, example] -> [draw, cell]."""
+    """Means over samples of examples with replacement: [cell, example] -> [draw, cell]."""
     total = resampled_means(values.nan_to_num().T.contiguous())
     return total / resampled_means((~values.isnan()).double().T.contiguous())
 

@@ -38,12 +38,12 @@ from exegete.training.evaluation import predict
 KEYS = ("task", "model", "split", "sites")
 MEASURES = {"median_tvd": 1.0, "median_logit": None, "flips": 1.0}  # and the most that each can be
 TVD = "median TVD of the prediction over permutations"
-MOVED = 0.1  # median TVD beyond which permuting the weights has moved a prediction (PROTOCOLS 14)
+MOVED = 0.1  # median TVD beyond which permuting the weights has moved a prediction
 
 
 @dataclass(frozen=True)
 class Permutation(OfWeights):
-    """The same weights on other words, many times."""
+    """A model's own weights on other words, many times."""
 
     draws: int = 100
     seed: int = 0
@@ -62,7 +62,7 @@ class Permutation(OfWeights):
         return at_each(self.sites, sites, lambda where: own if where is None else self._deeper(subject, own, where))
 
     def _deeper(self, subject: Subject, own: pl.DataFrame, where: str) -> pl.DataFrame:
-        """The same with the weights of other sites permuted, a pass per draw; facts are those of the readout."""
+        """Rows where the weights of other sites are permuted, a pass per draw; facts are those of the readout."""
         lowest = choose_sites(where, subject.model.sites)[0]  # what the model doesn't have is refused
         seeds = (stable_seed("permutation", self.seed, draw) for draw in range(self.draws))
         before = predict(subject.model, subject.examples).double()[:, None]
@@ -73,7 +73,7 @@ class Permutation(OfWeights):
         return own.with_columns(**{name: float_column(value) for name, value in found.items()}, sites=pl.lit(where))
 
     def measured(self, subject: Subject, pools: Iterable[Pooled]) -> pl.DataFrame:
-        """The same from texts that are encoded already."""
+        """The rows of texts that are encoded already."""
         parts = [facts(subject, pool) | self._permuted(pool, subject.predicted[pool.members]) for pool in pools]
         return frame(parts, subject.examples)
 

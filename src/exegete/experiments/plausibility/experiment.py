@@ -1,4 +1,4 @@
-"""Plausibility: does an importance mark the words that people marked? (DeYoung et al. 2020; PROTOCOLS 15)
+"""Plausibility: does an importance mark the words that people marked? (DeYoung et al. 2020)
 
 Average precision of the scores, token F1 and span F1 of the k highest words, each beside what a random ranking scores.
 A rationale gives the reason for the gold label, scores explain the predicted one: where the two differ there is little

@@ -72,7 +72,7 @@ class Reliance(OfDistributions):
         return (self.choose_on, TEST)
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
-        """The same model with uniform weights, and an adversary for every λ.
+        """The model with uniform weights, and an adversary for every λ.
 
         Adversaries have the next seed, so that they are not born as the model itself.
         """

@@ -58,7 +58,7 @@ class SeedStability(OfDistributions):
             raise UsageError("experiment 'seed_stability': draws is a number of permutations, 1 or more")
 
     def companions(self, model: str, seed: int) -> Mapping[str, Recipe]:  # noqa: ARG002
-        """The same model with every other seed."""
+        """The model with every other seed."""
         return {f"seed_{other}": Recipe(seed=other) for other in self.seeds if other != seed}
 
     def rows(self, subject: Subject) -> pl.DataFrame:

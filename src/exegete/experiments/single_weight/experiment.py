@@ -44,7 +44,7 @@ class SingleWeight(OneRemoved):
         return by_keys(rows, KEYS, lambda group: _numbers(group) | _counts(group))
 
     def tables(self, rows: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        """The same by tenths of the difference of weights."""
+        """The summary by tenths of the difference of weights."""
         tenth = (pl.col("difference") * TENTHS).floor().clip(0, TENTHS - 1) / TENTHS
         cut = rows.filter(pl.col("value").is_not_null()).with_columns(tenth=tenth)
         by = (*KEYS, "tenth")

@@ -48,7 +48,7 @@ class PieceSoftmax(Projection):
         return _filled(weights, outside)
 
     def spending(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """The same to the last bit, in the place of the scores, which are gone afterwards.
+        """Softmax, to the last bit, in the place of the scores, which are gone afterwards.
 
         Fresh memory takes longer than the softmax of short texts. The exponential of the lowest number is exactly 0,
         so that only rows without any key are left to be emptied.
@@ -180,7 +180,7 @@ def mask_scores(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def real_queries(mask: Tensor, scores: Tensor, name: str) -> Tensor:
-    """The same without queries that are padding: among tokens of one text, those that nobody may look at."""
+    """A mask without queries that are padding: among tokens of one text, those that nobody may look at."""
     if name.startswith(CROSS) or scores.shape[-2] != scores.shape[-1]:
         return mask
     square = mask.expand(*mask.shape[:2], *scores.shape[-2:])

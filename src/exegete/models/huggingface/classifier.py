@@ -51,7 +51,7 @@ class OwnHead(HuggingFace):
         return Readout(self.sites[-1:], self.query, self.proof.gated)
 
     def relabelled(self, labels: tuple[str, ...]) -> "OwnHead":
-        """The same model, its outputs in another order."""
+        """The model with its outputs in another order."""
         parts = LoadedParts(self.base, self.tokenizer, self.place)
         order = class_order(self.labels, labels, self.settings.labels, self.who)
         model = OwnHead(self.spec, parts, labels, tuple(self.order[place] for place in order), self.column)

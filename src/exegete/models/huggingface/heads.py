@@ -64,7 +64,7 @@ class OurHead(HuggingFace):
         return self.settings.head == "mean"
 
     def relabelled(self, labels: tuple[str, ...]) -> "OurHead":
-        """The same model, the rows of its decoder in another order."""
+        """The model with the rows of its decoder in another order."""
         model = type(self)(self.spec, LoadedParts(self.base, self.tokenizer, self.place), labels, self.trained_before)
         order = class_order(self.labels, labels, self.settings.labels, self.who)
         model.load_state_dict(model.state_dict() | reorder_head(self.head(), order))

@@ -92,7 +92,7 @@ class HuggingFace(Model):
 
     @property
     def self_attention(self) -> tuple[str, ...]:
-        """The same."""
+        """Every layer that attends, from the words up: all are self-attention."""
         return self.access.sites
 
     @property
@@ -216,7 +216,7 @@ class HuggingFace(Model):
         vectors: Tensor | None = None,
         around: Around = lambda run: nullcontext(),  # noqa: ARG005
     ) -> ModelOutput:
-        """The same of pieces, with what is put around the pass."""
+        """One pass over pieces, with what is put around it."""
 
         def at(name: str) -> AttentionHook | None:
             return None if intervene is None else rewriting(name, batch, pieces, intervene)
@@ -285,7 +285,7 @@ class HuggingFace(Model):
 
     @abstractmethod
     def relabelled(self, labels: tuple[str, ...]) -> Self:
-        """The same with these classes, matched to its own by name."""
+        """The model with these classes, matched to its own by name."""
 
     def notes(self, task: Task) -> tuple[str, ...]:
         """How its attention is reached, and where a task writes texts otherwise than people do."""

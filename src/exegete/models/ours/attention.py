@@ -53,7 +53,7 @@ SCORERS: dict[str, type[Additive] | type[ScaledDot]] = {"tanh": Additive, "dot":
 
 
 class AskedAdditive(nn.Module):
-    """score_t = v · tanh(A_p h_t + a_p + A_q q + a_q): additive attention with a question q (PROTOCOLS 1.2)."""
+    """score_t = v · tanh(A_p h_t + a_p + A_q q + a_q): additive attention with a question q."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class AskedAdditive(nn.Module):
 
 
 class AskedDot(nn.Module):
-    """score_t = h_t · q / √size: the question itself is the query, and there is nothing to learn (PROTOCOLS 1.2)."""
+    """score_t = h_t · q / √size: the question itself is the query, and there is nothing to learn."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

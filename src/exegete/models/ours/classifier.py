@@ -1,4 +1,4 @@
-"""Classifier: encoder, attention pooling, linear decoder (Jain & Wallace 2019, section 2; PROTOCOLS 1.1).
+"""Classifier: encoder, attention pooling, linear decoder (Jain & Wallace 2019, section 2).
 
     h = encoder(e),  α = project(score(h)),  c = Σ_t α_t h_t,  logits = W c + b = Σ_t α_t (W h_t) + b
 

@@ -1,4 +1,4 @@
-"""Encoders: embedded tokens to one state per token (Jain & Wallace 2019, section 2; PROTOCOLS 1.1).
+"""Encoders: embedded tokens to one state per token (Jain & Wallace 2019, section 2).
 
 Every encoder gives a text the same states alone and padded in a batch.
 """
@@ -44,7 +44,7 @@ class BiLSTM(nn.Module):
         return _states(self.lstm, embedded, present)
 
     def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> EncodedText:
-        """The same, beginning where another encoder has ended, and with where this one ends."""
+        """States [batch, token, size], beginning where another encoder has ended, and where this one ends."""
         return _recurrent(self.lstm, embedded, present, start)
 
 
@@ -62,7 +62,7 @@ class BiGRU(nn.Module):
         return _states(self.gru, embedded, present)
 
     def read(self, embedded: Tensor, present: Tensor, start: Memory | None = None) -> EncodedText:
-        """The same, beginning where another encoder has ended, and with where this one ends."""
+        """States [batch, token, size], beginning where another encoder has ended, and where this one ends."""
         return _recurrent(self.gru, embedded, present, start)
 
 
@@ -164,7 +164,7 @@ def summarise_text(encoder: nn.Module, states: Tensor, present: Tensor, words: T
 
     Of a BiLSTM or BiGRU the forward state at the last token beside the backward state at the first, where each
     direction has read everything; of `average` and without an encoder the mean over words; of `cnn` the maximum over
-    words (PROTOCOLS 1.1).
+    words.
     """
     if isinstance(encoder, Average | Identity):
         return (states * words[..., None]).sum(1) / words.sum(-1).clamp(min=1)[:, None]

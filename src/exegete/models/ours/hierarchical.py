@@ -1,4 +1,4 @@
-"""Hierarchical attention network: words make sentences, sentences make a document (Yang et al. 2016; PROTOCOLS 1.5).
+"""Hierarchical attention network: words make sentences, sentences make a document (Yang et al. 2016).
 
     h_st = encoder(e_s1 … e_sT),  β_s = project(word_score(h_s)),  v_s = Σ_t β_st h_st        in every sentence s
     g = sentence_encoder(v_1 … v_S),  α = project(score(g)),  logits = W Σ_s α_s g_s + b

@@ -159,7 +159,7 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def _trace(self, batch: Batch, embedded: Tensor | None, intervene: Intervention | None, keep: KeptSites) -> Trace:
-        """The same; what is not to be kept need not be computed."""
+        """Predict by the model's own layers; what is not to be kept need not be computed."""
 
     @abstractmethod
     def attention_parameters(self) -> Iterator[nn.Parameter]:

@@ -2,7 +2,7 @@
 
 An example has two texts, the source and the first words of a target; its class is the next word, or the end symbol. So
 whatever asks a classifier about one prediction can ask a translator about one step: importances of source words, the
-effect of other weights at that step (Vashishth et al. 2019, section 4; PROTOCOLS 10). An intervention acts at every
+effect of other weights at that step (Vashishth et al. 2019, section 4). An intervention acts at every
 step up to this one.
 """
 

@@ -1,4 +1,4 @@
-"""Pair: a passage, a question, and attention over the passage (Jain & Wallace 2019, section 2; PROTOCOLS 1.2 and 1.7).
+"""Pair: a passage, a question, and attention over the passage (Jain & Wallace 2019, section 2).
 
     h = encoder(e_p),  q = last state of question_encoder(e_q),  α = project(score(h, q)),  c = Σ_t α_t h_t
     logits = W₂ tanh(W_p c + W_q q)        `reads=both` (Jain & Wallace)

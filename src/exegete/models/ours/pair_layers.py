@@ -1,4 +1,4 @@
-"""A pair of texts layer by layer: a logit's relevance goes back through the decoder to both (PROTOCOLS 1.2, 3.3).
+"""A pair of texts layer by layer: a logit's relevance goes back through the decoder to both (Arras et al. 2017).
 
 The decoder's first layer is one linear layer over context and question. The context's part goes to the passage, with
 attention as gates; the question's part goes to the question: through the last states of a recurrent encoder, to the

@@ -84,7 +84,7 @@ def unshiftable(model: object) -> str | None:
 
 @contextmanager
 def shift_weights(model: object, seed: int) -> Iterator[None]:
-    """The same function of a text in other coordinates (Kindermans et al. 2017, section 2).
+    """Inside, the model's function of a text is written in other coordinates (Kindermans et al. 2017, section 2).
 
     e'_w = e_w + m for every word w, b' = b − W m in the first layer, so that W e' + b' = W e + b. The shift m has the
     size of an embedding. What is zero in one model is not zero in the other: a method that starts from a zero embedding

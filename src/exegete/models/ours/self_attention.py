@@ -115,7 +115,7 @@ class MultiHead(nn.Module):
     def attend(
         self, queries: Tensor, pair: KeyValue, mask: Tensor, at: AttentionHook | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The same over keys and values that are there already."""
+        """Attention over keys and values that are there already."""
         q = self._split(self.query(queries))  # [batch, head, query, size / heads]
         scores = q @ pair.keys.mT / math.sqrt(q.shape[-1])
         weights = self.project(scores, mask)

@@ -1,4 +1,4 @@
-"""Transformer: self-attention layers, attention pooling, linear decoder (Meister et al. 2021; PROTOCOLS 1.6).
+"""Transformer: self-attention layers, attention pooling, linear decoder (Meister et al. 2021).
 
     x_t = √size · (P e_t) + position_t,  h = layers(x),  α = project(score(h)),  logits = Σ_t α_t (W h_t) + b
 
@@ -65,7 +65,7 @@ class Stack(nn.Module):
         at: Callable[[str], AttentionHook | None] | None = None,
         keep: KeptSites = None,
     ) -> StackOutput:
-        """The same with the weights of the layers to keep; `at` gives the hook of a site."""
+        """States, with the weights of the layers to keep; `at` gives the hook of a site."""
         states, mask = self.dropout(self._placed(embedded, present)), among(present)
         weights, moved = {}, {}
         for number, layer in enumerate(self.layers):

@@ -90,7 +90,7 @@ class Translator(Model):
         """Read one more target token each [batch] (the first is the start symbol): logits of the next [batch, word]."""
 
     def as_classes(self) -> "NextWord":
-        """The same as a classifier of the word that follows a given beginning of a target."""
+        """The model as a classifier of the word that follows a given beginning of a target."""
         from exegete.models.ours.next_word import next_word
 
         return next_word(self)

@@ -126,7 +126,7 @@ class Own(Model):
         return {name: tensor for name, tensor in whole.items() if first[name] == name}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """The same back."""
+        """Take every tensor under all the names that the module has for it."""
         first = _first_names(super().state_dict())
         whole = dict(state_dict) | {name: state_dict[one] for name, one in first.items() if one in state_dict}
         return super().load_state_dict(whole, strict, assign)

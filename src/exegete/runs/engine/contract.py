@@ -58,7 +58,7 @@ class Halving(Protocol):
     """A piece that can be done in two halves, one after the other, which together need less memory."""
 
     def halved(self) -> Any:
-        """The same piece in halves; None if it can't be cut, or is in halves already."""
+        """The piece in halves; None if it can't be cut, or is in halves already."""
 
 
 def halve(piece: Item) -> Item | None:

@@ -280,7 +280,7 @@ def true_effects(told: TextFunction, text: WordRows) -> tuple[Floats, Floats]:
 def effects_in_company(
     told: TextFunction, text: WordRows, random: np.random.Generator, draws: int
 ) -> tuple[Floats, Floats]:
-    """The same in what is left when half of the text is gone: either half of every cut is asked about."""
+    """e and w of every word in what is left when half of the text is gone: either half of every cut is asked about."""
     n, cut = len(text), (len(text) + 1) // 2
     order = np.argsort(random.random((draws, n)), 1)
     e, w = np.zeros((draws, n)), np.zeros((draws, n))

@@ -67,7 +67,7 @@ class Open(Text):
 
 
 class Weigh(Open):
-    """The same under other weights: rows that are not given stay the model's own."""
+    """A text, opened at a site, under other weights: rows that are not given stay the model's own."""
 
     rows: list[RowWeights] = Field(default=[], max_length=ROWS)
 

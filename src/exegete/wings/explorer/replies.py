@@ -138,7 +138,7 @@ class TextRow(BaseModel):
 
 
 class TextPage(BaseModel):
-    """Some of them."""
+    """Some of the texts that match."""
 
     cell: ServedCell
     total: int  # that match
@@ -156,7 +156,7 @@ class WordRow(BaseModel):
 
 
 class WordPage(BaseModel):
-    """Some of them."""
+    """Some of the words that occur often enough."""
 
     cell: ServedCell
     total: int  # that occur often enough

@@ -47,7 +47,7 @@ def serve(
 
 
 class Background:
-    """The same in a thread of this process, on any port that is free, until `close`: for notebooks, and for tests."""
+    """The explorer in a thread of this process, on any free port, until `close`: for notebooks, and for tests."""
 
     def __init__(self, sources: Sequence[str | None], frames: str = NOBODY, buckets: Buckets | None = None) -> None:
         self._listening = bind_socket(LOOPBACK, 0)
