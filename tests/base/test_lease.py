@@ -54,7 +54,7 @@ def test_the_second_waits_for_the_first(tmp_path: Path) -> None:
 
 def test_a_process_of_this_machine_that_was_killed_holds_nothing(tmp_path: Path) -> None:
     hold = (
-        f"from exegete.base.lease import leased; from pathlib import Path; import time\n"
+        f"from exegete.base.lease import hold_lease; from pathlib import Path; import time\n"
         f"with hold_lease(Path({str(tmp_path / '.lock')!r})): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE) as owner:

@@ -1,10 +1,11 @@
 """The house is as its page says: the rooms in order, and the way of an audit through them."""
 
+import ast
 import re
 import shutil
 import sys
 import tomllib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import CO_OPTIMIZED
@@ -33,11 +34,36 @@ def test_the_rooms_are_those_that_are_checked_in_their_order() -> None:
     assert sorted(wings) == sorted(name for name, plugin in plugins().items() if plugin.ours)
 
 
-def test_no_class_name_stands_for_two_things() -> None:
-    found = Counter(
-        name for path in SOURCE.rglob("*.py") for name in re.findall(r"^class (\w+)", path.read_text(), re.MULTILINE)
-    )
-    assert [name for name, count in found.items() if count > 1] == []
+def _trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text(encoding="utf8"))
+
+
+def _public(tree: ast.Module) -> set[str]:
+    """Functions, classes and aliases of a module; constants say what they are where they stand."""
+    named = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    every = named | {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in every if not name.startswith("_") and not name.isupper()}
+
+
+def test_no_public_name_stands_for_two_things() -> None:
+    where = defaultdict(list)
+    for path, tree in _trees():
+        for name in _public(tree):
+            where[name].append(path)
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
+
+
+def test_every_docstring_stands_alone() -> None:
+    kinds = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    texts = [
+        (path, ast.get_docstring(node) or "")
+        for path, tree in _trees()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+    ]
+    assert [text for text in texts if text[1].startswith(("The same", "Some of them")) or "PROTOCOLS" in text[1]] == []
 
 
 def test_files_on_the_way_are_there() -> None:

@@ -1,4 +1,4 @@
-"""Recurrent translator: bidirectional GRU encoder, GRU decoder, attention at every step (Vashishth et al. 2019, section 3.3).
+"""Recurrent translator: bidirectional GRU encoder, GRU decoder, attention at every step (Vashishth et al. 2019, 3.3).
 
     bahdanau   e_tj = v · tanh(W s_{t−1} + U h_j)  s_t = GRU(s_{t−1}, [y_{t−1}; c_t])  o_t = tanh(V [s_t; c_t; y_{t−1}])
     luong      e_tj = s_t · W h_j                  s_t = GRU(s_{t−1}, y_{t−1})         o_t = tanh(V [s_t; c_t])
