@@ -4,7 +4,8 @@ Predictions alone and in batches are in `tests/models/test_contract.py`, over th
 Alone are the shortest and the longest text of a kind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -39,6 +40,7 @@ VARIANTS = (
     "leave_one_out:of=logit", "leave_one_out:of=probability", "leave_one_out:of=logit,window=2",
 )  # fmt: skip
 VARIED = ("bilstm, wrapped", "cnn", "hierarchical", "transformer", "pair", "spelled", "hf", "own", "next word")
+OFTEN = {*VARIED, "bilstm without attention", "flat", "ladder", "rationale", "own that pools", "hf, pair", "bahdanau"}
 AT_SITES = ("attention:site=SITE", "attention_x_norm:site=SITE", "attention_x_gradient:site=SITE")
 SEVERAL = ("hierarchical", "hierarchical, convolutions", "transformer", "spelled", "hf", "hf, mean")
 BLIND, WRITING = {"bilstm without attention"}, {"bahdanau", "luong", "transformer translator"}
@@ -70,6 +72,11 @@ NOT_SEARCHED = BLIND | {kind for kind in KINDS if kind not in ASKED or kind.star
 WORDS_WEIGHED = ("bilstm", "bilstm, wrapped", "cnn", "flat", "pair", "own that pools")  # one weight per word
 
 
+def each_of(kinds: Iterable[str]) -> list[Any]:
+    """Kinds to ask about: one of each sort in the default tier, all in the slow one."""
+    return [kind if kind in OFTEN else pytest.param(kind, marks=pytest.mark.slow) for kind in kinds]
+
+
 def ends(examples: tuple[Example, ...]) -> Iterator[tuple[int, Example]]:
     """The shortest and the longest, each with its place."""
     by_length = sorted(enumerate(examples), key=lambda each: len(each[1]))
@@ -97,7 +104,7 @@ def check_scores(asked: Case, method: str) -> None:
         assert alone.target.label[0] == whole.target.label[row], method
 
 
-@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.parametrize("kind", each_of(ASKED))
 def test_importances_score_words_alone_as_in_a_batch_or_refuse(kind: str) -> None:
     asked = case(kind)
     for method in METHODS + (VARIANTS if kind in VARIED else ()):
@@ -111,7 +118,7 @@ def test_importances_score_words_alone_as_in_a_batch_or_refuse(kind: str) -> Non
                 importance(asked.model, asked.model.collate(asked.examples))
 
 
-@pytest.mark.parametrize("kind", SEVERAL)
+@pytest.mark.parametrize("kind", each_of(SEVERAL))
 def test_importances_at_every_site(kind: str) -> None:
     asked = case(kind)
     methods = {method.replace("SITE", site) for method in AT_SITES for site in asked.model.sites}
@@ -154,7 +161,7 @@ def check_rewriting(kind: str, text: str) -> None:
             assert close(weights[0], inside), text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", each_of(KINDS))
 @torch.no_grad()
 def test_interventions_rewrite_alone_as_in_a_batch(kind: str) -> None:
     for text in REWRITINGS:
