@@ -46,11 +46,15 @@ from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example
 
-DRAWS, SOME = 100, 2 if SMALL else 5  # permutations, and how many of them are run whole
-TEXTS, READ, PIECES = (4, 8, 32) if SMALL else (16, 64, 32)
+DRAWS, SOME = (10, 2) if SMALL else (100, 5)  # permutations, and how many of them are run whole
+TEXTS, READ, PIECES = (2, 4, 16) if SMALL else (16, 64, 32)
 READING, ALL_SITES = 1.05, 1.25  # the most that reading may cost
 PERMUTING, ALONE, TOGETHER, ABLATING, INTEGRATING = 10.0, 1.7, 1.1, 2.2, 2.0
-COMPLETE, ALIKE, MOST = 0.01, 2 if SMALL else 8, 512  # integrated gradients: error, texts, captum's steps at most
+COMPLETE, ALIKE, MOST = (
+    0.05 if SMALL else 0.01,
+    2 if SMALL else 8,
+    512,
+)  # integrated gradients: error, texts, steps
 BATTERY, BATCHED = 3.0, 1.5
 METHODS = ("attention", "attention_x_gradient", "gradient:norm=l2", "gradient_x_input", "lrp", "random")
 EQUAL = 1e-5
