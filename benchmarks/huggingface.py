@@ -50,11 +50,8 @@ DRAWS, SOME = (10, 2) if SMALL else (100, 5)  # permutations, and how many of th
 TEXTS, READ, PIECES = (2, 4, 16) if SMALL else (16, 64, 32)
 READING, ALL_SITES = 1.05, 1.25  # the most that reading may cost
 PERMUTING, ALONE, TOGETHER, ABLATING, INTEGRATING = 10.0, 1.7, 1.1, 2.2, 2.0
-COMPLETE, ALIKE, MOST = (
-    0.05 if SMALL else 0.01,
-    2 if SMALL else 8,
-    512,
-)  # integrated gradients: error, texts, steps
+COMPLETE, MOST = 0.05 if SMALL else 0.01, 512  # integrated gradients: error, captum's steps at most
+ALIKE = 2 if SMALL else 8  # their texts of one length
 BATTERY, BATCHED = 3.0, 1.5
 METHODS = ("attention", "attention_x_gradient", "gradient:norm=l2", "gradient_x_input", "lrp", "random")
 EQUAL = 1e-5
