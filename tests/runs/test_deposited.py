@@ -25,7 +25,7 @@ def reviews() -> Any:
 def subclass() -> type[Any]:
     import transformers
 
-    class Averaging(transformers.BertForSequenceClassification):
+    class AveragingForSequenceClassification(transformers.BertForSequenceClassification):
         """Reads the mean of all states, with the tensors of a plain BERT."""
 
         def forward(
@@ -36,7 +36,7 @@ def subclass() -> type[Any]:
             logits = self.classifier((states * real).sum(1) / real.sum(1))
             return transformers.modeling_outputs.SequenceClassifierOutput(logits=logits)
 
-    return Averaging
+    return AveragingForSequenceClassification
 
 
 def averaging() -> tuple[Any, Any]:
