@@ -218,6 +218,16 @@ def test_an_adapter_is_merged_and_its_folder_told_how(tmp_path: Path) -> None:
         ex.load(f"hf:{tmp_path}")
 
 
+@pytest.mark.slow
+def test_a_compiled_model_is_read_as_it_was() -> None:
+    def compiled(*_: Any) -> Any:
+        raise AssertionError
+
+    base, tokenizer = bert()
+    given = ex.wrap(torch.compile(base, backend=compiled), tokenizer=tokenizer)
+    assert torch.equal(ours(given), ours(ex.wrap(base, tokenizer=tokenizer)))
+
+
 def test_places_that_no_text_has_are_refused() -> None:
     import transformers
 

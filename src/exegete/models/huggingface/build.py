@@ -76,6 +76,7 @@ def wrap_classifier(
 
     `labels` names its classes in the order of its outputs; of a model that gives several at once, `label` is asked.
     """
+    base = getattr(base, "_orig_mod", base)  # torch.compile: what it runs, as it would compile every look at attention
     if hasattr(base, "merge_and_unload"):  # PEFT: an adapter beside its model
         base = copy.deepcopy(base).merge_and_unload()
     name = type(base).__name__
