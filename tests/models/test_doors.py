@@ -218,6 +218,14 @@ def test_an_adapter_is_merged_and_its_folder_told_how(tmp_path: Path) -> None:
         ex.load(f"hf:{tmp_path}")
 
 
+def test_a_model_that_gives_no_numbers_is_told_so() -> None:
+    base, tokenizer = bert()
+    with torch.no_grad():
+        base.classifier.weight[0, 0] = torch.nan
+    with pytest.raises(ExegeteError, match=r"computes NaN or infinite numbers .* take an earlier checkpoint"):
+        ex.wrap(base, tokenizer=tokenizer)
+
+
 @pytest.mark.slow
 def test_a_compiled_model_is_read_as_it_was() -> None:
     def compiled(*_: Any) -> Any:

@@ -102,6 +102,11 @@ def _same(model: "HuggingFace", batch: Batch) -> float:
     ours = model.read(batch, None, None).output
     real = pieces.real if "logits" not in own else ...
     one, other = (_first(output)[real].float() for output in (own, ours))
+    if not bool(one.isfinite().all()):
+        raise ExegeteError(
+            f"{model.who} computes NaN or infinite numbers of plain texts: its training went wrong, or its weights "
+            "were damaged; take an earlier checkpoint"
+        )
     apart = float((one - other).abs().max())
     if not apart <= _close(model, one):
         raise ExegeteError(
