@@ -117,6 +117,18 @@ class Named(nn.Module):
     """Something that is no model of transformers."""
 
 
+def test_a_pipeline_that_gives_no_class_of_its_model_is_refused() -> None:
+    import transformers
+
+    base, tokenizer = bert(("contradiction", "entailment"))
+    base.config.label2id = {"contradiction": 0, "entailment": 1}
+    pipe = transformers.pipeline("zero-shot-classification", model=base, tokenizer=tokenizer)
+    with pytest.raises(
+        UsageError, match=r"ZeroShotClassificationPipeline does something else .*exegete.wrap\(pipeline.model"
+    ):
+        ex.wrap(pipe)
+
+
 def test_what_a_model_is_decides_and_not_its_name() -> None:
     import transformers
 

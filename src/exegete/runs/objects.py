@@ -98,6 +98,11 @@ def wrap_module(
 ) -> Wrapped | GivenModel:
     """Hold a module with its adapter, a class (made with the module) or an object; or a transformers' classifier."""
     if is_pipeline(module):
+        if "TextClassificationPipeline" not in {kind.__name__ for kind in type(module).__mro__}:
+            raise UsageError(
+                f"a {type(module).__name__} does something else than give a text one of its model's classes: if you "
+                "mean the model, give exegete.wrap(pipeline.model, tokenizer=pipeline.tokenizer)"
+            )
         cuts = bool(getattr(module, "_preprocess_params", {}).get("truncation", False))
         tokenizer = module.tokenizer if said.tokenizer is None else said.tokenizer
         module, said = module.model, said._replace(tokenizer=tokenizer, truncate=said.truncate or cuts)
