@@ -180,9 +180,9 @@ def test_a_smaller_number_later_keeps_what_is_there(study: Study, larger: Path, 
 def test_how_many_texts_it_begins_with(study: Study) -> None:
     of_100 = with_texts(study, 100)
     for most, wanted in ((None, 100), (60, 60), (100, 100), (500, 100), (10, 50)):
-        assert asked_texts(begin_study(of_100, Budget(most))) == wanted
-    assert asked_texts(begin_study(with_texts(study, 30), Budget(60))) == 30
-    assert begin_study(with_texts(study, None), Budget(60)) == with_texts(study, None)
+        assert asked_texts(begin_study(of_100, Budget(most), silent)) == wanted
+    assert asked_texts(begin_study(with_texts(study, 30), Budget(60), silent)) == 30
+    assert begin_study(with_texts(study, None), Budget(60), silent) == with_texts(study, None)
 
 
 def test_more_texts_than_the_split_has(study: Study, run: Path, unsettled: None) -> None:
@@ -364,3 +364,22 @@ def test_texts_come_in_steps_that_stay() -> None:
         assert look_points(n)[-1] == n
         assert set(look_points(n)[:-1]) <= set(look_points(n + 1))
         assert set(steps(n)) <= set(look_points(n))
+
+
+def test_a_quick_audit_says_how_large_a_file_is_before_it_reads_it(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = reviews(tmp_path / "large.csv", 200)
+    large = study.model_copy(update={"tasks": (f"file:{path}:text=review,label=sentiment",)})
+    monkeypatch.setenv("EXEGETE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("exegete.tasks.spool.LARGE", 1)
+    heard, labels = Heard(), list[str]()
+
+    def listen(self: Heard, label: str, done: int, total: int) -> None:
+        labels.append(label)
+
+    monkeypatch.setattr(Heard, "__call__", listen)
+    begin_study(large, Budget(quick=True), heard)
+    (sentence,) = heard.sentences
+    assert sentence.startswith("reading large.csv (0 MB of text) takes about ")
+    assert "reading, MB" in labels

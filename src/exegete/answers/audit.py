@@ -77,7 +77,7 @@ def audit_study(
         )
     wanted = load_criteria(criteria)
     asking = Asking(budget, wanted, progress) if budget is not None and goal == "faithful" else None
-    study = study if budget is None else begin_study(study, budget)
+    study = study if budget is None else begin_study(study, budget, progress)
     engine = engine or engine_for(study)
     study = study_of(run_study(study, out, None, engine, progress, criteria=wanted.model_dump(), more=asking))
     found = judge_run(study, out, goal, keep=True)

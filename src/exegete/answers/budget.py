@@ -15,10 +15,11 @@ import polars as pl
 
 from exegete.answers.criteria import Criteria
 from exegete.answers.judge import evidence_of, gradings
-from exegete.base.progress import Progress, Speaking
+from exegete.base.progress import Progress, Speaking, heard
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Growing
 from exegete.runs.cell import cached_task
+from exegete.runs.data import tell_size
 from exegete.runs.study import Study
 from exegete.tasks.disk import column_of
 from exegete.tasks.selection import steps
@@ -103,18 +104,20 @@ def with_texts(study: Study, texts: int | None) -> Study:
     return study.model_copy(update={"experiments": entries})
 
 
-def begin_study(study: Study, budget: Budget) -> Study:
+def begin_study(study: Study, budget: Budget, progress: Progress) -> Study:
     """The study with as many texts as it begins with: no more than are allowed."""
-    study = _shorter(study) if budget.quick else study
+    study = _shorter(study, progress) if budget.quick else study
     texts = asked_texts(study)
     if texts is None or budget.texts is None:
         return study
     return with_texts(study, min(texts, max(FEWEST, budget.texts)))
 
 
-def _shorter(study: Study) -> Study:
+def _shorter(study: Study, progress: Progress) -> Study:
     """A quick study of long texts, or of pairs, with fewer words, texts and draws of what grows."""
-    task = cached_task(study.tasks[0])
+    tell_size(study.tasks[0], progress)
+    with heard(progress):
+        task = cached_task(study.tasks[0])
     lengths = column_of(task.splits.get(study.split, ()), "length")
     if task.kind == "classification" and (not len(lengths) or lengths.mean() < LONG):
         return study
