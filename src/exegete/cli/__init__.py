@@ -18,9 +18,7 @@ from exegete.base.errors import DataWarning, ExegeteError, UsageError
 from exegete.base.memory import keep_freed, leave_at_the_end, look_rarely
 
 # In the order of the help page: importing a command registers it.
-from exegete.cli import audit, check, explain, report, run, tokens, train, words
-
-from exegete.cli import ls  # isort: skip
+from exegete.cli import ls, train, run, report, check, audit, explain, words, tokens  # isort: skip
 from exegete.cli.app import add_commands, app, escape
 from exegete.cli.interrupts import STOPPED, end, heard_at_once
 
