@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.pages.box import box, studies
+from tools.pages.calibration import calibration
 from tools.pages.debate import debate, verdicts
 from tools.pages.declarations import every_test, goals, table
+from tools.pages.outcomes import outcomes
 from tools.pages.place import ROOT
 from tools.pages.stubs import names_that_stay, stub
 
@@ -21,8 +23,10 @@ def file(name: str) -> str:
 
 PLAIN: dict[str, Callable[..., str]] = {
     "api": stub,
+    "calibration": calibration,
     "file": file,
     "goals": goals,
+    "outcomes": outcomes,
     "plugins": names_that_stay,
     "studies": studies,
 }
