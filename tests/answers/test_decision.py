@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from exegete.answers.context import GUESS
 from exegete.answers.decision import ANSWERS, NO_VOTE, NOT_ASKED, WORST, Answer, decide, how_far
 from exegete.answers.grades import Grading
 from exegete.experiments.tests import all_tests
@@ -184,3 +185,18 @@ def test_a_decision_as_machines_read_it() -> None:
     }  # fmt: skip
     assert isinstance(verdict("reads", "holds").to_json()["variants"][0], dict)
     assert Variant("a").verdict == "not testable"
+
+
+@pytest.mark.parametrize(
+    ("doubt", "train"),
+    [
+        (GUESS, True),
+        ("in 56% of the first texts no word matters enough to be ranked", True),
+        ("39 texts say something, and a verdict needs 40", False),
+    ],
+)
+def test_a_model_that_learnt_too_little_is_to_be_trained_longer(doubt: str, train: bool) -> None:
+    named = {name: replace(verdict(name, "cannot tell"), doubt=doubt) for name in ("reads", "ranks", "carries")}
+    said = decide(named).first
+    assert said.startswith(f"Undecided. {doubt[0].upper()}{doubt[1:]}.")
+    assert said.endswith("Train it longer, or on more texts, and ask again.") == train

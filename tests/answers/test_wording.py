@@ -218,7 +218,8 @@ def test_the_answer_says_what_its_scorecard_says(
     elif goal == "faithful":
         assert decision.answer == "undecided"
     else:
-        deciding = [line for line in lines if line.votes and line.verdict != "not testable"]
+        asked = [line for line in lines if line.votes and line.verdict != "not testable"]
+        deciding = [line for line in asked if not (line.name == "known_answer" and line.doubt)]  # of another training
         assert not first.startswith("Yes") or all(line.verdict == "holds" for line in deciding)
         assert first.startswith("No") == (decision.answer == "no")
         assert decision.answer != "no" or any(line.verdict == "fails" for line in deciding)

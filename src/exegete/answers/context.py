@@ -9,8 +9,9 @@ from exegete.measures.proportions import clopper_pearson
 from exegete.training.skill import Skill
 
 SURE = 0.95  # of the interval of an accuracy
-GUESSES = "the model may only guess ({}): there is nothing to explain"
-GUESS = "the model predicts no better than always naming the most frequent class: there is nothing to explain"
+NOTHING = "there is nothing to explain"
+GUESSES = f"the model may only guess ({{}}): {NOTHING}"
+GUESS = f"the model predicts no better than always naming the most frequent class: {NOTHING}"
 
 
 class MethodCost(NamedTuple):

@@ -21,9 +21,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
+from exegete.answers.context import NOTHING
 from exegete.answers.grades import Graded, Grading, grade
 from exegete.answers.readings import READOUT, Judged, Ways
 from exegete.experiments.common.test import Goal
+from exegete.experiments.mediation.statistics import VOID
 from exegete.experiments.tests import all_tests, label_of
 from exegete.report.section import Variant, Verdict
 
@@ -54,6 +56,7 @@ WORST: dict[Answer, int] = {
 }  # fmt: skip
 NOT_ASKED = "What decides was not asked: add the experiment `mediation`"
 NO_VOTE = "What decides was not calibrated for an audit like this one, so it has no vote."
+TRAIN = "Train it longer, or on more texts, and ask again."
 VerdictsByName = Mapping[str, Verdict]  # the tests of one model on one task
 
 
@@ -100,7 +103,8 @@ def _faithful(named: VerdictsByName, ways: Ways | None, grading: Grading | None)
         why = f"It can't be tested: {missing.doubt}" if missing and missing.doubt else NOT_ASKED
         return Decision("undecided", f"{why}.")
     if reads.doubt and reads.doubt == ranks.doubt:
-        return Decision("undecided", f"{reads.doubt[0].upper()}{reads.doubt[1:]}.")
+        learnt = not reads.doubt.endswith((NOTHING, VOID.partition("} ")[2]))
+        return Decision("undecided", f"{reads.doubt[0].upper()}{reads.doubt[1:]}.{'' if learnt else f' {TRAIN}'}")
     if not (reads.votes and ranks.votes):
         if grading is None or not grading.ranks.bets:
             return Decision("undecided", NO_VOTE)
