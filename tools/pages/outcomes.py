@@ -7,7 +7,7 @@ from tools.pages.place import ROOT
 
 KEPT = ROOT / "results" / "outcomes"
 ORDER = (
-    "single_words", "few_texts", "another_layer", "default", "half_read", "cnn", "transformer", "sparse", "unread",
+    "single_words", "few_texts", "another_layer", "default", "cnn", "transformer", "sparse", "unread",
     "own", "stories", "guesses",
 )  # fmt: skip
 
