@@ -18,7 +18,9 @@ SINKS = ("", " with a special sink", " with a null key", " with an idle word")
 
 
 def calibration(which: str) -> str:
-    """Right, open and wrong by setting, or what is answered of the families with sinks and of those near an edge."""
+    """Right, open and wrong by setting; or what is answered of families with sinks and near an edge, or of wired BERTs."""
+    if which == "wired":
+        return markdown_table(("wired BERT", "answer", "Γ", "texts", "wrong"), _wired())
     draws = pl.read_csv(KEPT / "draws.csv", infer_schema_length=None).filter(pl.col("truth") != BETWEEN)
     if which == "settings":
         return markdown_table(("truth", "setting", "audits", "right", "open", "wrong"), _by_setting(draws))
@@ -41,6 +43,12 @@ def _by_family(draws: pl.DataFrame) -> Iterator[tuple[str, ...]]:
             family,
             *(_answers(draws.filter(pl.col("family") == family, pl.col("audit") == audit)) for audit in AUDITS),
         )
+
+
+def _wired() -> Iterator[tuple[str, ...]]:
+    for row in pl.read_csv(KEPT / "wired.csv").iter_rows(named=True):
+        ends = "–" if row["ranks_least"] is None else f"{row['ranks_least']:.2f} to {row['ranks_most']:.2f}"
+        yield row["truth"], row["answer"], ends, str(row["texts"]), "yes" if row["wrong"] else "no"
 
 
 def _answers(draws: pl.DataFrame) -> str:
