@@ -18,7 +18,7 @@ SINKS = ("", " with a special sink", " with a null key", " with an idle word")
 
 
 def calibration(which: str) -> str:
-    """Right, open and wrong by setting; or what is answered of families with sinks and near an edge, or of wired BERTs."""
+    """Right, open and wrong by setting; or answers of families with sinks and near an edge, or of wired BERTs."""
     if which == "wired":
         return markdown_table(("wired BERT", "answer", "Γ", "texts", "wrong"), _wired())
     draws = pl.read_csv(KEPT / "draws.csv", infer_schema_length=None).filter(pl.col("truth") != BETWEEN)
