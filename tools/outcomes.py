@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import chdir
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -85,7 +86,8 @@ def ask(name: str, folder: Path) -> None:
         front = "from exegete.cli import main; main()"
         command = [sys.executable, "-c", front, "audit", *words, "--out", name, "--quiet"]
         subprocess.run(command, cwd=folder, env=os.environ, check=True)
-    found, manifest = judge_run(study_of(run), run), read_manifest(run)
+    with chdir(folder):  # where the files are that the run names
+        found, manifest = judge_run(study_of(Path(name)), Path(name)), read_manifest(Path(name))
     (decision,) = found.decisions.values()
     said = {
         "name": name,
