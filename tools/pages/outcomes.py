@@ -26,7 +26,5 @@ def outcomes() -> str:
 def _part(said: dict[str, Any]) -> str:
     quoted = "\n>\n".join(f"> {paragraph}" for paragraph in said["answer"].split("\n\n"))
     title = said["model"][0].upper() + said["model"][1:]
-    made = (
-        f"`{said['command']}`: {said['seconds']} seconds on a busy machine, {said['date']}, version {said['version']}."
-    )
+    made = f"`{said['command']}`, {said['date']}, version {said['version']}, criteria {said['criteria']}."
     return f"## {title}\n\n{made}\n\n{quoted}\n"
