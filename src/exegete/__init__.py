@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from exegete.answers.scorecard import Audit
     from exegete.base.progress import Progress
     from exegete.experiments.common.test import Goal
+    from exegete.models.huggingface.prompts import Prompt as Prompt
     from exegete.models.own.adapter import OwnModel as OwnModel
     from exegete.models.own.adapter import OwnPooling as OwnPooling
     from exegete.report.word_shares import Words
@@ -44,19 +45,26 @@ __version__ = "0.2.0"
 
 
 @check_arguments
-def load(folder: str | Path, *, device: str = "cpu") -> "Loaded | GivenModel":
-    """A trained model, from its checkpoint folder, or a classifier of the Hugging Face hub by its name or folder.
+def load(
+    folder: str | Path, *, prompt: "Prompt | str | Path | None" = None, device: str = "cpu"
+) -> "Loaded | GivenModel":
+    """A trained model, from its checkpoint folder, or a model of the Hugging Face hub by its name or folder.
+
+    A language model predicts the next word; with a `prompt`, a `Prompt`, a template with {text} or a TOML file, it is
+    asked for a class in words.
 
     `device` is where it computes, also under `score`, `explain` and `words`: cpu, cuda, cuda:N, mps or auto.
 
     >>> model = load("checkpoints/mine")  # doctest: +SKIP
     >>> model = load("hf:distilbert-base-uncased-finetuned-sst-2-english")  # doctest: +SKIP
+    >>> prompt = Prompt("Review: {text}\\nSentiment:", {"bad": [" negative"], "good": [" positive"]})
+    >>> model = load("hf:HuggingFaceTB/SmolLM2-135M-Instruct", prompt=prompt)  # doctest: +SKIP
     """
     from exegete.base.device import on_device
     from exegete.runs.objects import load_object as run
 
     with on_device(device):
-        return run(folder)
+        return run(folder, prompt)
 
 
 @check_arguments
@@ -94,12 +102,14 @@ def wrap(
     labels: Sequence[str] = (),
     label: str = "",
     truncate: bool = False,
+    prompt: "Prompt | None" = None,
 ) -> "Wrapped | GivenModel":
     """A PyTorch module of your own, with its adapter: a subclass of `OwnPooling` or `OwnModel`, or an object of one.
 
     A sequence classifier of transformers needs no adapter, only its tokenizer; a pipeline brings both. Its classes are
     those of its config, or `labels`, in the order of its outputs. Of one that gives a text several labels at once,
-    `label` is the one that is asked about. With `truncate`, texts are cut to what it reads, as pipelines do it.
+    `label` is the one that is asked about. With `truncate`, texts are cut to what it reads, as pipelines do it. A
+    language model of transformers predicts the next word, or answers `prompt` with a class in words.
 
     It is asked as it is, in this process. Its words and classes are those that the adapter names, or else those of the
     task that it is asked about; `task` names it beforehand, which `explain` needs.
@@ -110,7 +120,7 @@ def wrap(
     from exegete.runs.objects import ClassifierOptions
     from exegete.runs.objects import wrap_module as run
 
-    return run(module, adapter, task, ClassifierOptions(tokenizer, labels, label, truncate))
+    return run(module, adapter, task, ClassifierOptions(tokenizer, labels, label, truncate, prompt))
 
 
 @check_arguments
@@ -414,6 +424,8 @@ def __getattr__(name: str) -> Any:
 
     if name in ("OwnModel", "OwnPooling"):
         return getattr(importlib.import_module("exegete.models.own"), name)
+    if name == "Prompt":
+        return importlib.import_module("exegete.models.huggingface.prompts").Prompt
     if name == "Study":
         return importlib.import_module("exegete.runs.study_of_objects").StudyOfObjects
     if name == "experiments":

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, get_args
+from urllib.parse import unquote
 
 import torch
 
 from exegete.answers.comparison import Removals, compare_removals, method_agreement
+from exegete.answers.continued import continued
 from exegete.answers.explanation import Explanation, Method
 from exegete.answers.question import (
     Of,
@@ -33,7 +35,7 @@ from exegete.importance.catalogue import IMPORTANCES
 from exegete.importance.checks import complaints, finite
 from exegete.importance.contract import Quantity, Scores, Target, explains, refusal
 from exegete.importance.sharing import sharing
-from exegete.models.capabilities import Writing
+from exegete.models.capabilities import Continuing, Writing
 from exegete.models.contract import Predictor
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
@@ -115,7 +117,9 @@ class _Scored(NamedTuple):
 
 
 def explain_question(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation:
-    """All methods on one text, perhaps with its question; of a translator, on one word of its output."""
+    """All methods on one text, perhaps with its question; of a translator or language model, on one word it writes."""
+    if isinstance(asked.checkpoint.model, Continuing):
+        return _explain_next_word(asked, parts)
     if not isinstance(asked.checkpoint.model, Writing):
         return _explain_one(asked, parts, example_of(asked.checkpoint, parts))
     output = translate(asked.checkpoint, parts[0])
@@ -129,6 +133,18 @@ def explain_question(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation
         step=asked.step,
         pieces=piece_owners(found.words),
     )
+
+
+def _explain_next_word(asked: TextQuestion, parts: tuple[str, ...]) -> Explanation:
+    """On what comes next: the likeliest piece, or given answers."""
+    model, example = asked.checkpoint.model, example_of(asked.checkpoint, parts)
+    assert isinstance(model, Continuing)
+    checkpoint, target, contrast = continued(asked.checkpoint, example, asked.target, asked.contrast)
+    found = _explain_one(asked._replace(checkpoint=checkpoint, target=target, contrast=contrast), parts, example)
+    named = (found.target, found.contrast)
+    likely = sorted(found.probabilities.items(), key=lambda word: -word[1])
+    kept = {word: p for place, (word, p) in enumerate(likely) if place < LIKELIEST or word in named}
+    return replace(found, probabilities=kept, next_word=model.next_word(example))
 
 
 def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) -> Explanation:
@@ -151,7 +167,7 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
     probabilities = dict(zip(model.labels, logits.softmax(-1).tolist(), strict=True))
     return Explanation(
         text=text,
-        model=f"{model.spec}, trained on {asked.checkpoint.task or 'texts that we do not know'}",
+        model=_told(asked.checkpoint),
         words=words,
         unknown=unseen,
         sentences=tuple(sentences(words)),
@@ -172,6 +188,11 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
         ),
         named=asked.named,
     )
+
+
+def _told(checkpoint: Checkpoint) -> str:
+    """What a model is, and on what it was trained."""
+    return f"{unquote(checkpoint.model.spec)}, trained on {checkpoint.task or 'texts that we do not know'}"
 
 
 def example_of(checkpoint: Checkpoint, parts: tuple[str, ...]) -> Example:

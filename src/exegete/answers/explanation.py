@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,6 +70,7 @@ class Explanation:
     written: tuple[str, ...] = ()  # of a translator: its output in pieces
     step: int | None = None  # and which of them is explained, counted from 1
     pieces: tuple[int, ...] = ()  # where `words` are pieces, the word that each belongs to
+    next_word: str | None = None  # of a language model: the likeliest, whose first piece is predicted
 
     def __getitem__(self, name: str) -> Method:
         """A method by its name, with or without settings."""
@@ -110,6 +112,7 @@ class Explanation:
                 "answer": self.trust.answer,
             },
             "notes": list(self.notes),
+            **({} if self.next_word is None else {"next_word": self.next_word}),
             **({} if self.step is None else {"written": list(self.written), "step": self.step}),
             **(
                 {} if _owners(self, by) is None else {f"{by}s" if by == "sentence" else "whole_words": self._summed(by)}
@@ -176,7 +179,7 @@ def heatmap(found: Explanation, by: Unit = "word", first: bool = True) -> HeatMa
         title=_title(found),
         words=found.words if owner is None else _joined(found, owner),
         rows=tuple(_row(found, method, by, vouched) for method in found.methods),
-        toward=class_said(found.target),
+        toward=said_of(found, found.target),
         columns=("τ att.", *(("in run", "here") if vouched else ("compr.",)), "flip"),
         unknown=frozenset(found.unknown) if whole else frozenset(),
         notes=(*found.notes, *(_refusals(found) if first else ())),
@@ -204,12 +207,26 @@ def _labels(found: Explanation) -> tuple[str, ...]:
 
 def _title(found: Explanation) -> str:
     ranked = sorted(found.probabilities.items(), key=lambda pair: -pair[1])[:SHOWN]
-    odds = ", ".join(f"{class_said(label)} {p:.3f}" for label, p in ranked)
-    against = "" if found.contrast is None else f" minus that of {class_said(found.contrast)}"
-    explained = f"the {found.of} of {class_said(found.target)}{against}"
+    said = partial(said_of, found)
+    odds = ", ".join(f"{said(label)} {p:.3f}" for label, p in ranked)
+    against = "" if found.contrast is None else f" minus that of {said(found.contrast)}"
+    explained = f"the {found.of} of {said(found.target)}{against}"
+    if found.next_word is not None:
+        among = "of these two" if len(found.probabilities) == 2 and found.contrast else "of what comes next"
+        return f"Next word: {piece_said(found.next_word)} (p {among}: {odds}). Explained: {explained}."
     if found.step is None:
         return f"Predicted: {class_said(found.prediction)} (p: {odds}). Explained: {explained}."
     return f"Written: “{spell_output(found.written)}”. Explained: {explained}, at step {found.step} (p: {odds})."
+
+
+def said_of(found: Explanation, label: str) -> str:
+    """A class of an explanation, for people."""
+    return class_said(label) if found.next_word is None else piece_said(label)
+
+
+def piece_said(piece: str) -> str:
+    """What may come next in quotes, as it is written: its space and line breaks are part of it."""
+    return "“" + piece.replace("\n", "\\n").replace("\t", "\\t") + "”"
 
 
 def class_said(label: str) -> str:
@@ -282,8 +299,8 @@ def _small_print(found: Explanation, by: Unit) -> tuple[str, ...]:
     run, here = ("in run: mean comprehensiveness over the run's test texts. ", "here") if vouched else ("", "compr.")
     columns = (
         f"τ att.: Kendall's τ-b with attention. {run}{here}: comprehensiveness on this text, the mean loss of "
-        f"p({class_said(found.target)}) with the first 1, 5, 10, 20 and 50 % of the words deleted. flip: words deleted "
-        "when the decision changes (– never)."
+        f"p({said_of(found, found.target)}) with the first 1, 5, 10, 20 and 50 % of the words deleted. flip: words "
+        "deleted when the decision changes (– never)."
     )
     part, owner = "piece" if found.pieces else "word", _owners(found, by) or ()
     sums = f"A {by}'s score is the sum of its {part}s' scores; all other numbers are by {part}."

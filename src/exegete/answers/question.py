@@ -9,7 +9,7 @@ from exegete.answers.translations import piece_named
 from exegete.base.errors import ExegeteError, UsageError, unknown
 from exegete.base.names import parse
 from exegete.importance.catalogue import IMPORTANCES, computable
-from exegete.models.capabilities import Paired, Writing
+from exegete.models.capabilities import Continuing, Paired, Writing
 from exegete.tasks.records import whole_characters
 from exegete.training.checkpoint import Checkpoint
 
@@ -119,6 +119,8 @@ def _class_of(target: str | None, checkpoint: Checkpoint) -> str | None:
         if (word := piece_named(target, model.words)) not in model.words:
             raise UsageError(f"this model never writes '{target}': choose one of its {len(model.words):,} words")
         return word
+    if isinstance(model, Continuing):  # any text may come next
+        return target
     labels = model.labels
     if target is not None and target not in labels:
         target = target.removeprefix("class ")  # as explanations call it

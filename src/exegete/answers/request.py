@@ -29,7 +29,7 @@ from exegete.runs.objects import (
 from exegete.runs.store import is_address
 from exegete.runs.study import Study, check_study, is_about, name_from, read_study
 from exegete.tasks.catalogue import task_kind
-from exegete.training.checkpoint import as_read, is_of_hub, is_trained
+from exegete.training.checkpoint import as_read, is_language_model, is_of_hub, is_trained
 from exegete.training.settings import BY_KIND, TrainingSettings
 
 QUICK_TEXTS = 200  # that a quick audit asks at most, unless told
@@ -142,6 +142,8 @@ def _study(request: AuditRequest, model: str | None, task: str | None, scores: t
         )
     if request.retrain and (request.quick or model is None or not is_of_hub(model)):
         raise UsageError("--retrain is for the whole audit of a model of Hugging Face: others ask it by default")
+    if request.retrain and model is not None and is_language_model(model):
+        raise UsageError("--retrain trains others beside a model, and a language model is asked as it is: leave it out")
     study = read_study(request.study or _built_in(model, request.quick))
     if scores:
         study = with_scores(study, scores)

@@ -12,7 +12,7 @@ from exegete.base.names import parse, vary
 from exegete.experiments.tests import by_part
 from exegete.models.settings import HUB
 from exegete.runs.study import Study
-from exegete.training.checkpoint import FACTS, is_checkpoint, is_of_hub, is_trained
+from exegete.training.checkpoint import FACTS, is_checkpoint, is_language_model, is_of_hub, is_trained
 
 RETRAINED = ("known_answer", "necessity", "seed_stability", "diagnostic", "adversary_training")  # experiments
 
@@ -30,6 +30,11 @@ def retraining_note(study: Study) -> list[str]:
     tests = skipped_tests(study)
     if not tests:
         return []
+    if is_language_model(study.models[0]):
+        return [
+            f"It can't be tested {', '.join(tests.values())}: that needs models trained anew, and a language model is "
+            "asked as it is."
+        ]
     command = f"exegete audit --task {study.tasks[0]} --model {trainable(study.models[0])} --retrain"
     return [f"It was not asked {', '.join(tests.values())}: that needs further fine-tunings (`{command}`)."]
 

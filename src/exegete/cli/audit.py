@@ -40,6 +40,9 @@ def audit_command(
     texts: Annotated[str | None, typer.Argument(help="A file of texts for MODEL, labels or not.")] = None,
     task: Annotated[str | None, typer.Option(help="A task's name.")] = None,
     model: Annotated[str | None, typer.Option(help="A model's name, or its folder.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="For a language model: a template with {text}, or its file.")
+    ] = None,
     out: Out = None,
     criteria: Annotated[Path | None, typer.Option(help="Criteria of your own (TOML).")] = None,
     goal: Annotated[str, typer.Option(help="What for: faithful, plausible or sanity.")] = "faithful",
@@ -73,7 +76,7 @@ def audit_command(
     from exegete.answers.gate import check_gate
     from exegete.answers.request import AuditRequest
     from exegete.base.errors import UsageError
-    from exegete.runs.objects import model_named, task_of_texts
+    from exegete.runs.objects import model_named, prompted, task_of_texts
     from exegete.runs.remote import user_path
 
     aim = goals.goal(goal)
@@ -84,6 +87,8 @@ def audit_command(
         if named is None:
             raise UsageError(f"'{study}' is no trained model: give hf:NAME, own:file=… or a folder that holds one")
         model, task, study = named, task_of_texts(study, texts), None
+    if prompt is not None:
+        model = prompted(model or "", prompt)
     if strict and fail_on is None:
         raise UsageError("--strict says how --fail-on decides: name tests, as in --fail-on reads,ranks --strict")
     request = AuditRequest(

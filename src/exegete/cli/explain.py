@@ -19,12 +19,16 @@ def explain_command(
     ] = None,
     question: Annotated[str | None, typer.Option(help="What is asked of the text, for a model of pairs.")] = None,
     model: Annotated[str | None, typer.Option(help="A checkpoint folder or hf:NAME; else the default audit's.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="How a language model is asked for a class: a template with {text}, or a file.")
+    ] = None,
     run: Annotated[str | None, typer.Option(help="A run or address whose model and leaderboard are taken.")] = None,
     methods: Annotated[
         list[str] | None, typer.Option("--with", help="Only these methods: gradient:norm=l2,lrp; may be repeated.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The class to explain_command; the predicted one unless given.")
+        str | None,
+        typer.Option(help="The class, or the next word, to explain_command; the predicted one unless given."),
     ] = None,
     contrast: Annotated[
         str | None, typer.Option(help="The class that it is set against: why the one and not the other?")
@@ -46,6 +50,7 @@ def explain_command(
     from exegete.answers.question import Word, methods_in, quantity, read_texts, unit
     from exegete.base.device import on_device
     from exegete.report.terminal import ProgressBars
+    from exegete.runs.objects import prompted
     from exegete.runs.remote import fetch_run
     from exegete.runs.store import is_address
 
@@ -58,6 +63,8 @@ def explain_command(
     shaded, explained = unit(by), quantity(of)
     texts = [text] if text is not None else read_texts(file or Path())
     asked = [each if question is None else (each, question) for each in texts]
+    if prompt is not None:
+        model = prompted(model or "", prompt)
     known = None if run is None else fetch_run(run)
     by_name = str(fetch_run(model)) if is_address(model) else model
     with on_device(device), ProgressBars(quiet) as bars:

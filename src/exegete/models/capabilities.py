@@ -161,6 +161,20 @@ class Stepwise(Predictor, Protocol):
 
 
 @runtime_checkable
+class Continuing(Predictor, Protocol):
+    """A language model whose classes are the pieces that may come next."""
+
+    def next_word(self, example: Example) -> str:
+        """The likeliest next word, of one piece or several."""
+
+    def pieces_after(self, example: Example, answer: str) -> tuple[int, ...]:
+        """The pieces of an answer as it is cut after a text, by their places among the classes."""
+
+    def answering(self, answers: Sequence[tuple[int, ...]]) -> Any:
+        """A model whose classes are one or two answers, given by their pieces: log p, the sum over them."""
+
+
+@runtime_checkable
 class Selecting(Predictor, Protocol):
     """A model that reads only the words it has selected."""
 

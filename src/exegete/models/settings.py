@@ -259,7 +259,8 @@ class HuggingFaceSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    head: Literal["own", "cls", "mean", "attention"] | None = None  # its own classifier; else one of ours on its states
+    head: Literal["own", "lm", "cls", "mean", "attention"] | None = None  # its own; else one of ours on its states
+    prompt: str = ""  # of a language model: how it is asked for a class, a TOML file or a template with {text}
     tune: bool = False  # head=own: train it further; else it is judged as it is
     frozen: int = Field(0, ge=0)  # lowest layers, with the embeddings below them, that training leaves as they are
     pair: bool = False  # it reads two texts; filled in by a task of pairs
@@ -283,6 +284,12 @@ class HuggingFaceSettings(BaseModel):
 
     @model_validator(mode="after")
     def _trains_what_it_has(self) -> Self:
+        if self.prompt and (self.head not in (None, "lm") or self.tune or self.pair):
+            raise ValueError(
+                "prompt is for a language model as it is, asked about one text: leave head, tune and pair out"
+            )
+        if self.head == "lm" and (self.tune or self.frozen):
+            raise ValueError("a language model is asked as it is, and not trained here: leave tune and frozen out")
         if self.tune and self.head not in (None, "own"):
             raise ValueError(f"tune=true is for a model's own classifier, and head={self.head} is always trained")
         if self.dtype != "float32" and (self.tune or self.frozen):

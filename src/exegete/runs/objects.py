@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import polars as pl
 import torch
@@ -20,7 +20,7 @@ from torch import nn
 from exegete.base.arguments import show_value
 from exegete.base.errors import ExegeteError, UsageError
 from exegete.base.memo import key_of
-from exegete.base.names import Spec, parse
+from exegete.base.names import Spec, parse, vary
 from exegete.base.parquet import write_parquet
 from exegete.base.progress import Progress, silent
 from exegete.models.capabilities import Writing
@@ -44,6 +44,9 @@ from exegete.training.checkpoint import (
     text_settings,
 )
 from exegete.training.pretrained import GivenModel, hold_pretrained, load_pretrained, wrap_pretrained
+
+if TYPE_CHECKING:
+    from exegete.models.huggingface.prompts import Prompt
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,27 @@ AnyModel = str | Path | Checkpoint | Wrapped
 AnyTask = str | Task | Sequence[str]  # a list: texts without labels
 
 
-def load_object(folder: str | Path) -> Loaded | GivenModel:
-    """Read a checkpoint folder, or a model of the hub by its name."""
+def load_object(folder: str | Path, prompt: "Prompt | str | Path | None" = None) -> Loaded | GivenModel:
+    """Read a checkpoint folder, or a model of the hub by its name; a language model with its prompt, if given."""
+    if prompt is not None:
+        folder = prompted(str(folder), prompt)
     if isinstance(folder, str) and folder.startswith(HUB):
         return load_pretrained(folder)
     if not isinstance(folder, str | Path) or not Path(folder).is_dir():
         train = f"train one with `exegete train … --out {folder}`"
         raise ExegeteError(f"there is no checkpoint folder {folder}: {train}; {FROM_THE_HUB}")
     return Loaded(**vars(load_checkpoint(Path(folder))), folder=Path(folder))
+
+
+def prompted(model: str, prompt: "Prompt | str | Path") -> str:
+    """The name of a language model of Hugging Face that is asked for classes by a prompt."""
+    from exegete.models.huggingface.prompts import Prompt, spelled_template
+
+    if not model.startswith(HUB):
+        raise UsageError(
+            f"a prompt is for a language model of Hugging Face, hf:NAME, and not for '{model}': leave it out"
+        )
+    return vary(model, prompt=prompt.spelled() if isinstance(prompt, Prompt) else spelled_template(str(prompt)))
 
 
 class ClassifierOptions(NamedTuple):
@@ -88,6 +104,7 @@ class ClassifierOptions(NamedTuple):
     labels: Sequence[str] = ()  # its classes in the order of its outputs; those of its config, unless given
     label: str = ""  # of one that gives several labels at once: the one that is asked about
     truncate: bool = False  # texts are cut to what it reads
+    prompt: "Prompt | None" = None  # how a language model is asked for a class
 
 
 PLAIN = ClassifierOptions()
@@ -109,7 +126,7 @@ def wrap_module(
     if said.tokenizer is not None:
         return _wrapped_pretrained(module, adapter, task, said)
     if said != PLAIN:
-        raise UsageError("labels, label and truncate are for a classifier of transformers: give its tokenizer, too")
+        raise UsageError("labels, label, truncate and prompt are for a model of transformers: give its tokenizer, too")
     own = adapter(module) if isinstance(adapter, type) and issubclass(adapter, OwnModel) else adapter or module
     if not isinstance(own, OwnModel):
         what = f"{type(module).__name__} needs an adapter" if adapter is None else f"{adapter!r:.60} is no adapter"

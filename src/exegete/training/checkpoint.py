@@ -85,6 +85,15 @@ def is_of_hub(model: str) -> bool:
     return isinstance(facts, dict) and str(facts.get("model")).startswith(HUB)
 
 
+def is_language_model(model: str) -> bool:
+    """Whether a model as written is a language model of Hugging Face: it is asked as it is, and never trained here."""
+    if not is_of_hub(model):
+        return False
+    from exegete.models.huggingface.source import predicts_words
+
+    return predicts_words(f"{HUB}{model}" if is_checkpoint(Path(model)) else model)
+
+
 def as_read(task: str, model: str) -> str:
     """A task with its texts as a model reads them, unless its name says otherwise.
 

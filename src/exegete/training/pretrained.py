@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from exegete.base.errors import UsageError
 from exegete.models.build import place_model
 from exegete.models.capabilities import Pretrained, Trainable
 from exegete.models.huggingface.source import find_model_files
 from exegete.training.checkpoint import FIELDS, Checkpoint, is_trained
+
+if TYPE_CHECKING:
+    from exegete.models.huggingface.prompts import Prompt
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,17 @@ def load_pretrained(spec: str) -> GivenModel:
 
 
 def wrap_pretrained(
-    module: Any, tokenizer: Any, labels: Sequence[str] = (), label: str = "", truncate: bool = False
+    module: Any,
+    tokenizer: Any,
+    labels: Sequence[str] = (),
+    label: str = "",
+    truncate: bool = False,
+    prompt: "Prompt | None" = None,
 ) -> GivenModel:
-    """A classifier of transformers in memory with its tokenizer, as both are now: a copy is taken."""
+    """A classifier or language model of transformers in memory with its tokenizer, as they are now: a copy is taken."""
     from exegete.models.huggingface.build import wrap_classifier
 
-    return _as_it_is(wrap_classifier(module, tokenizer, labels, label, truncate), in_memory=True)
+    return _as_it_is(wrap_classifier(module, tokenizer, labels, label, truncate, prompt), in_memory=True)
 
 
 def _as_it_is(model: Any, **facts: Any) -> GivenModel:

@@ -29,7 +29,8 @@ def _base(source: ModelFiles, settings: HuggingFaceSettings, head: str) -> Any:
     import torch
     import transformers
 
-    auto = transformers.AutoModelForSequenceClassification if head == "own" else transformers.AutoModel
+    own = {"own": transformers.AutoModelForSequenceClassification, "lm": transformers.AutoModelForCausalLM}
+    auto = own.get(head, transformers.AutoModel)
     base, report = auto.from_pretrained(
         source.folder,
         dtype=getattr(torch, settings.dtype),
@@ -38,13 +39,13 @@ def _base(source: ModelFiles, settings: HuggingFaceSettings, head: str) -> Any:
         trust_remote_code=settings.remote,
         output_loading_info=True,
     )
-    missing = sorted(name for name in report["missing_keys"] if head == "own" or POOLER not in name)
+    missing = sorted(name for name in report["missing_keys"] if head in own or POOLER not in name)
     if missing:
         raise ExegeteError(
             f"the weights of {source.name} lack {len(missing)} tensors ({missing[0]}, …), which would be random: take "
             "a complete model"
         )
-    if head != "own" and getattr(base, POOLER, None) is not None:
+    if head not in own and getattr(base, POOLER, None) is not None:
         base.pooler = None  # nobody reads it: it would be trained, hashed and saved for nothing
     return base.eval()
 

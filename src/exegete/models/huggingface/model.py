@@ -33,7 +33,7 @@ from exegete.models.ours.classifier import own_places
 from exegete.models.ours.module import KeptSites, Model, hash_tensors
 from exegete.models.ours.self_attention import AttentionHook
 from exegete.models.separable import Apart, Copies, Mixed
-from exegete.models.spelling import SpelledRows, pieces_in_a_row, rewriting
+from exegete.models.spelling import Grid, SpelledRows, pieces_in_a_row, rewriting
 from exegete.tasks.batching import Batch
 from exegete.tasks.catalogue import load_task
 from exegete.tasks.example import Example, Task
@@ -61,11 +61,14 @@ class HuggingFace(Model):
     vocabulary: WordPieces
     texts: tuple[str, str]  # only of a model of pairs
     proof: Proof  # that its attention is read and rewritten
+    ends_at_padding = True  # a text ends where the padding piece is; else where there are no more pieces
 
-    def __init__(self, spec: str, parts: LoadedParts, labels: tuple[str, ...]) -> None:
+    def __init__(
+        self, spec: str, parts: LoadedParts, labels: tuple[str, ...], reader: WordPieces | None = None
+    ) -> None:
         table, settings = input_embeddings(parts.base), settings_of(spec)
         limit = limit_of(parts)
-        reader = reader_of(parts.tokenizer, limit if settings.truncate else None)
+        reader = reader or reader_of(parts.tokenizer, limit if settings.truncate else None)
         super().__init__(spec, reader, labels, table.embedding_dim)
         self.settings, self.place, self.limit = settings, parts.place, limit
         self.base, self.tokenizer = parts.base, parts.tokenizer
@@ -141,7 +144,7 @@ class HuggingFace(Model):
                 f"a text holds {piece}, which the tokenizer knows and {self.who} has no embedding of: resize the "
                 "model's embeddings, or leave such texts out"
             )
-        if self.invented_padding and bool((pieces.real & (pieces.ids == self.padding)).any()):
+        if self.ends_at_padding and self.invented_padding and bool((pieces.real & (pieces.ids == self.padding)).any()):
             piece = self.tokenizer.convert_ids_to_tokens(self.padding)
             raise UsageError(
                 f"{self.who} has no padding piece, and a text holds {piece}, which stands for it here: set "
@@ -177,18 +180,30 @@ class HuggingFace(Model):
             given["token_type_ids"] = of.where(pieces.real, 0)
         return given | ({"use_cache": False} if "use_cache" in takes else {})
 
+    def call(self, pieces: SpelledRows, batch: Batch) -> Any:
+        """What transformers' model makes of these pieces, by itself."""
+        return self.base(**self.inputs(pieces, batch))
+
     @cached_property
     def _takes(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.base.forward).parameters)
 
     def looked_up(self, batch: Batch) -> Tensor:
         """The embeddings of a word's pieces side by side, [batch, token, P · size]."""
-        grid = self.vocabulary.grid(batch)
+        grid = self.grid(batch)
         return grid.beside(self.tables[0](grid.ids))
+
+    def grid(self, batch: Batch) -> Grid:
+        """The pieces whose embeddings are those of a word."""
+        return self.vocabulary.grid(batch)
+
+    def vectors(self, pieces: SpelledRows, batch: Batch, embedded: Tensor) -> Tensor:  # noqa: ARG002
+        """The embeddings of pieces, [batch, piece, size], of those of words."""
+        return pieces.vectors(embedded, self.size)
 
     def replaced(self, batch: Batch, words: Tensor, by: ReplacedBy) -> Tensor:
         """Piece by piece: a word keeps its width. Unknown is the mask piece, where the tokenizer has one."""
-        grid, table = self.vocabulary.grid(batch), self.tables[0]
+        grid, table = self.grid(batch), self.tables[0]
         if by == "zero":
             other = torch.zeros((), device=words.device)
         elif by == "mean":
@@ -204,7 +219,7 @@ class HuggingFace(Model):
     ) -> ModelOutput:
         """One pass over pieces, folded to words."""
         pieces = self.pieces(batch)
-        vectors = None if embedded is None else pieces.vectors(embedded, self.size)
+        vectors = None if embedded is None else self.vectors(pieces, batch, embedded)
         return self.run(batch, pieces, intervene, keep, vectors)
 
     def run(
@@ -222,7 +237,7 @@ class HuggingFace(Model):
             return None if intervene is None else rewriting(name, batch, pieces, intervene)
 
         with reading(self.base, self.access, at, keep, vectors) as run, around(run):
-            output = self.base(**self.inputs(pieces, batch))
+            output = self.call(pieces, batch)
         if any(found.shape[-1] != pieces.ids.shape[1] for found in run.weights.values()):
             raise UsageError(
                 f"{self.who} attends to places that no text has, as prompt and prefix tuning add them, and they belong "

@@ -76,17 +76,17 @@ class BegunAtOne:
         base, texts = self.model.base, len(self.batch.ids)
         with reading(base, self.model.access, at, (), vectors) as run, resuming(base, run, self.below, rows, texts):
             run.look = lambda name, look: self.row.of(rows) if name == self.row.site else look
-            output = base(**self.model.inputs(one, batch))
+            output = self.model.call(one, batch)
         return self.model.read_out(one, output, batch, intervene)
 
 
 def logits_of_one(model: "HuggingFace", batch: Batch, embedded: Tensor | None) -> Tensor:
     """Logits [batch, class], from embeddings if given, by a pass that goes on with the one query that is read."""
     pieces, readout = model.pieces(batch), Readout(model.sites[-1:], model.query)
-    if readout.query == "last" and bool((pieces.real & (pieces.ids == model.padding)).any()):
+    if model.ends_at_padding and readout.query == "last" and bool((pieces.real & (pieces.ids == model.padding)).any()):
         return model.trace(batch, embedded=embedded, keep=()).logits  # transformers then takes another one for the last
     query = readout.place(pieces.real)
-    vectors = None if embedded is None else pieces.vectors(embedded, model.size)
+    vectors = None if embedded is None else model.vectors(pieces, batch, embedded)
     narrow = partial(_of_query, query, pieces)  # at once: what other pieces have may be forgotten
     found, rows = list[Below](), list[QueryRow]()
 

@@ -98,7 +98,7 @@ def _batch(model: "HuggingFace", texts: Sequence[tuple[str, ...]]) -> Batch:
 
 def _same(model: "HuggingFace", batch: Batch) -> float:
     pieces = model.pieces(batch)
-    own = model.base(**model.inputs(pieces, batch))
+    own = model.call(pieces, batch)
     ours = model.read(batch, None, None).output
     real = pieces.real if "logits" not in own else ...
     one, other = (_first(output)[real].float() for output in (own, ours))

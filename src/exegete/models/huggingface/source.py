@@ -20,6 +20,7 @@ CONFIG, OURS = "config.json", "checkpoint.json"
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.py"]  # of a repository
 MINILM = "minilm"  # the one model that needs no hub
 CLASSIFIER = "ForSequenceClassification"
+LANGUAGE_MODEL = ("ForCausalLM", "LMHeadModel")  # how transformers calls what predicts the next word
 ADAPTER = "adapter_config.json"  # of PEFT
 OTHER_HEADS = {
     "ForTokenClassification": "gives every word a class",
@@ -43,6 +44,11 @@ class ModelFiles(NamedTuple):
     def is_classifier(self) -> bool:
         """Whether it has a classifier of its own."""
         return any(str(each).endswith(CLASSIFIER) for each in self.config.get("architectures") or ())
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether it predicts the next word of a text."""
+        return any(str(each).endswith(LANGUAGE_MODEL) for each in self.config.get("architectures") or ())
 
 
 def settings_of(spec: str) -> HuggingFaceSettings:
@@ -79,14 +85,23 @@ def _installed() -> Path:
 
 
 def head_of(source: ModelFiles, settings: HuggingFaceSettings) -> str:
-    """The asked head, that of a checkpoint of ours, its own classifier, or else one that reads the first token."""
+    """The asked head, that of a checkpoint of ours, its own (a classifier, or a language model's), or else one of ours.
+
+    That of ours reads the first token.
+    """
+    if (settings.head == "lm" or settings.prompt) and not source.is_language_model:
+        raise UsageError(
+            f"{source.name} has no language-model head, which a prompt needs: leave prompt and head=lm out, or name a "
+            "causal model (…ForCausalLM)"
+        )
     if settings.head == "own" and not source.is_classifier:
         raise UsageError(
             f"{source.name} {other_head(source.config)}: train a classifier of ours on its states, with head=cls, "
             "head=mean or head=attention"
         )
     kept = parse(source.ours["model"]).settings.get("head") if source.ours else None
-    return settings.head or kept or ("own" if source.is_classifier else "cls")
+    own = "own" if source.is_classifier else "lm" if source.is_language_model else "cls"
+    return settings.head or kept or own
 
 
 def other_head(config: dict[str, Any]) -> str:
@@ -104,7 +119,13 @@ def comes_trained(spec: str) -> bool:
     if settings.wrapped:
         return True
     source = find_model_files(spec)
-    return head_of(source, settings) == "own" or (bool(source.ours) and settings.head is None)
+    return head_of(source, settings) in ("own", "lm") or (bool(source.ours) and settings.head is None)
+
+
+def predicts_words(spec: str) -> bool:
+    """Whether it is a language model, which is asked as it is."""
+    settings = settings_of(spec)
+    return not settings.wrapped and head_of(find_model_files(spec), settings) == "lm"
 
 
 def in_folder(name: str, folder: Path) -> ModelFiles:

@@ -94,7 +94,7 @@ class WordPieces(OpenWords):
         return any(self._crosses(text) for text in PROBES)
 
     def _crosses(self, text: str) -> bool:
-        ends = list(accumulate(map(len, _running([unseen(word) for word in text.split()], True))))
+        ends = list(accumulate(map(len, running([unseen(word) for word in text.split()], True))))
         spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
         return any(bisect_right(ends, start) < bisect_left(ends, end) for start, end in spans if end > start)
 
@@ -135,7 +135,9 @@ class WordPieces(OpenWords):
     def _pieces_of_example(self, tokens: tuple[int, ...], part: tuple[int, ...]) -> "PlacedPieces":
         """The pieces of a row of a batch: its texts, the symbols around them, and what stands for an unknown word."""
         there = [
-            (of, _kind(row), place, row) for place, (row, of) in enumerate(zip(tokens, part, strict=True)) if of >= 0
+            (of, kind_of_row(row), place, row)
+            for place, (row, of) in enumerate(zip(tokens, part, strict=True))
+            if of >= 0
         ]
         last, begun = max(part, default=-1), set[int]()
         pieces: list[tuple[int, int, int]] = []  # place, within, id
@@ -151,7 +153,7 @@ class WordPieces(OpenWords):
                 pieces += [(places[i], n, piece) for i, each in enumerate(own) for n, piece in enumerate(each)]
             texts += [of if kind in (FIRST, UNKNOWN) else -1] * (len(pieces) - len(texts))
         if self.limit is not None and len(pieces) > self.limit:
-            pieces = _shortened(pieces, texts, self.limit)
+            pieces = shortened(pieces, texts, self.limit)
         return PlacedPieces(*zip(*pieces, strict=True)) if pieces else NOTHING
 
     def _symbol(self, row: int, of: int, last: int) -> tuple[int, ...]:
@@ -165,7 +167,7 @@ class WordPieces(OpenWords):
 
     def _cut(self, rows: Sequence[int], first: bool) -> "PlacedPieces":
         """The pieces of words that follow each other, at the beginning of a text or within it."""
-        written = _running(rows, first)
+        written = running(rows, first)
         cut = self.tokenizer.encode("".join(written), add_special_tokens=False)
         ends = list(accumulate(map(len, written)))
         place, within = list[int](), list[int]()
@@ -219,12 +221,12 @@ class PlacedPieces(NamedTuple):
 NOTHING = PlacedPieces((), (), ())
 
 
-def _kind(row: int) -> int:
+def kind_of_row(row: int) -> int:
     """Words are of one kind, whatever they are."""
     return min(row, FIRST)
 
 
-def _running(rows: Sequence[int], first: bool) -> list[str]:
+def running(rows: Sequence[int], first: bool) -> list[str]:
     """Words with the characters before them: the text, once they are joined."""
     words = [word_of(row) for row in rows]
     return [
@@ -233,7 +235,7 @@ def _running(rows: Sequence[int], first: bool) -> list[str]:
     ]
 
 
-def _shortened(pieces: list[tuple[int, int, int]], texts: list[int], limit: int) -> list[tuple[int, int, int]]:
+def shortened(pieces: list[tuple[int, int, int]], texts: list[int], limit: int) -> list[tuple[int, int, int]]:
     """Texts cut at their ends until all fits, of two the longer one first, as transformers truncates."""
     sizes = Counter(text for text in texts if text >= 0)
     room = max(0, limit - texts.count(-1))
@@ -252,7 +254,7 @@ def _shortened(pieces: list[tuple[int, int, int]], texts: list[int], limit: int)
     return kept
 
 
-def reader_of(tokenizer: Any, limit: int | None = None) -> WordPieces:
+def reader_of(tokenizer: Any, limit: int | None = None, kind: type[WordPieces] = WordPieces, **more: Any) -> WordPieces:
     """Of a fast tokenizer of transformers: its rules as they are now, without padding, cut at a limit if given."""
     import tokenizers
 
@@ -262,4 +264,4 @@ def reader_of(tokenizer: Any, limit: int | None = None) -> WordPieces:
     unknown_piece = tokenizer.unk_token_id
     given = (tokenizer.mask_token_id, unknown_piece, tokenizer.eos_token_id)
     unknown = next((piece for piece in given if piece is not None), 0)
-    return WordPieces((), True, own, unknown, unknown_piece, limit)
+    return kind((), True, own, unknown, unknown_piece, limit, **more)
