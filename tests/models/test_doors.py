@@ -191,9 +191,9 @@ def test_a_language_model_whose_first_piece_sees_nothing_is_told_to_take_the_mea
     tokenizer = byte_pieces()
     config = transformers.GPT2Config(vocab_size=len(tokenizer), n_embd=16, n_layer=2, n_head=2, n_positions=64)
     folder = saved(drawn(transformers.GPT2LMHeadModel(config)), tokenizer, tmp_path / "gpt2")
-    for head in ("", ":head=cls"):
-        with pytest.raises(UsageError, match=r"look back only, and its first piece sees nothing .* use head=mean"):
-            build_from_spec(f"hf:{folder}{head}", ("no", "yes"))
+    with pytest.raises(UsageError, match=r"look back only, and its first piece sees nothing .* use head=mean"):
+        build_from_spec(f"hf:{folder}:head=cls", ("no", "yes"))
+    assert build_from_spec(f"hf:{folder}", ("no", "yes")).as_it_is  # it is asked for these words
     assert build_from_spec(f"hf:{folder}:head=mean", ("no", "yes")).query == "every"
 
 

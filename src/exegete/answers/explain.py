@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, get_args
-from urllib.parse import unquote
 
 import torch
 
@@ -37,6 +36,7 @@ from exegete.importance.contract import Quantity, Scores, Target, explains, refu
 from exegete.importance.sharing import sharing
 from exegete.models.capabilities import Continuing, Writing
 from exegete.models.contract import Predictor
+from exegete.models.huggingface.prompts import shown
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.prepare import characters_of
@@ -192,7 +192,7 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
 
 def _told(checkpoint: Checkpoint) -> str:
     """What a model is, and on what it was trained."""
-    return f"{unquote(checkpoint.model.spec)}, trained on {checkpoint.task or 'texts that we do not know'}"
+    return f"{shown(checkpoint.model.spec)}, trained on {checkpoint.task or 'texts that we do not know'}"
 
 
 def example_of(checkpoint: Checkpoint, parts: tuple[str, ...]) -> Example:

@@ -8,6 +8,7 @@ import polars as pl
 from exegete.base.names import Spec, parse
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.catalogue import MEASURES
+from exegete.models.huggingface.prompts import shown
 from exegete.models.settings import HUB, MODELS, ClassifierSettings
 
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
@@ -29,7 +30,9 @@ def model_label(spec: str) -> str:
     ('transformer, softmax', 'bahdanau, softmax')
     """
     name, settings = parse(spec)
-    if name not in MODELS or name.startswith(HUB):
+    if name.startswith(HUB):
+        return shown(spec)
+    if name not in MODELS:
         return spec
     if name == "own":
         return PurePath(settings.get("file", "own module")).name

@@ -33,6 +33,7 @@ from exegete.models.huggingface.load import LoadedParts
 from exegete.models.huggingface.model import HuggingFace, ModelOutput, limit_of
 from exegete.models.huggingface.prompt_pieces import PromptPieces
 from exegete.models.huggingface.prompts import EMPTY, FilledPrompt, default_prompt, filled
+from exegete.models.huggingface.sites import Access
 from exegete.models.huggingface.source import settings_of
 from exegete.models.huggingface.word_pieces import reader_of
 from exegete.models.ours.module import KeptSites
@@ -66,6 +67,10 @@ class Causal(HuggingFace):
                 f"words of {self.who} look both ways, and no next word can be asked of it: train a classifier on its "
                 "states, with head=cls, head=mean or head=attention"
             )
+
+    def _probed(self) -> Access:
+        with self.without_prompt():
+            return super()._probed()
 
     @property
     def as_it_is(self) -> bool:

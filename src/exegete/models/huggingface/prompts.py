@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from jinja2 import TemplateError
-
 from exegete.base.errors import ExegeteError, UsageError, unknown
-from exegete.base.names import validate
+from exegete.base.names import Spec, parse, validate
 from exegete.base.noise import stable_seed
 from exegete.models.huggingface.labels import class_order
 from exegete.tasks.example import Example, Task
@@ -68,6 +66,21 @@ class Prompt:
 def spelled_template(written: str) -> str:
     """A template, or the name of a file with a prompt, as the value of a setting."""
     return quote(written, safe=_SAFE) if TEXT in written else written
+
+
+def shown(model: str) -> str:
+    """A model's name for people: its prompt as it is written, of which only the template.
+
+    >>> shown("hf:gpt2:prompt=Review%3A {text}%0ASentiment%3A")
+    'hf:gpt2:prompt=Review: {text}\\\\nSentiment:'
+    """
+    name, settings = parse(model)
+    written = settings.get("prompt", "")
+    said = unquote(written)
+    if TEXT not in said:
+        return model
+    template = json.loads(said)["template"] if said.startswith("{") and not said.startswith(TEXT) else said
+    return str(Spec(name, settings | {"prompt": template.replace("\n", "\\n")}))
 
 
 def read_prompt(written: str) -> Prompt:
@@ -192,6 +205,8 @@ def _names(labels: Sequence[str], space: str, tokenizer: Any) -> tuple[tuple[str
 
 def _in_turns(template: str, shown: Sequence[tuple[str, str]], tokenizer: Any, who: str) -> tuple[str, str]:
     """What the chat template writes before and after the text."""
+    from jinja2 import TemplateError
+
     if not tokenizer.chat_template:
         raise UsageError(f"the tokenizer of {who} has no chat template: leave chat=true out")
     turns = [
