@@ -57,7 +57,7 @@ def load(
 
     >>> model = load("checkpoints/mine")  # doctest: +SKIP
     >>> model = load("hf:distilbert-base-uncased-finetuned-sst-2-english")  # doctest: +SKIP
-    >>> prompt = Prompt("Review: {text}\\nSentiment:", {"bad": [" negative"], "good": [" positive"]})
+    >>> prompt = Prompt("Review: {text}\\nSentiment:", {"bad": [" negative"], "good": [" positive"]})  # doctest: +SKIP
     >>> model = load("hf:HuggingFaceTB/SmolLM2-135M-Instruct", prompt=prompt)  # doctest: +SKIP
     """
     from exegete.base.device import on_device

@@ -15,6 +15,7 @@ import exegete
 from exegete.cli import app
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.importance.catalogue import IMPORTANCES
+from exegete.models.huggingface.prompts import read_prompt
 from exegete.models.settings import MODELS
 from exegete.runs.study import Study, load_study
 from exegete.tasks.catalogue import ImdbTask, NewsgroupsTask, check_task
@@ -59,10 +60,22 @@ def _check_names(task: object, model: object) -> None:
         MODELS.make(model)
 
 
+PROMPTS = [block for block in blocks("toml") if block.text.startswith("template")]
+STUDIES = [block for block in blocks("toml") if block not in PROMPTS]
+
+
+def test_prompts_on_pages_are_valid(tmp_path: Path) -> None:
+    path = tmp_path / "prompt.toml"
+    for block in PROMPTS:
+        path.write_text(block.text, encoding="utf8")
+        with shown_at(block.where):
+            assert read_prompt(str(path)).answers
+
+
 def test_studies_on_pages_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples")  # where its plugin is
     path = tmp_path / "study.toml"
-    for block in blocks("toml"):
+    for block in STUDIES:
         path.write_text(block.text, encoding="utf8")
         with shown_at(block.where):
             assert load_study(str(path)).cells

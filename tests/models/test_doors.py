@@ -193,7 +193,7 @@ def test_a_language_model_whose_first_piece_sees_nothing_is_told_to_take_the_mea
     folder = saved(drawn(transformers.GPT2LMHeadModel(config)), tokenizer, tmp_path / "gpt2")
     with pytest.raises(UsageError, match=r"look back only, and its first piece sees nothing .* use head=mean"):
         build_from_spec(f"hf:{folder}:head=cls", ("no", "yes"))
-    assert build_from_spec(f"hf:{folder}", ("no", "yes")).as_it_is  # it is asked for these words
+    assert build_from_spec(f"hf:{folder}").as_it_is  # it is asked for the next piece
     assert build_from_spec(f"hf:{folder}:head=mean", ("no", "yes")).query == "every"
 
 
@@ -284,5 +284,5 @@ def test_a_bare_model_is_told_what_it_needs() -> None:
     task = ex.task(texts=[f"{text} {number}" for number in range(30) for text in TEXTS], labels=["no", "yes"] * 60)
     with pytest.raises(UsageError, match=r"needs its tokenizer: give exegete.wrap\(model, tokenizer=tokenizer\)"):
         ex.audit(base, task)
-    with pytest.raises(ExegeteError, match="labels, label and truncate are for"):
+    with pytest.raises(ExegeteError, match="labels, label, truncate and prompt are for"):
         ex.wrap(SimpleNamespace(), truncate=True)

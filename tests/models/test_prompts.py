@@ -162,10 +162,8 @@ def test_a_prompt_is_an_object_a_template_or_a_file(tmp_path: Path) -> None:
     )
     how = Prompt(TEMPLATE, ANSWERS)
     models: list[Any] = [ex.load(f"hf:{folder}", prompt=each).model for each in (how, place)]
-    models += [
-        ex.load(f"hf:{folder}:prompt={place}").model,
-        ex.wrap(base_of("llama"), tokenizer=bytes_without_symbols(), prompt=how).model,
-    ]  # type: ignore[union-attr]
+    held: Any = ex.wrap(base_of("llama"), tokenizer=bytes_without_symbols(), prompt=how)
+    models += [ex.load(f"hf:{folder}:prompt={place}").model, held.model]
     assert len({model.prompt for model in models}) == 1
     assert models[0].labels == ("bad", "good")
     assert read_prompt("It is: {text}\\nSo").template == "It is: {text}\nSo"

@@ -30,10 +30,8 @@ def model_label(spec: str) -> str:
     ('transformer, softmax', 'bahdanau, softmax')
     """
     name, settings = parse(spec)
-    if name.startswith(HUB):
+    if name not in MODELS or name.startswith(HUB):
         return shown(spec)
-    if name not in MODELS:
-        return spec
     if name == "own":
         return PurePath(settings.get("file", "own module")).name
     if name == "ladder":  # its scores are gates, and what tells it from others is how far they decide

@@ -126,7 +126,8 @@ class Causal(HuggingFace):
         words = pieces._replace(real=of_word, within=pieces.within.clamp(min=0, max=width - 1)).vectors(
             embedded, self.size
         )
-        return words + self.tables[0](pieces.ids).detach() * ~of_word[..., None]  # a constant that is added
+        prompt: Tensor = self.tables[0](pieces.ids).detach() * ~of_word[..., None]
+        return words + prompt  # a constant that is added: what it gets is counted
 
     def next_logits(self, read: ModelOutput) -> Tensor:
         """[batch, piece of the vocabulary]."""
@@ -155,8 +156,8 @@ class LanguageModel(Causal):
         del batch
         return self.next_logits(read)
 
-    def relabelled(self, labels: tuple[str, ...]) -> "PromptClassifier":
-        """The same model, asked for these classes in words."""
+    def relabelled(self, labels: tuple[str, ...]) -> Any:
+        """The same model, a `PromptClassifier`, asked for these classes in words."""
         prompt = filled(default_prompt(labels), labels, self.tokenizer, self.who)
         parts = LoadedParts(self.base, self.tokenizer, self.place)
         return PromptClassifier(self.spec, parts, labels, prompt).proven_by(self)
@@ -346,7 +347,8 @@ def log_sum_exp(z: Tensor) -> Tensor:
 def piece_names(parts: LoadedParts) -> tuple[str, ...]:
     """What every row of the vocabulary writes after another piece; a part of a letter has the tokenizer's name."""
     tokenizer = parts.tokenizer
-    cutter, count = tokenizer.backend_tokenizer, output_map(parts.base).weight.shape[0]
+    last: Any = output_map(parts.base)
+    cutter, count = tokenizer.backend_tokenizer, last.weight.shape[0]
     known = len(tokenizer)
     anchor = cutter.encode("a", add_special_tokens=False).ids[-1]
     start = len(cutter.decode([anchor], skip_special_tokens=False))
