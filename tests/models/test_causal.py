@@ -265,3 +265,13 @@ def test_every_causal_architecture_of_the_table_has_a_language_model() -> None:
 
     assert all(hasattr(transformers, MADE[name][1]) for name in CAUSAL)
     assert isinstance(language_model().answering([(5,)]), Answering)
+
+
+def test_what_is_on_no_word_of_the_text_is_said() -> None:
+    start: Any = wrap_classifier(base_of("llama"), bytes_without_symbols(start=True))
+    found = ex.explain(given(start), "it is", ["attention"])
+    shown = sum(found["attention"].scores)
+    (note,) = (note for note in found.notes if "no word of the text" in note)
+    assert f"attention gives {1 - shown:.0%} of its weight" in note
+    plain = ex.explain(given(language_model()), "it is", ["attention"])
+    assert not any("no word of the text" in note for note in plain.notes)

@@ -29,7 +29,7 @@ def test_a_story_goes_on_as_transformers_writes_it_and_is_explained(tmp_path: Pa
     import transformers
 
     place = folder("stories15m")
-    base: Any = transformers.AutoModelForCausalLM.from_pretrained(place)
+    base: Any = transformers.AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32)
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(place)
     loaded: Any = ex.load(f"hf:{place}")
     found = ex.explain(loaded, START, METHODS.split(","))

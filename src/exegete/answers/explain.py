@@ -46,6 +46,7 @@ from exegete.tasks.tokenizers import TOKENIZERS
 from exegete.training.checkpoint import Checkpoint
 
 LIKELIEST = 10  # next words whose probabilities are kept
+SMALL = 0.005  # a share that is 0 % when it is told
 SATURATED = 1e-3  # a probability that is nearer to 0 or 1 hardly changes with a word
 
 
@@ -185,6 +186,7 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
             *(f"the question is: {written}" for written in question),
             *_uncut(asked.checkpoint, text),
             *_notes(words, unseen, gone, asked.of, probabilities[target]),
+            *_elsewhere(model, batch),
         ),
         named=asked.named,
     )
@@ -269,6 +271,21 @@ def _uncut(checkpoint: Checkpoint, text: str) -> Iterator[str]:
         yield (
             "the text has no spaces between words, so a whole clause is one word here: put spaces between words, or "
             "train with tokenizer=characters"
+        )
+
+
+def _elsewhere(model: Predictor, batch: Batch) -> Iterator[str]:
+    """How much of the weight of a language model's prediction is on no word of the text: a sink, a prompt."""
+    readout = model.readout
+    if readout is None or readout.query != "last":
+        return
+    with torch.no_grad():
+        trace = model.trace(batch, keep=readout.sites[-1:])
+    weights, on_words = trace.read(readout).double().mean(1).sum(), trace.word_weights(readout, batch)
+    if on_words is not None and (share := 1 - float(on_words.double().sum() / weights)) > SMALL:
+        yield (
+            f"attention gives {share:.0%} of its weight to what is no word of the text (a start symbol, a prompt), "
+            "which is not shown"
         )
 
 
