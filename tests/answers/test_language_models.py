@@ -13,6 +13,7 @@ from exegete.answers.retraining import retraining_note
 from exegete.base.errors import UsageError
 from exegete.models.huggingface.prompts import Prompt, shown
 from exegete.report.labels import model_label
+from exegete.runs.own_files import _of_model
 from exegete.tasks.example import Example
 from tests.models.causal_models import TEMPLATE, base_of, bytes_without_symbols, classifier
 from tests.models.tiny import saved
@@ -65,3 +66,18 @@ def test_an_audit_of_a_class_in_words_goes_through(tmp_path: Path) -> None:
     assert any("a language model is asked as it is" in sentence for sentence in found.untested)
     page = found.report(tmp_path / "report.html").read_text(encoding="utf8")
     assert "which stays as it is: a class is the first piece of one of its words" in page
+
+
+def test_workers_are_given_the_file_of_a_prompt(tmp_path: Path) -> None:
+    place = tmp_path / "prompt.toml"
+    place.write_text('template = "{text}"', encoding="utf8")
+    assert list(_of_model(f"hf:gpt2:prompt={place}")) == [Path("gpt2"), place]
+    assert list(_of_model(f"hf:gpt2:prompt={PROMPT.spelled()}")) == [Path("gpt2")]
+
+
+def test_a_study_may_name_a_long_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(base_of("llama"), bytes_without_symbols(), tmp_path / "lm")
+    long = Prompt("It is so. " * 30 + TEMPLATE, PROMPT.answers)
+    study = study_for(AuditRequest(task="sst", model=f"hf:lm:prompt={long.spelled()}", quick=True))
+    assert study.title.startswith("hf:lm:prompt=It is so.")

@@ -246,3 +246,11 @@ def test_long_texts_are_cut_and_the_prompt_stays() -> None:
     assert len(ids) == 256
     after = model.tokenizer(AFTER, add_special_tokens=False)["input_ids"]
     assert ids[-len(after) :] == after
+
+
+def test_a_long_prompt_is_part_of_a_name_and_no_file(tmp_path: Path) -> None:
+    folder = saved(base_of("llama"), bytes_without_symbols(), tmp_path / "lm")
+    long = Prompt("It is so. " * 12 + "It is: {text}\nSo it is", ANSWERS)
+    found = ex.explain(f"hf:{folder}:prompt={long.spelled()}", "it was ok", ["attention"])
+    assert set(found.probabilities) == {"bad", "good"}
+    assert "It is so." in found.model

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from exegete.base.errors import ExegeteError
-from exegete.base.files import read_json
+from exegete.base.files import is_file, read_json
 from exegete.base.names import parse
 from exegete.base.progress import Progress, silent
 from exegete.training.checkpoint import Checkpoint, is_checkpoint, load_checkpoint
@@ -60,7 +60,7 @@ def subject(model: ModelGiven, run: str | Path | None = None, progress: Progress
     A complete run in the place of a model stands for its first one. The default audit's model is trained into
     `runs/audit` if it isn't there.
     """
-    if isinstance(model, str | Path) and run is None and (Path(model) / _MANIFEST).is_file():
+    if isinstance(model, str | Path) and run is None and is_file(Path(model) / _MANIFEST):
         model, run = None, model
     if isinstance(model, Checkpoint):
         return model, trust(model, None if run is None else Path(run))

@@ -99,3 +99,17 @@ def read_json(path: Path, what: str) -> Any:
         raise ExegeteError(f"there is no {what} at {path.parent}: {path.name} is missing") from None
     except (ValueError, OSError) as error:
         raise ExegeteError(f"{path} can't be read as a {what} ({error}): remove it and make it again") from None
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; a name that is longer than a file's may be, such as a model's with its prompt, is none.
+
+    >>> is_file(Path("x" * 1000))
+    False
+    """
+    try:
+        return path.is_file()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 from exegete.base.names import parse
 from exegete.importance.catalogue import IMPORTANCES
+from exegete.models.huggingface.prompts import TEXT
 from exegete.models.settings import HUB, MODELS
 from exegete.runs.study import Study
 from exegete.tasks import vectors
@@ -35,7 +37,10 @@ def _of_model(model: str) -> Iterator[Path]:
         yield from (folder / FACTS, folder / WEIGHTS)
         return
     if model.startswith(HUB):
-        yield Path(parse(model).name.removeprefix(HUB))  # a folder, where it is one
+        name, given = parse(model)
+        yield Path(name.removeprefix(HUB))  # a folder, where it is one
+        if "prompt" in given and TEXT not in unquote(given["prompt"]):
+            yield Path(given["prompt"])
         return
     settings = MODELS.make(model)
     if file := getattr(settings, "file", ""):

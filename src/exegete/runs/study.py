@@ -16,7 +16,7 @@ from exegete.base.names import parse, validate
 from exegete.base.progress import Progress, silent
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.contract import Experiment
-from exegete.models.settings import MODELS, task_kinds
+from exegete.models.settings import HUB, MODELS, task_kinds
 from exegete.runs.names import short_names
 from exegete.tasks.catalogue import task_kind
 from exegete.tasks.example import Kind
@@ -278,7 +278,7 @@ def check_study(study: Study) -> Study:
             other = "model" if kind == "task" else "task"
             raise UsageError(f"no {other} of study '{study.name}' fits {kind} '{lost[0]}': give it one, or drop it")
     for model in study.models:
-        if Path(model).is_dir() and not is_checkpoint(Path(model)):
+        if not model.startswith(HUB) and Path(model).is_dir() and not is_checkpoint(Path(model)):
             raise ExegeteError(f"{model} holds no whole checkpoint: {_instead(Path(model))}")
         if not is_checkpoint(Path(model)):
             _check_model(model)

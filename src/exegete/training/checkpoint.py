@@ -12,7 +12,7 @@ from torch import Tensor
 
 from exegete import __version__
 from exegete.base.errors import ExegeteError
-from exegete.base.files import read_json, whole_file, whole_folder, write_json
+from exegete.base.files import is_file, read_json, whole_file, whole_folder, write_json
 from exegete.base.names import parse
 from exegete.models.build import place_model, restore_model
 from exegete.models.capabilities import Saving, Trainable, Writing
@@ -59,7 +59,7 @@ FIELDS = tuple(name for name in Checkpoint.__dataclass_fields__ if name != "mode
 
 def is_checkpoint(folder: Path) -> bool:
     """Whether a folder holds a complete checkpoint."""
-    return (folder / FACTS).is_file()
+    return is_file(folder / FACTS)
 
 
 def is_trained(model: str) -> bool:
