@@ -307,7 +307,8 @@ class Adding(ex.OwnPooling):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """[batch, word, class]."""
-        return self.classes(tokens)
+        embedded: Tensor = self.classes(tokens)
+        return embedded
 
     def states(self, embedded: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
         """As they are embedded."""
@@ -315,7 +316,8 @@ class Adding(ex.OwnPooling):
 
     def scores(self, states: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
         """[batch, word]."""
-        return self.heights(states).squeeze(-1)
+        heights: Tensor = self.heights(states)
+        return heights.squeeze(-1)
 
     def decode(self, context: Tensor) -> Tensor:
         """As it was pooled."""

@@ -1,6 +1,7 @@
 """Aggregation: against a slow loop over groups, by hand, and what keeps completeness."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -30,8 +31,9 @@ TOKEN = st.tuples(st.one_of(st.just(NAN), st.integers(-4, 4).map(float)), st.int
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.lists(TOKEN, min_size=5, max_size=5), min_size=1, max_size=3), st.sampled_from(AggregationRule.__args__)
-)  # type: ignore[attr-defined]
+    st.lists(st.lists(TOKEN, min_size=5, max_size=5), min_size=1, max_size=3),
+    st.sampled_from(get_args(AggregationRule)),
+)
 def test_aggregate_against_a_slow_loop(rows: list[list[tuple[float, int]]], how: AggregationRule) -> None:
     values = torch.tensor([[v for v, _ in row] for row in rows], dtype=torch.float64)
     owner = torch.tensor([[o for _, o in row] for row in rows])

@@ -265,7 +265,7 @@ def test_places_that_no_text_has_are_refused() -> None:
 
     base, tokenizer = bert()
     with pytest.raises(UsageError, match=r"attends to places that no text has, .* merged into the weights"):
-        ex.wrap(Prompted(base.config).eval(), tokenizer=tokenizer)
+        ex.wrap(Prompted(base.config), tokenizer=tokenizer)
 
 
 def test_a_model_that_hides_its_embeddings_is_told_what_to_add() -> None:
