@@ -8,7 +8,7 @@ from tools.request_inputs import Request, drawn, place
 
 from exegete.base.errors import ExegeteError, UsageError
 
-TOTAL, SHARDS, SEED = 500, 5, 0  # `python -m tools.fuzz_requests` asks thousands
+TOTAL, SHARDS, SEED = 2_000, 20, 0
 VALID = 0.6  # of all requests at least
 
 
