@@ -31,8 +31,8 @@ def wide(mean: float, n: int) -> Tensor:
 
 
 LINES = both("holds", "holds")
-FAR = "Attention goes 90 % of the way from a random to the best order of words: in 95 of 100 pairs"
-TO = "Attention goes 30 to 90 % of the way from a random to the best order of words: in 65 to 95 of 100 pairs"
+FAR = "Attention goes 90 % of the way from a random to the best order of words (Γ 0.90): in 95 of 100 pairs"
+TO = "Attention goes 30 to 90 % of the way from a random to the best order of words (Γ 0.90): in 65 to 95 of 100 pairs"
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ TO = "Attention goes 30 to 90 % of the way from a random to the best order of wo
             LINES,
             grading_that("holds", "holds"),
             "yes",
-            f"{FAR}, the word with more weight changes the prediction more when removed. Words act through",
+            f"{FAR}, the word with more weight matters more when removed. Words act through",
         ),
-        (LINES, grading_that("holds", "holds"), "yes", "count (Γ > 0.67, M > 0.20, F > 0.15, at 5 %)."),
+        (LINES, grading_that("holds", "holds"), "yes", "count (F > 0.15): sure at 5 %, with Γ > 0.67."),
         (LINES | card(verdict("supports", "holds")), grading_that("holds", "holds"), "yes", FAR),
         (LINES | card(verdict("supports", "cannot tell")), grading_that("holds", "holds"), "yes", FAR),
         (LINES | card(verdict("supports", "fails")), grading_that("holds", "holds"), "yes by size", "hold the predic"),
@@ -115,7 +115,10 @@ def test_what_a_decision_rests_on() -> None:
 
 def test_edges_are_those_of_the_criteria() -> None:
     told = decide(LINES, grading=grading(values_of(around(0.6, 200, 0.15)), edges=(0.6, 0.45)))
-    assert (told.answer, told.label) == ("about strong", "Partly or strongly, too near the edge at Γ 0.60 to tell")
+    assert (told.answer, told.label) == (
+        "about strong",
+        "Partly or strongly, too near the line between the two (Γ 0.60) to tell",
+    )
     assert decide(LINES, grading=grading(values_of(0.55), edges=(0.5, 0.3))).answer == "yes"
 
 

@@ -5,6 +5,7 @@ wrong to conclude, what to do next, and which model it is about. What the litera
 decide: `findings` tells it, with the sentences of their declarations.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
@@ -65,7 +66,7 @@ def answer(lines: Sequence[Verdict], context: Context | None = None, known: Know
 
 
 def _label(key: Answer) -> str:
-    return ANSWERS[key].split("{")[0] + ("an edge" if "{" in ANSWERS[key] else "")
+    return re.sub(r" \(.*\)", "", ANSWERS[key])  # without the line itself, which criteria may have moved
 
 
 def decisions(lines: Sequence[Verdict], goal: Goal, known: Known | None = None) -> dict[Where, Decision]:
@@ -87,8 +88,9 @@ def _told(where: Where, named: Named, decision: Decision, context: Context, know
     every = context.predictions[where].texts if where in context.predictions else 0
     next_ = _next(decision, known.asked.get(where, decision.texts), every)
     wrong = _wrong(decision, named, beside)
+    of = "Of the readout it" if decision.answer == "yes as" else "It"
     for most in WRONG:
-        told = f"It would be wrong to conclude that {'; or that '.join(wrong[:most])}." if wrong else ""
+        told = f"{of} would be wrong to conclude that {'; or that '.join(wrong[:most])}." if wrong else ""
         found = [part for part in (decision.first, to_read(decision, instead), told, next_) if part]
         if sum(len(wrap(part, WIDTH)) for part in found) < LINES:  # the last says what it is about
             break

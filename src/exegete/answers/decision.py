@@ -38,13 +38,13 @@ ANSWERS: dict[Answer, str] = {
     "yes by size": "Yes, by size",
     "yes as": "Yes, read in another way",
     "at least partly": "At least partly",
-    "about strong": "Partly or strongly, too near the edge at Γ {strong:.2f} to tell",
+    "about strong": "Partly or strongly, too near the line between the two (Γ {strong:.2f}) to tell",
     "partly to strongly": "Partly to strongly, by how words are removed",
     "partly": "Partly",
     "hardly to strongly": "Hardly to strongly, by how words are removed",
     "at most partly": "At most partly",
     "hardly to partly": "Hardly to partly, by how words are removed",
-    "about partly": "Hardly or partly, too near the edge at Γ {partly:.2f} to tell",
+    "about partly": "Hardly or partly, too near the line between the two (Γ {partly:.2f}) to tell",
     "no": "No",
     "undecided": "Undecided",
 }
@@ -129,39 +129,45 @@ def _why(answer: Answer, grading: Grading, named: VerdictsByName) -> str:
     if answer == "no" and grading.flat:
         found = span(grading.carries)
         return f"Equal weights would do nearly as well: the differences of its weights are not used (F {found})."
-    far = how_far(grading.ranks)
+    between = _between(grading)
+    far = how_far(grading.ranks, scale=not between)
     more = {
         "yes": _shown(grading),
         "yes by size": "Most of its weight lies on words that hold the prediction back.",
         "no": _of_states(named.get("locates")),
         "partly": _of_states(named.get("locates")),
-    }.get(answer, " ".join([*_between(grading), *_open(grading)]))
+    }.get(answer, " ".join([*between, *_open(grading)]))
     return f"{far} {more}".strip()
 
 
-def how_far(ranks: Graded) -> str:
-    """Γ of attention as people read it.
+def how_far(ranks: Graded, scale: bool = True) -> str:
+    """Γ of attention as people read it, with Γ itself where `scale` says so.
 
     (1 + Γ) / 2 is the share of pairs of words in the right order, weighted by the difference of their effects.
     """
     low, high = min(ranks.means), max(ranks.means)
     ways, pairs = (_range(*ends) for ends in ((100 * low, 100 * high), (50 + 50 * low, 50 + 50 * high)))
+    gamma = f" (Γ {_range(low, high, 2)})" if scale else ""
     return (
-        f"Attention goes {ways} % of the way from a random to the best order of words: in {pairs} of 100 pairs, the "
-        "word with more weight changes the prediction more when removed."
+        f"Attention goes {ways} % of the way from a random to the best order of words{gamma}: in {pairs} of 100 pairs, "
+        "the word with more weight matters more when removed."
     )
 
 
-def _range(low: float, high: float) -> str:
-    ends = dict.fromkeys(f"{end:.0f}".replace("-", "−") for end in (low, high))
+def _range(low: float, high: float, places: int = 0) -> str:
+    ends = dict.fromkeys(f"{end:.{places}f}".replace("-", "−") for end in (low, high))
     return " to ".join(ends)
 
 
 def _shown(grading: Grading) -> str:
     """What a Yes rests on, as it was shown."""
-    at = [f"{name} > {test.edges[0] - test.tolerance:.2f}" for name, test in
-          zip(("Γ", "M", "F"), (grading.ranks, grading.reads, grading.carries), strict=True)]  # fmt: skip
-    return f"Words act through their weights, and the differences of weights count ({', '.join(at)}, at 5 %)."
+    ranks, reads, carries = (
+        f"{test.edges[0] - test.tolerance:.2f}" for test in (grading.ranks, grading.reads, grading.carries)
+    )
+    return (
+        f"Words act through their weights (M > {reads}), and the weights' differences count (F > {carries}): sure at "
+        f"5 %, with Γ > {ranks}."
+    )
 
 
 def _between(grading: Grading) -> list[str]:
