@@ -22,7 +22,7 @@ from exegete.answers.audit import judge_run
 from exegete.answers.explain import explain_all
 from exegete.answers.pages.explanations import show, write_page
 from exegete.base.files import write_text
-from exegete.report.heat import DARK_HUES, HUES, LINE, heat_svg, wide
+from exegete.report.heat import DARK_HUES, HUES, LINE, heat_svg, text_width
 from exegete.report.heatmap import HeatMap
 from exegete.report.ink import FONT, INK
 from exegete.report.labels import method_label
@@ -147,7 +147,7 @@ def beside(
     for hue, meaning in legend:
         parts += [f'<rect x="{x:.0f}" y="{y - 11}" width="14" height="14" rx="3" fill="{hue}"/>',
                   _line(x + 20, y, meaning, 13, ink["muted"])]  # fmt: skip
-        x += wide(meaning) + 44
+        x += text_width(meaning) + 44
     return "".join(parts) + "</svg>\n"
 
 

@@ -11,7 +11,7 @@ import exegete as ex
 from exegete.answers.request import AuditRequest, study_for
 from exegete.answers.retraining import retraining_note
 from exegete.base.errors import UsageError
-from exegete.models.huggingface.prompts import Prompt, shown
+from exegete.models.huggingface.prompts import Prompt, name_with_template
 from exegete.report.labels import model_label
 from exegete.runs.own_files import _of_model
 from exegete.tasks.example import Example
@@ -52,7 +52,7 @@ def test_what_needs_training_is_not_testable_and_says_why(tmp_path: Path) -> Non
 
 def test_a_model_is_called_by_its_prompt_as_it_is_written() -> None:
     assert model_label(f"hf:gpt2:prompt={PROMPT.spelled()}") == "hf:gpt2:prompt=It is: {text}\\nSo it is"
-    assert shown("hf:gpt2:prompt=file.toml") == "hf:gpt2:prompt=file.toml"
+    assert name_with_template("hf:gpt2:prompt=file.toml") == "hf:gpt2:prompt=file.toml"
 
 
 @pytest.mark.slow

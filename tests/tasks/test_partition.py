@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exegete.base.errors import ExegeteError
-from exegete.tasks.partition import Columns, first_by_place, number_classes, with_all_splits, within_lengths
+from exegete.tasks.partition import TextColumns, first_by_place, number_classes, with_all_splits, within_lengths
 from exegete.tasks.settings import LengthFilter
 from exegete.tasks.splits import PROPORTIONS, by_place
 
@@ -14,7 +14,7 @@ place = st.floats(0, 1, exclude_max=True)
 SHARES = (PROPORTIONS, {"train": 0.9, "dev": 0.1})
 
 
-def columns(places: list[float]) -> Columns:
+def columns(places: list[float]) -> TextColumns:
     rows = [(at, place, at % 7, at % 3) for at, place in enumerate(places)]
     return np.array(rows, [("at", "i8"), ("place", "f8"), ("longest", "i8"), ("label", "i8")])
 

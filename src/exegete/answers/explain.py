@@ -36,7 +36,7 @@ from exegete.importance.contract import Quantity, Scores, Target, explains, refu
 from exegete.importance.sharing import sharing
 from exegete.models.capabilities import Continuing, Writing
 from exegete.models.contract import Predictor
-from exegete.models.huggingface.prompts import shown
+from exegete.models.huggingface.prompts import name_with_template
 from exegete.tasks.batching import Batch
 from exegete.tasks.example import Example
 from exegete.tasks.prepare import characters_of
@@ -194,7 +194,7 @@ def _explain_one(asked: TextQuestion, parts: tuple[str, ...], example: Example) 
 
 def _told(checkpoint: Checkpoint) -> str:
     """What a model is, and on what it was trained."""
-    return f"{shown(checkpoint.model.spec)}, trained on {checkpoint.task or 'texts that we do not know'}"
+    return f"{name_with_template(checkpoint.model.spec)}, trained on {checkpoint.task or 'texts that we do not know'}"
 
 
 def example_of(checkpoint: Checkpoint, parts: tuple[str, ...]) -> Example:

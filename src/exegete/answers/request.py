@@ -15,7 +15,7 @@ from exegete.base.names import Spec, parse
 from exegete.experiments.catalogue import EXPERIMENTS
 from exegete.experiments.common.test import Goal
 from exegete.importance.given import specs_of
-from exegete.models.huggingface.prompts import shown
+from exegete.models.huggingface.prompts import name_with_template
 from exegete.runs.engine.contract import Engine
 from exegete.runs.objects import (
     AnyModel,
@@ -163,7 +163,7 @@ def _study(request: AuditRequest, model: str | None, task: str | None, scores: t
         study.model_copy(
             update={
                 "name": _name(study.name, tasks, models, scores),
-                "title": f"{shown(models[0])} on {tasks[0]}",
+                "title": f"{name_with_template(models[0])} on {tasks[0]}",
                 "tasks": tasks,
                 "models": models,
                 "experiments": experiments,

@@ -129,7 +129,7 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool, everything: bo
 
     Returns what could not be shown, drawn or written, a sentence each: the answer is printed all the same.
     """
-    from exegete.answers.pages.build import for_reader, predictions, run_notes, test_questions, write_run_report
+    from exegete.answers.pages.build import for_reader, predictions, questions_of_tests, run_notes, write_run_report
     from exegete.base.errors import note_failures
     from exegete.runs.remote import user_path
     from exegete.runs.run import read_manifest
@@ -154,7 +154,7 @@ def _show_audit(found: "Audit", as_json: bool, definitions: bool, everything: bo
     for paragraph in told.findings if everything else ():
         console.print(f"\n{escape(paragraph)}")
     console.print()
-    for line in test_questions(found) if definitions else ():
+    for line in questions_of_tests(found) if definitions else ():
         console.print(f"[dim]{escape(line)}[/]")
     sys.stdout.flush()
     with note_failures(failures, "the report can't be written"):

@@ -54,7 +54,7 @@ class _Word(NamedTuple):
     shade: float
 
 
-def wide(words: str, size: float = SIZE_OF_TEXT) -> float:
+def text_width(words: str, size: float = SIZE_OF_TEXT) -> float:
     """How many pixels words take in a line, about."""
     return size * sum(EMS.get(letter, OTHERS) for letter in words)
 
@@ -77,6 +77,6 @@ def _words(drawn: HeatMap, row: HeatRow, lines: Sequence[range], top: int, hues:
         x = 0.0
         for place in places:
             word, hue = drawn.words[place], hues[row.hue(place)]
-            across = wide(word) + 6
+            across = text_width(word) + 6
             yield _Word(word, x, top + below * LINE, across, hue, row.intensity(place))
             x += across + 3

@@ -8,7 +8,7 @@ import polars as pl
 from exegete.base.names import Spec, parse
 from exegete.importance.catalogue import IMPORTANCES
 from exegete.measures.catalogue import MEASURES
-from exegete.models.huggingface.prompts import shown
+from exegete.models.huggingface.prompts import name_with_template
 from exegete.models.settings import HUB, MODELS, ClassifierSettings
 
 SIZES = {"all": "all words", "average": "mean length", "nonzeros": "support"}
@@ -31,7 +31,7 @@ def model_label(spec: str) -> str:
     """
     name, settings = parse(spec)
     if name not in MODELS or name.startswith(HUB):
-        return shown(spec)
+        return name_with_template(spec)
     if name == "own":
         return PurePath(settings.get("file", "own module")).name
     if name == "ladder":  # its scores are gates, and what tells it from others is how far they decide

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from exegete.base.errors import UsageError
 from exegete.tasks.class_names import is_number
-from exegete.tasks.partition import Columns
+from exegete.tasks.partition import TextColumns
 
 MANY, NEARLY_ALL = 20, 0.5  # classes, and classes a text, above which labels are no classes
 SCALE = 5  # different numbers with decimals, few of them twice, that are no classes
@@ -73,21 +73,21 @@ class DataCheck:
         )
 
 
-def check_data(splits: Mapping[str, Columns], labels: Sequence[str]) -> DataCheck:
+def check_data(splits: Mapping[str, TextColumns], labels: Sequence[str]) -> DataCheck:
     """Count what the splits of a task hold, from the place, the class and the words of every text."""
     train = splits["train"]
     found = tuple(_counted(name, each, train) for name, each in splits.items())
     return DataCheck(found, tuple(_warnings(found, splits, labels)))
 
 
-def _counted(name: str, columns: Columns, train: Columns) -> SplitCheck:
+def _counted(name: str, columns: TextColumns, train: TextColumns) -> SplitCheck:
     texts, (_, sizes) = len(columns["place"]), np.unique(columns["label"], return_counts=True)
     shared = 0 if columns is train else int(np.isin(columns["place"], train["place"]).sum())
     repeated = texts - len(np.unique(columns["place"]))
     return SplitCheck(name, texts, float(columns["longest"].mean()), len(sizes), int(sizes.min()), repeated, shared)
 
 
-def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, Columns], labels: Sequence[str]) -> list[str]:
+def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, TextColumns], labels: Sequence[str]) -> list[str]:
     said = []
     for each in found:
         if each.shared:
@@ -110,7 +110,7 @@ def _warnings(found: Sequence[SplitCheck], splits: Mapping[str, Columns], labels
     return said
 
 
-def _conflicting(splits: Sequence[Columns]) -> int:
+def _conflicting(splits: Sequence[TextColumns]) -> int:
     """Different texts whose copies, in any split, have different classes."""
     both = np.rec.fromarrays(
         [np.concatenate([each["place"] for each in splits]), np.concatenate([each["label"] for each in splits])]

@@ -16,12 +16,12 @@ from exegete.tasks.class_names import plain_names, sort_classes
 from exegete.tasks.settings import LengthFilter
 from exegete.tasks.splits import CARVED, PROPORTIONS, SPLITS, left_out
 
-Columns = NDArray[Any]  # a structured array: a row for every text
+TextColumns = NDArray[Any]  # a structured array: a row for every text
 
 
 def with_all_splits(
-    name: str, found: Mapping[str, Columns], notes: list[str], column: str | None = None
-) -> dict[str, Columns]:
+    name: str, found: Mapping[str, TextColumns], notes: list[str], column: str | None = None
+) -> dict[str, TextColumns]:
     """Train, dev and test: those of the source, and the missing ones by hash of the text.
 
     `column` is the one that names the split of every row, if there is one.
@@ -66,7 +66,7 @@ def _cut(
     return "train", {"train": 1 - CARVED, missing[0]: CARVED}
 
 
-def within_lengths(split: str, rows: Columns, lengths: LengthFilter, notes: list[str]) -> Columns:
+def within_lengths(split: str, rows: TextColumns, lengths: LengthFilter, notes: list[str]) -> TextColumns:
     """The texts of a split that pass the length filter."""
     low, high = lengths.bounds(rows["longest"])
     kept = rows[(rows["longest"] >= low) & (rows["longest"] <= high)]
@@ -77,7 +77,7 @@ def within_lengths(split: str, rows: Columns, lengths: LengthFilter, notes: list
     return kept
 
 
-def first_by_place(rows: Columns, limit: int | None) -> Columns:
+def first_by_place(rows: TextColumns, limit: int | None) -> TextColumns:
     """The rows with the smallest places (the first of equals), in their own order; all without a limit.
 
     A smaller sample is part of every larger one, so results on subsamples can be compared.
@@ -86,7 +86,7 @@ def first_by_place(rows: Columns, limit: int | None) -> Columns:
 
 
 def number_classes(
-    splits: Mapping[str, Columns], codes: Mapping[str, int], more: Iterable[str] = ()
+    splits: Mapping[str, TextColumns], codes: Mapping[str, int], more: Iterable[str] = ()
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """The classes in order, and the number of each by how its source writes it; columns get these numbers.
 

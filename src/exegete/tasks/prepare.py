@@ -16,7 +16,7 @@ from exegete.tasks.splits import SPLITS, left_out, place
 from exegete.tasks.tokenizers import TOKENIZERS, VERBATIM, Tokenizer, as_written
 
 if TYPE_CHECKING:
-    from exegete.tasks.partition import Columns
+    from exegete.tasks.partition import TextColumns
 
 UNCUT = (
     "The texts have no spaces between words, and tokenizer={tokenizer} takes a whole clause for one word: cut them "
@@ -131,7 +131,7 @@ def prepare_unlabelled(name: str, rows: Iterable[SourceRow], settings: TaskSetti
     )
 
 
-def _columns(drafts: Mapping[str, Sequence["NamedExample"]], codes: Mapping[str, int]) -> dict[str, "Columns"]:
+def _columns(drafts: Mapping[str, Sequence["NamedExample"]], codes: Mapping[str, int]) -> dict[str, "TextColumns"]:
     """What a selection needs of the texts of every split, and where each is among all of them."""
     import numpy as np
 

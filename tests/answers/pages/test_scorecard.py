@@ -13,9 +13,9 @@ from exegete.answers.pages.verdicts import (
     by_group,
     for_reader,
     informing,
+    name_of_test,
+    questions_of_tests,
     scorecards,
-    test_name,
-    test_questions,
     title_of,
     unasked_tests,
     verdicts,
@@ -111,7 +111,7 @@ def test_planted_words_make_no_other_model() -> None:
     assert [v.of for v in lines] == ["", ""]
     assert [v.section for v in lines] == ["faithfulness", ""]
     several = [asked("known_answer", task=f"sst:planted={kind}") for kind in ("token", "pair")]
-    assert [test_name(each, several) for each in several] == ["known_answer (token)", "known_answer (pair)"]
+    assert [name_of_test(each, several) for each in several] == ["known_answer (token)", "known_answer (pair)"]
     assert [title_of(each, several) for each in several] == [
         "finds planted words (token)",
         "finds planted words (pair)",
@@ -135,7 +135,7 @@ def test_a_test_without_a_number_is_a_line_too() -> None:
 
 
 def test_questions_are_asked_once() -> None:
-    said = test_questions(audit(asked(), asked(model="average")))
+    said = questions_of_tests(audit(asked(), asked(model="average")))
     assert said == [
         "matches the best method (faithful): Is it? Holds if it is at most 0.05 below the best (Jain & Wallace 2019)."
     ]

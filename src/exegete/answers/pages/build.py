@@ -13,7 +13,14 @@ from exegete.answers.pages.chapters import chapters, of_this_version, results_in
 from exegete.answers.pages.citations import bibtex, papers_of
 from exegete.answers.pages.groups import groups_section
 from exegete.answers.pages.texts import HeatMaps, telling_texts
-from exegete.answers.pages.verdicts import for_reader, informing, scorecards, test_questions, unasked_tests, verdicts
+from exegete.answers.pages.verdicts import (
+    for_reader,
+    informing,
+    questions_of_tests,
+    scorecards,
+    unasked_tests,
+    verdicts,
+)
 from exegete.answers.scorecard import Audit
 from exegete.base.catalogue import added_entries
 from exegete.base.files import whole_file, write_text
@@ -35,10 +42,10 @@ __all__ = [
     "informing",
     "keep_results",
     "predictions",
+    "questions_of_tests",
     "run_notes",
     "scorecards",
     "short",
-    "test_questions",
     "unasked_tests",
     "verdicts",
     "write_run_report",

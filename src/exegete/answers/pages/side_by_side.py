@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from exegete.answers.pages.verdicts import TaskAndModel, task_and_model, test_name, title_of, verdict_places
+from exegete.answers.pages.verdicts import TaskAndModel, name_of_test, task_and_model, title_of, verdict_places
 from exegete.report.columns import judgement, text
 from exegete.report.section import Figure, Section, Table, Verdict
 from exegete.report.theme import NEUTRAL, PALETTE, inline, nothing, themed
@@ -29,8 +29,8 @@ def models_section(tests: Sequence[Verdict], tasks: Sequence[str], models: Seque
     order = sorted(labels, key=lambda place: _place(place, tasks, models))
     by_name: dict[str, dict[TaskAndModel, Verdict]] = {}
     for test in tests:
-        by_name.setdefault(test_name(test, tests), {})[task_and_model(test)] = test
-    words = {test_name(test, tests): title_of(test, tests) for test in tests}
+        by_name.setdefault(name_of_test(test, tests), {})[task_and_model(test)] = test
+    words = {name_of_test(test, tests): title_of(test, tests) for test in tests}
     figures = [Figure(words[name], lines_by_model(_lines(found, order, labels), words[name]))
                for name, found in by_name.items() if _drawn(found)]  # fmt: skip
     table = _table(by_name, order, labels, words)

@@ -24,7 +24,7 @@ def verdicts(audit: Audit, told: Collection[str] = ()) -> list[Verdict]:
     return [
         replace(
             test,
-            name=test_name(test, audit.tests),
+            name=name_of_test(test, audit.tests),
             title=title_of(test, audit.tests),
             of=labels[task_and_model(test)] if len(labels) > 1 else "",
             section=named if (named := experiment_of(test.name)) in told else "",
@@ -70,7 +70,7 @@ def labels_by_place(every: Sequence[TaskAndModel]) -> dict[TaskAndModel, str]:
     }
 
 
-def test_name(test: Verdict, lines: Sequence[Verdict]) -> str:
+def name_of_test(test: Verdict, lines: Sequence[Verdict]) -> str:
     """A test's name, with what was planted where several things were."""
     return f"{test.name}{_planted(test, lines)}"
 
@@ -141,7 +141,7 @@ def unasked_tests(audit: Audit) -> list[str]:
     return [test.label for test in by_part() if test.words and not test.kind and test.name not in there]
 
 
-def test_questions(audit: Audit) -> list[str]:
+def questions_of_tests(audit: Audit) -> list[str]:
     """What every test asks, its criterion, and the paper it comes from."""
     asked = {
         test.name: f"{label_of(test.name)} ({test.name}): {test.question} Holds if {test.criterion} ({test.paper})."

@@ -157,7 +157,7 @@ headline, sections = chapter(
         {"correlation": "Attention against words and states"},
     ),
     Passage(
-        "What the as_written of sparsity changes",
+        "What the strength of sparsity changes",
         [SWEEP],
         [MOVES],
         {"correlation_by_lambda": "Attention against words and states by λ", "entropy_by_lambda": "Entropy by λ"},

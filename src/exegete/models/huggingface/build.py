@@ -133,7 +133,7 @@ def wrap_classifier(
     name = type(base).__name__
     _check_module(base, name)
     base = copy.deepcopy(base)
-    if is_language_model(base):
+    if has_language_head(base):
         how = prompt if prompt is None or isinstance(prompt, Prompt) else read_prompt(str(prompt))
         return _wrapped_language_model(base, tokenizer, tuple(labels), label, truncate, how)
     if prompt is not None:
@@ -152,7 +152,7 @@ def wrap_classifier(
     return with_proof(OwnHead(spec, LoadedParts(base, tokenizer, ""), classes, order, column))
 
 
-def is_language_model(base: Any) -> bool:
+def has_language_head(base: Any) -> bool:
     """Whether a model of transformers predicts the next word, by what it is made of."""
     return any(kind.__name__.endswith(LANGUAGE_MODEL) for kind in type(base).__mro__)
 

@@ -157,7 +157,7 @@ class LanguageModel(Causal):
         return self.next_logits(read)
 
     def relabelled(self, labels: tuple[str, ...]) -> Any:
-        """The same model, a `PromptClassifier`, asked for these classes in words."""
+        """A `PromptClassifier` of this model, asked for these classes in words."""
         prompt = filled(default_prompt(labels), labels, self.tokenizer, self.who)
         parts = LoadedParts(self.base, self.tokenizer, self.place)
         return PromptClassifier(self.spec, parts, labels, prompt).proven_by(self)
@@ -189,7 +189,7 @@ class LanguageModel(Causal):
         return found
 
     def answering(self, answers: Sequence[tuple[int, ...]]) -> "Answering":
-        """The same model, which chooses among answers, given by their pieces."""
+        """This model where it chooses among answers, given by their pieces."""
         return Answering(self, answers)
 
 
@@ -276,7 +276,7 @@ class PromptClassifier(Causal):
         return self
 
     def relabelled(self, labels: tuple[str, ...]) -> "PromptClassifier":
-        """The same model, its classes in another order."""
+        """This model with its classes in another order."""
         order = class_order(self.labels, labels, self.settings.labels, self.who)
         prompt = self.prompt._replace(words=tuple(self.prompt.words[place] for place in order))
         parts = LoadedParts(self.base, self.tokenizer, self.place)

@@ -136,7 +136,7 @@ class PromptPieces(WordPieces):
 
     @cached_property
     def _letters(self) -> Any:
-        """The same tokenizer, to which its symbols are letters like others."""
+        """The tokenizer, to which its symbols are letters like others."""
         plain = type(self.tokenizer).from_str(self.tokenizer.to_str())
         plain.encode_special_tokens = True
         return plain

@@ -68,10 +68,10 @@ def spelled_template(written: str) -> str:
     return quote(written, safe=_SAFE) if TEXT in written else written
 
 
-def shown(model: str) -> str:
+def name_with_template(model: str) -> str:
     """A model's name for people: its prompt as it is written, of which only the template.
 
-    >>> shown("hf:gpt2:prompt=Review%3A {text}%0ASentiment%3A")
+    >>> name_with_template("hf:gpt2:prompt=Review%3A {text}%0ASentiment%3A")
     'hf:gpt2:prompt=Review: {text}\\\\nSentiment:'
     """
     name, settings = parse(model)
@@ -132,7 +132,7 @@ def default_prompt(labels: Sequence[str]) -> Prompt:
 
 
 def with_shots(prompt: Prompt, task: Task) -> Prompt:
-    """The same with examples of a task: short training texts, a keyed choice, of every class in turns."""
+    """The prompt with examples of a task: short training texts, a keyed choice, of every class in turns."""
     if not prompt.shots:
         return prompt
     if not task.labelled or not task.splits.get("train"):
@@ -143,11 +143,11 @@ def with_shots(prompt: Prompt, task: Task) -> Prompt:
     turns = [(place % len(of_class), place // len(of_class)) for place in range(prompt.shots)]
     if any(number >= len(of_class[label]) for label, number in turns):
         raise UsageError(f"'{task.name}' has too few short training texts for shots={prompt.shots}: show fewer")
-    shown = tuple((as_written(of_class[label][number]), task.labels[label]) for label, number in turns)
+    shown = tuple((text_of_example(of_class[label][number]), task.labels[label]) for label, number in turns)
     return replace(prompt, shots=0, examples=shown)
 
 
-def as_written(example: Example) -> str:
+def text_of_example(example: Example) -> str:
     """The text of an example as people wrote it."""
     return "".join(example.written[0]).strip() if example.written else " ".join(example.words)
 
