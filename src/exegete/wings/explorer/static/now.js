@@ -5,7 +5,6 @@ import { classed, make, number } from "./dom.js";
 const TERMS = {
   TVD: "Total variation distance: half the sum of all changes of the classes’ probabilities. 0: the same prediction. 1: nothing of it is left.",
   JSD: "Jensen–Shannon divergence of your weights and the model’s own. 0: the same weights. 0.69 (ln 2): none in common.",
-  ε: "How far a prediction may move (TVD) and still count as the same.",
 };
 
 /** A word that says what it means when somebody points to it or reaches it by key. @param {keyof TERMS} word */
